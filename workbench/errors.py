@@ -1,0 +1,41 @@
+"""The errors that the workbench raises; each message says what was wrong and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.report import Report
+
+
+class WorkbenchError(Exception):
+    """Base of everything the workbench raises.
+
+    `report` is the record of a failed compilation, or None.
+    """
+
+    report: Report | None = None
+
+
+class UsageError(WorkbenchError):
+    """An argument, option or flag that cannot be honoured."""
+
+
+class CaptureError(WorkbenchError):
+    """The callable could not be captured in one graph, or its graph could not be compiled."""
+
+
+class ContractError(WorkbenchError):
+    """A call does not fit what was compiled: inputs, grad mode, autocast, mode or globals."""
+
+
+class ArtifactError(WorkbenchError):
+    """A file is missing, damaged, foreign, or does not fit this machine."""
+
+
+class TrustError(ArtifactError):
+    """A file would run code and nobody vouched for it."""
+
+
+class TorchNameMissing(WorkbenchError):
+    """A private name of torch that a feature needs does not exist in this release."""

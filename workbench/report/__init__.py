@@ -1,0 +1,61 @@
+"""The record of a compilation: frozen data classes, columnar tables, texts kept once."""
+
+from workbench.report.record import (
+    SCHEMA,
+    TABLES,
+    Environment,
+    Outcome,
+    Report,
+    Request,
+)
+from workbench.report.rows import (
+    STAGES,
+    AutotuneChoice,
+    Break,
+    Buffer,
+    CacheEvent,
+    Capability,
+    FusionPair,
+    Graph,
+    Guard,
+    Kernel,
+    Link,
+    Node,
+    Phase,
+    Recompile,
+    SchedulerNode,
+    Source,
+    Wrapper,
+)
+from workbench.report.table import Table
+from workbench.report.texts import Texts, TextWriter, content_hash
+
+__all__ = [
+    "SCHEMA",
+    "STAGES",
+    "TABLES",
+    "AutotuneChoice",
+    "Break",
+    "Buffer",
+    "CacheEvent",
+    "Capability",
+    "Environment",
+    "FusionPair",
+    "Graph",
+    "Guard",
+    "Kernel",
+    "Link",
+    "Node",
+    "Outcome",
+    "Phase",
+    "Recompile",
+    "Report",
+    "Request",
+    "SchedulerNode",
+    "Source",
+    "Table",
+    "TextWriter",
+    "Texts",
+    "Wrapper",
+    "content_hash",
+]

@@ -1,0 +1,275 @@
+"""The record of one compilation: plain data that every view is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.report import rows
+from workbench.report.table import Table, _freeze
+from workbench.report.texts import Texts
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+SCHEMA = 1
+
+TABLES: Mapping[str, type] = {
+    "sources": rows.Source,
+    "graphs": rows.Graph,
+    "nodes": rows.Node,
+    "breaks": rows.Break,
+    "guards": rows.Guard,
+    "recompiles": rows.Recompile,
+    "fusion": rows.FusionPair,
+    "scheduler_nodes": rows.SchedulerNode,
+    "kernels": rows.Kernel,
+    "buffers": rows.Buffer,
+    "wrappers": rows.Wrapper,
+    "autotune": rows.AutotuneChoice,
+    "phases": rows.Phase,
+    "cache": rows.CacheEvent,
+    "capabilities": rows.Capability,
+    "links": rows.Link,
+}
+"""Every table of a report by name; a name is also what `Report.frame` takes."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the compilation ran; `threads` is torch's intra-op thread count."""
+
+    workbench: str = ""
+    python: str = ""
+    torch: str = ""
+    triton: str | None = None
+    platform: str = ""
+    cpu: str = ""
+    isa: str = ""
+    cores: int = 0
+    threads: int = 0
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; `options` are the compiler options that differ from their default."""
+
+    name: str = ""
+    kind: str = "function"
+    backend: str = "inductor"
+    mode: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    target: str = "host"
+    grad: bool = False
+    autocast: str | None = None
+    training: bool | None = None
+    guards: str = "portable"
+    capture: str = "full"
+    dynamic_shapes: str | None = None
+    inputs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the compilation ended; `step` and `error` are set when it failed."""
+
+    ok: bool = True
+    step: str | None = None
+    error: str | None = None
+
+
+def _read(cls: type[Any], data: Mapping[str, Any]) -> Any:
+    known = {f.name for f in fields(cls)}
+    return cls(**{k: _freeze(v) for k, v in data.items() if k in known})
+
+
+@dataclass(frozen=True)
+class Report:
+    """A compilation as plain data: nested records, tables by name, texts by content hash.
+
+    `extra` keeps record kinds that this version does not know.
+    """
+
+    environment: Environment = field(default_factory=Environment)
+    request: Request = field(default_factory=Request)
+    outcome: Outcome = field(default_factory=Outcome)
+    tables: Mapping[str, Table[Any]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=Texts)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def _table(self, name: str) -> Table[Any]:
+        return self.tables[name] if name in self.tables else Table.of(TABLES[name])
+
+    @property
+    def sources(self) -> Table[rows.Source]:
+        """The user's functions that were traced."""
+        return self._table("sources")
+
+    @property
+    def graphs(self) -> Table[rows.Graph]:
+        """FX graphs of every stage, in the order in which they appeared."""
+        return self._table("graphs")
+
+    @property
+    def nodes(self) -> Table[rows.Node]:
+        """FX nodes of every graph."""
+        return self._table("nodes")
+
+    @property
+    def breaks(self) -> Table[rows.Break]:
+        """Graph breaks."""
+        return self._table("breaks")
+
+    @property
+    def guards(self) -> Table[rows.Guard]:
+        """Guards, kept and dropped."""
+        return self._table("guards")
+
+    @property
+    def recompiles(self) -> Table[rows.Recompile]:
+        """Recompilations with the guard that failed."""
+        return self._table("recompiles")
+
+    @property
+    def fusion(self) -> Table[rows.FusionPair]:
+        """Every pair of scheduler nodes that was considered."""
+        return self._table("fusion")
+
+    @property
+    def scheduler_nodes(self) -> Table[rows.SchedulerNode]:
+        """Scheduler nodes before and after fusion."""
+        return self._table("scheduler_nodes")
+
+    @property
+    def kernels(self) -> Table[rows.Kernel]:
+        """Generated kernels and library calls."""
+        return self._table("kernels")
+
+    @property
+    def buffers(self) -> Table[rows.Buffer]:
+        """Buffers of the lowered graphs."""
+        return self._table("buffers")
+
+    @property
+    def wrappers(self) -> Table[rows.Wrapper]:
+        """Generated programs that call the kernels."""
+        return self._table("wrappers")
+
+    @property
+    def autotune(self) -> Table[rows.AutotuneChoice]:
+        """Choices that the autotuner timed."""
+        return self._table("autotune")
+
+    @property
+    def phases(self) -> Table[rows.Phase]:
+        """The timeline, properly nested on each thread."""
+        return self._table("phases")
+
+    @property
+    def cache(self) -> Table[rows.CacheEvent]:
+        """What torch's caches answered."""
+        return self._table("cache")
+
+    @property
+    def capabilities(self) -> Table[rows.Capability]:
+        """What could and could not be captured."""
+        return self._table("capabilities")
+
+    @property
+    def links(self) -> Table[rows.Link]:
+        """Pairs of ids that belong together."""
+        return self._table("links")
+
+    @cached_property
+    def _neighbours(self) -> dict[str, list[str]]:
+        index: dict[str, list[str]] = {}
+        for link in self.links:
+            index.setdefault(link.a, []).append(link.b)
+            index.setdefault(link.b, []).append(link.a)
+        return index
+
+    def linked(self, id: str) -> tuple[str, ...]:
+        """The ids tied to `id`, whichever side of the link it stands on."""
+        return tuple(self._neighbours.get(id, ()))
+
+    def why_missing(self, name: str) -> str | None:
+        """The reason why the part `name` was not captured, or None when it was."""
+        for capability in self.capabilities:
+            if capability.name == name and not capability.available:
+                return capability.reason or "not captured"
+        return None
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        counts = [f"{len(self._table(name))} {name}" for name in ("kernels", "breaks", "guards")]
+        state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
+        inside = ", ".join([self.request.name or "?", self.request.target, state, *counts])
+        return f"Report({inside})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole record as JSON-ready data."""
+        texts = self.texts if isinstance(self.texts, Texts) else Texts()
+        return {
+            "schema": self.schema,
+            "environment": asdict(self.environment),
+            "request": asdict(self.request),
+            "outcome": asdict(self.outcome),
+            "tables": {name: table.to_json() for name, table in self.tables.items()},
+            "texts": texts.to_json(),
+            "extra": dict(self.extra),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Report:
+        """Read what `to_json` wrote; raises `ArtifactError` for a newer schema."""
+        from workbench.report.storage import check_schema, read_header
+
+        check_schema(data)
+        tables = {
+            name: Table.from_json(TABLES[name], part)
+            for name, part in data["tables"].items()
+            if name in TABLES
+        }
+        unknown = {n: p for n, p in data["tables"].items() if n not in TABLES}
+        return read_header(data, tables, Texts.from_json(data["texts"]), unknown)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a `.wbr` file, atomically."""
+        from workbench.report.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Report:
+        """Open a `.wbr` file; big parts are read when first used.
+
+        Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
+        """
+        from workbench.report.storage import load
+
+        return load(path)
+
+    def frame(self, name: str) -> pandas.DataFrame:
+        """One table as a DataFrame."""
+        from workbench.views.frames import frame
+
+        return frame(self, name)
+
+    def plot(self, name: str) -> matplotlib.figure.Figure:
+        """One chart as a matplotlib figure."""
+        from workbench.views.figures import plot
+
+        return plot(self, name)
+
+    def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+        """A self-contained page; written to `path` when given. `redact` drops sources and constants."""
+        from workbench.views.html import page
+
+        return page(self, path, redact=redact)

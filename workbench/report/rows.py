@@ -1,0 +1,247 @@
+"""The row types of a report's tables: one frozen data class per kind of record.
+
+Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0` scheduler
+graph, `i0:op1` scheduler node, `k0` kernel, `w0` wrapper, `b0` break, `q0` guard, `p0` phase,
+`a0` autotune choice, `i0:buf1` buffer, `L:s0:12` line 12 of source s0. A field named `text` or
+`source_text` holds the content hash of a text kept once in `Report.texts`. Files are relative
+to the home folder (`~/…`), to site-packages (`site-packages/…`) or are a notebook cell (`cell 3`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STAGES = (
+    "dynamo",
+    "before_pre_grad",
+    "after_pre_grad",
+    "joint",
+    "before_joint_passes",
+    "after_joint_passes",
+    "forward",
+    "backward",
+    "inference",
+    "before_post_grad",
+    "after_post_grad",
+)
+"""Graph stages in the order in which the compiler produces them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A user function that was traced, with its text (also from a notebook cell)."""
+
+    id: str
+    name: str
+    file: str
+    first_line: int
+    text: str | None
+    kind: str = "user"  # "user", "notebook" or "library"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One FX graph of one stage."""
+
+    id: str
+    stage: str
+    compile_id: str | None
+    node_count: int
+    text: str | None
+    is_backward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One FX node; `inputs` are node ids of the same graph; sizes may be symbolic."""
+
+    id: str
+    graph: str
+    name: str
+    op: str
+    target: str
+    inputs: tuple[str, ...] = ()
+    shape: tuple[int | str, ...] | None = None
+    stride: tuple[int | str, ...] | None = None
+    dtype: str | None = None
+    device: str | None = None
+    bytes: int | None = None
+    file: str | None = None
+    line: int | None = None
+    module_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One graph break on the innermost user line, counted over every time it was met."""
+
+    id: str
+    file: str
+    line: int
+    function: str
+    text: str
+    kind: str
+    gb_id: str | None
+    reason: str
+    explanation: str
+    hints: tuple[str, ...] = ()
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One guard, kept in the artifact or dropped with the reason."""
+
+    id: str
+    kept: bool
+    kind: str
+    source: str
+    code: tuple[str, ...] = ()
+    why_dropped: str | None = None
+    is_global: bool = False
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """One more compilation of a function, with the guard that failed."""
+
+    compile_id: str
+    function: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPair:
+    """One pair of scheduler nodes that the fusion pass considered in one round."""
+
+    graph: str
+    round: int
+    a: str
+    b: str
+    verdict: str  # "fused", "legal", "rejected" or "postponed"
+    reason: str
+    shared_bytes: int | None = None
+    kind: str | None = None  # "vertical" or "horizontal"
+    result: str | None = None  # the name of the fused node, when fused
+    score: tuple[tuple[str, float | str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerNode:
+    """One scheduler node before or after fusion; bytes are Inductor's traffic model."""
+
+    id: str
+    graph: str
+    name: str
+    phase: str  # "before" or "after"
+    kind: str
+    members: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+    device: str | None = None
+    flops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids."""
+
+    id: str
+    name: str
+    language: str  # "triton", "cpp" or "extern"
+    graph: str
+    is_backward: bool = False
+    ops: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    scheduler_nodes: tuple[str, ...] = ()
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+    flops: int | None = None
+    text: str | None = None
+    time_us: float | None = None
+    calls: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One buffer of a lowered graph."""
+
+    id: str
+    graph: str
+    name: str
+    kind: str  # "input", "output", "intermediate" or "constant"
+    shape: tuple[int | str, ...] | None = None
+    dtype: str | None = None
+    device: str | None = None
+    bytes: int | None = None
+    written_by: tuple[str, ...] = ()
+    read_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """The generated program that calls the kernels of one lowered graph."""
+
+    id: str
+    graph: str
+    is_backward: bool
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AutotuneChoice:
+    """One choice that the autotuner timed; `time_ms` is None when it failed."""
+
+    id: str
+    op: str
+    choice: str
+    kind: str
+    time_ms: float | None
+    chosen: bool
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One timed phase; children lie inside their parent on the same thread."""
+
+    id: str
+    name: str
+    start_s: float
+    duration_s: float
+    self_s: float
+    depth: int
+    thread: str
+    compile_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEvent:
+    """What one of torch's caches answered, or would have answered."""
+
+    cache: str
+    outcome: str  # "hit", "miss" or "bypass"
+    key: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Whether one part of the record could be captured, and why not."""
+
+    name: str
+    available: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two ids that belong together; `relation` names the two kinds, such as `node-kernel`."""
+
+    a: str
+    b: str
+    relation: str

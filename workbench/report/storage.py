@@ -1,0 +1,177 @@
+"""Report files (`.wbr`): gzip members of JSON, one for the header and one for each big part."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.errors import ArtifactError
+from workbench.report.record import SCHEMA, TABLES, Environment, Outcome, Report, Request, _read
+from workbench.report.table import Table
+from workbench.report.texts import Texts
+
+Value = TypeVar("Value")
+_GZIP = 16 + zlib.MAX_WBITS
+_LEVEL = 5  # level 9 takes three times as long for 3 % less
+
+
+class Lazy(Mapping[str, Value]):
+    """A mapping whose values are made when they are first asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Value]]):
+        self._makers = makers
+        self._made: dict[str, Value] = {}
+
+    def __getitem__(self, key: str) -> Value:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+class LazyTexts(Texts):
+    """Texts that are decoded when the first one is asked for."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]):
+        self._read = read
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_lines", "_texts"):
+            raise AttributeError(name)
+        data = self._read()
+        super().__init__(data["lines"], data["texts"])
+        return self.__dict__[name]
+
+
+def check_schema(data: Mapping[str, Any]) -> None:
+    """Raise `ArtifactError` when the record is of a newer schema or of none."""
+    schema = data.get("schema")
+    if not isinstance(schema, int):
+        raise ArtifactError("This is not a report: it names no schema. Save it again with Report.save.")
+    if schema > SCHEMA:
+        raise ArtifactError(
+            f"This report has schema {schema}, this workbench reads up to {SCHEMA}. "
+            "Upgrade aot-workbench to open it."
+        )
+
+
+def read_header(
+    data: Mapping[str, Any],
+    tables: Mapping[str, Table[Any]],
+    texts: Texts,
+    unknown: Mapping[str, Any],
+) -> Report:
+    """Put a report together from its small parts, its tables and its texts."""
+    return Report(
+        environment=_read(Environment, data["environment"]),
+        request=_read(Request, data["request"]),
+        outcome=_read(Outcome, data["outcome"]),
+        tables=tables,
+        texts=texts,
+        extra={**data.get("extra", {}), **unknown},
+        schema=data["schema"],
+    )
+
+
+def _pack(value: Any) -> bytes:
+    text = json.dumps(value, separators=(",", ":"), allow_nan=True)
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return packer.compress(text.encode() + b"\n") + packer.flush()
+
+
+def to_bytes(report: Report) -> bytes:
+    """The content of a `.wbr` file; any gzip tool shows it as lines of JSON."""
+    data = report.to_json()
+    parts = {**{f"table:{k}": v for k, v in data.pop("tables").items()}, "texts": data.pop("texts")}
+    packed = {name: _pack(part) for name, part in parts.items()}
+    data["sizes"] = {name: len(part) for name, part in packed.items()}
+    return b"".join([_pack(data), *packed.values()])
+
+
+def from_bytes(content: bytes) -> Report:
+    """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
+    try:
+        unpacker = zlib.decompressobj(_GZIP)
+        header = json.loads(unpacker.decompress(content))
+        rest = unpacker.unused_data
+    except (zlib.error, ValueError) as error:
+        raise ArtifactError(
+            f"This is not a report or it is damaged ({error}). Save it again with Report.save."
+        ) from error
+    if not isinstance(header, dict):
+        raise ArtifactError("This is not a report: its header is no JSON object.")
+    check_schema(header)
+    try:
+        return _open(header, rest)
+    except (KeyError, TypeError) as error:
+        raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+
+
+def _open(header: Mapping[str, Any], rest: bytes) -> Report:
+    readers: dict[str, Callable[[], Any]] = {}
+    start = 0
+    for name, size in header["sizes"].items():
+        readers[name] = _reader(rest, name, start, start + size)
+        start += size
+    if start != len(rest):
+        raise ArtifactError(
+            f"The report is damaged: its parts take {start} bytes, the file has {len(rest)}."
+        )
+    tables: dict[str, Callable[[], Table[Any]]] = {}
+    unknown: dict[str, Any] = {}
+    for part, read in readers.items():
+        kind, _, name = part.partition(":")
+        if kind == "table" and name in TABLES:
+            tables[name] = _table_maker(TABLES[name], read)
+        elif kind == "table":
+            unknown[name] = read()
+    return read_header(header, Lazy(tables), LazyTexts(readers["texts"]), unknown)
+
+
+def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
+    def read() -> Any:
+        try:
+            return json.loads(zlib.decompress(rest[start:end], _GZIP))
+        except (zlib.error, ValueError) as error:
+            raise ArtifactError(f"Part {name} of the report is damaged ({error}).") from error
+
+    return read
+
+
+def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
+    return lambda: Table.from_json(row_type, read())
+
+
+def save(report: Report, path: str | PathLike[str]) -> None:
+    """Write a report file, atomically: a reader sees the old file or the new one."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(to_bytes(report))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | PathLike[str]) -> Report:
+    """Open a report file; raises `ArtifactError` when it is missing or damaged."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
+    return from_bytes(content)

@@ -1,0 +1,87 @@
+"""A columnar table whose schema is a frozen data class."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+@cache
+def _tuple_columns(row_type: type) -> frozenset[str]:
+    """The columns whose values are tuples: JSON turns them into lists."""
+    names = set()
+    for name, hint in typing.get_type_hints(row_type).items():
+        options = (
+            typing.get_args(hint)
+            if isinstance(hint, types.UnionType)
+            else typing.get_args(hint)
+            if typing.get_origin(hint) is typing.Union
+            else (hint,)
+        )
+        if any(typing.get_origin(option) is tuple or option is tuple for option in options):
+            names.add(name)
+    return frozenset(names)
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(_freeze(v) for v in value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """Rows of one data class, stored by column.
+
+    `omitted` counts rows that were seen but not kept because of a cap.
+    """
+
+    row_type: type[Row]
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    omitted: int = 0
+
+    @classmethod
+    def of(cls, row_type: type[Row], rows: Iterable[Row] = (), *, omitted: int = 0) -> Table[Row]:
+        """Build a table from row objects."""
+        names = [f.name for f in fields(row_type)]  # type: ignore[arg-type]
+        data: dict[str, list[Any]] = {name: [] for name in names}
+        for row in rows:
+            for name in names:
+                data[name].append(getattr(row, name))
+        return cls(row_type, data, omitted)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __iter__(self) -> Iterator[Row]:
+        names = list(self.columns)
+        for values in zip(*self.columns.values(), strict=True):
+            yield self.row_type(**dict(zip(names, values, strict=True)))
+
+    def __getitem__(self, index: int) -> Row:
+        return self.row_type(**{name: values[index] for name, values in self.columns.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as JSON-ready data: columns by name."""
+        return {"columns": {k: list(v) for k, v in self.columns.items()}, "omitted": self.omitted}
+
+    @classmethod
+    def from_json(cls, row_type: type[Row], data: Mapping[str, Any]) -> Table[Row]:
+        """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults."""
+        stored: Mapping[str, Sequence[Any]] = data["columns"]
+        length = max((len(v) for v in stored.values()), default=0)
+        tuples = _tuple_columns(row_type)
+        columns: dict[str, Sequence[Any]] = {}
+        for f in fields(row_type):  # type: ignore[arg-type]
+            if f.name in stored:
+                values = stored[f.name]
+                columns[f.name] = [_freeze(v) for v in values] if f.name in tuples else values
+            elif f.default is not MISSING:
+                columns[f.name] = [f.default] * length
+            else:
+                columns[f.name] = [None] * length
+        return cls(row_type, columns, int(data.get("omitted", 0)))

@@ -1,0 +1,65 @@
+"""Big texts, stored once by content hash; texts that share lines share their storage."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+def content_hash(text: str) -> str:
+    """A short stable name for a text: 16 hex digits of its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Texts(Mapping[str, str]):
+    """Read-only texts by content hash.
+
+    Each text is a list of indexes into one table of lines, so that the graph after a pass costs
+    only the lines that the pass changed.
+    """
+
+    def __init__(self, lines: Sequence[str] = (), texts: Mapping[str, Sequence[int]] | None = None):
+        self._lines = lines
+        self._texts = dict(texts or {})
+
+    def __getitem__(self, key: str) -> str:
+        return "\n".join(self._lines[i] for i in self._texts[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        return {
+            "lines": list(self._lines),
+            "texts": {k: list(v) for k, v in self._texts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Texts:
+        """Read what `to_json` wrote."""
+        return cls(data["lines"], data["texts"])
+
+
+class TextWriter:
+    """Collects texts while a compilation is recorded."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._texts: dict[str, list[int]] = {}
+
+    def add(self, text: str) -> str:
+        """Keep a text once and return its content hash."""
+        key = content_hash(text)
+        if key not in self._texts:
+            index = self._index
+            self._texts[key] = [index.setdefault(s, len(index)) for s in text.split("\n")]
+        return key
+
+    def finish(self) -> Texts:
+        """The collected texts, read-only."""
+        return Texts(list(self._index), self._texts)
