@@ -1,0 +1,61 @@
+# `make lab` opens the tutorial, `make demo` shows the whole way without a browser, `make test` tests.
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu chooses the index that torch comes from.
+
+PYTHON ?= $(or $(shell command -v python3.11),python3)
+TORCH_INDEX ?=
+BIN := .venv/bin
+NEWEST := .venv-newest/bin
+CONSTRAINED := install --quiet --constraint constraints.txt
+
+.PHONY: setup lab demo test test-all test-newest check bench browser
+setup: .venv/.lab
+
+.venv/.python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.torch: .venv/.python constraints.txt
+	$(BIN)/pip $(CONSTRAINED) $(addprefix --index-url ,$(TORCH_INDEX)) torch
+	touch $@
+
+.venv/.lab: .venv/.torch pyproject.toml
+	$(BIN)/pip $(CONSTRAINED) --editable '.[lab]'
+	touch $@
+
+.venv/.test: .venv/.torch pyproject.toml
+	$(BIN)/pip $(CONSTRAINED) --editable '.[lab,test,dev]'
+	touch $@ .venv/.lab
+
+lab: .venv/.lab
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quick_start.ipynb
+
+demo: .venv/.lab
+	$(BIN)/python -m workbench.demo
+
+browser:
+	sh tests/browser/install_chromium.sh
+
+test: .venv/.test browser
+	$(BIN)/python -m pytest -m 'not slow and not gpu'
+	$(BIN)/python -m pytest --nbval-lax notebooks
+
+test-all: .venv/.test browser
+	$(BIN)/python -m pytest -m 'not gpu'
+	$(BIN)/python -m pytest --nbval-lax notebooks
+
+.venv-newest/.test: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-newest
+	grep -v -E '^(torch|triton)==' constraints.txt > .venv-newest/constraints.txt
+	$(NEWEST)/pip install --quiet --constraint .venv-newest/constraints.txt 'torch==2.15.*' --editable '.[lab,test]'
+	touch $@
+
+test-newest: .venv-newest/.test browser
+	$(NEWEST)/python -m pytest -m 'not slow and not gpu'
+
+check: .venv/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: .venv/.test
+	$(BIN)/python -m bench
