@@ -60,3 +60,69 @@ DYNAMO = Name("torch._dynamo:", "resetting and configuring capture")
 DYNAMO_CONFIG = Name("torch._dynamo.config:", "options of capture")
 INDUCTOR_CONFIG = Name("torch._inductor.config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
+
+# artifacts: freezing and thawing compiled functions
+ASYNC_COMPILE_MODULE = Name("torch._inductor.async_compile:", "kernels of a loaded artifact")
+ASYNC_COMPILE = Name("torch._inductor.async_compile:AsyncCompile", "kernels in other languages")
+SELECT_ALGORITHM_MODULE = Name("torch._inductor.select_algorithm:", "library calls of artifacts")
+EXTERN_KERNELS = Name("torch._inductor.select_algorithm:extern_kernels", "rare library calls")
+INDUCTOR_LOWERING = Name("torch._inductor.lowering:", "operators registered in Python")
+CODECACHE_MODULE = Name("torch._inductor.codecache:", "building C++ kernels")
+CPP_BINDINGS_CACHE = Name(
+    "torch._inductor.codecache:CppPythonBindingsCodeCache", "finding the built C++ kernels"
+)
+CPP_WRAPPER_CACHE = Name(
+    "torch._inductor.codecache:CppWrapperCodeCache", "finding programs built in C++"
+)
+PICK_VEC_ISA = Name("torch._inductor.cpu_vec_isa:pick_vec_isa", "naming the ISA of kernels")
+AOT_COMPILED_FUNCTION = Name(
+    "torch._dynamo.aot_compile:AOTCompiledFunction", "saving and loading compiled functions"
+)
+AOT_COMPILE_ARTIFACTS = Name("torch._dynamo.aot_compile:CompileArtifacts", "loading artifacts")
+AOT_UNPICKLER = Name("torch._dynamo.aot_compile:AOTCompileUnpickler", "reading payloads")
+SERIALIZED_CODE = Name("torch._dynamo.package:SerializedCode", "reading bytecode in payloads")
+BUNDLED_CALLABLE = Name(
+    "torch._dynamo.aot_compile_types:BundledAOTAutogradSerializableCallable",
+    "telling Inductor's artifacts from graphs",
+)
+DATA_PTR_OF_TENSOR = Name(
+    "torch._C._dynamo:guards._torchinductor_pyobject_tensor_data_ptr", "starting C++ kernels"
+)
+
+# Capture and AOT compilation of one function.
+AOT_COMPILE_FULLGRAPH = Name(
+    "torch._dynamo.aot_compile:aot_compile_fullgraph", "compiling ahead of time"
+)
+AOT_COMPILED_FUNCTION = Name(
+    "torch._dynamo.aot_compile:AOTCompiledFunction", "the compiled function and its artifacts"
+)
+HOOKS = Name("torch._dynamo.hooks:Hooks", "handing a guard filter to the capture")
+GET_TRACED_FN = Name("torch._dynamo.convert_frame:get_traced_fn", "the function behind a module")
+COMPILE_LOCK = Name("torch._dynamo.convert_frame:compile_lock", "one compilation at a time")
+INDUCTOR_WRAPPER = Name("torch:_TorchCompileInductorWrapper", "the Inductor backend")
+BACKEND_WRAPPER = Name("torch:_TorchCompileWrapper", "backends other than Inductor")
+LIST_MODE_OPTIONS = Name("torch._inductor:list_mode_options", "expanding a compile mode")
+LIST_BACKENDS = Name("torch._dynamo:list_backends", "naming the backends that exist")
+UNSUPPORTED = Name("torch._dynamo.exc:Unsupported", "recognising a graph break")
+PACKAGE_ERROR = Name("torch._dynamo.exc:PackageError", "recognising an unserialisable guard")
+FLOAT_RESTART = Name(
+    "torch._dynamo.exc:TensorifyScalarRestartAnalysis", "retrying a capture with float arguments"
+)
+UNSERIALISABLE_GUARDS = Name(
+    "torch._dynamo.guards:CheckFunctionManager.UNSUPPORTED_SERIALIZATION_GUARD_TYPES",
+    "telling which guards a file cannot hold",
+)
+SERIALIZE_GUARDS = Name(
+    "torch._dynamo.guards:CheckFunctionManager.serialize_guards",
+    "dropping guards whose values cannot be pickled",
+)
+GLOBAL_STATE_GUARD = Name(
+    "torch._C._dynamo.guards:GlobalStateGuard", "checking grad mode, autocast and the like"
+)
+SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
+MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
+MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
+MARK_STATIC = Name("torch._dynamo:mark_static", "dimensions of Dim.STATIC")
+CHECK_FUNCTION_MANAGER = Name(
+    "torch._dynamo.guards:CheckFunctionManager", "building the guards of a capture"
+)

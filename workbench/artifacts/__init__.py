@@ -1,0 +1,1 @@
+"""Artifacts on disk: bytes, hashes and trust; nothing here imports torch."""

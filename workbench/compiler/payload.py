@@ -1,0 +1,155 @@
+"""A compiled function as frozen parts: torch's bytes, the built kernels, names to rebind."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.generated import KernelRequest, run_generated
+from workbench.errors import ArtifactError
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """One C++ library: what was asked for and the bytes that the compiler made of it."""
+
+    request: KernelRequest
+    library: bytes
+
+    @property
+    def key(self) -> str:
+        """The name by which the loader asks for it."""
+        return self.request.key
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Everything about a compiled function that goes into a file.
+
+    `aliases` are names that the bytecode reads from its globals, each with the place to import it
+    from (`module` or `module:qualified.name`). `missing_names` have no such place: whoever loads
+    must hand them over.
+    """
+
+    payload: bytes
+    kernels: tuple[BuiltKernel, ...]
+    isa: str
+    device: str
+    aliases: Mapping[str, str]
+    missing_names: tuple[str, ...] = ()
+    external_data: tuple[str, ...] = ()
+
+
+def freeze(aot_fn: Any, external_data: Mapping[str, Any] | None = None) -> Frozen:
+    """Take a compiled function apart; the payload is what torch itself would write.
+
+    Raises `ArtifactError` when something in it cannot be serialised.
+    """
+    aliases, missing = _aliases(aot_fn)
+    programs = generated_programs(aot_fn)
+    return Frozen(
+        payload=_serialize(aot_fn, dict(external_data or {})),
+        kernels=_kernels(programs),
+        isa=str(tp.PICK_VEC_ISA.get()()).upper() if programs else "",
+        device=str(aot_fn._artifacts.device_type),
+        aliases=aliases,
+        missing_names=missing,
+        external_data=tuple(external_data or ()),
+    )
+
+
+def _serialize(aot_fn: Any, external_data: dict[str, Any]) -> bytes:
+    try:
+        return bytes(type(aot_fn).serialize(aot_fn, external_data).serialized_data)
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        raise ArtifactError(
+            f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
+            "left out when they are named: save(path, external_data={'name': object}), and handed "
+            "back at load under the same name."
+        ) from error
+
+
+def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
+    """The compiled graphs inside (forward, then backward) that hold generated source."""
+    compiled = aot_fn._artifacts.compiled_fn
+    bundled = tp.BUNDLED_CALLABLE.find()
+    if bundled is None or not isinstance(compiled, bundled):
+        return ()
+    entry = compiled.compiled_fn.serialize()
+    parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
+    graphs = (getattr(part, "result", None) for part in parts)
+    return tuple(graph for graph in graphs if getattr(graph, "source_code", None))
+
+
+def _kernels(programs: tuple[Any, ...]) -> tuple[BuiltKernel, ...]:
+    found: dict[str, BuiltKernel] = {}
+
+    def provide(request: KernelRequest) -> Callable[..., Any]:
+        function = built_function(request)
+        library = Path(function.__self__.__file__).read_bytes()
+        found[request.key] = BuiltKernel(request, library)
+        return function
+
+    for number, program in enumerate(programs):
+        run_generated(program.source_code, f"frozen_{number}", provide, {})
+    return tuple(found.values())
+
+
+def built_function(request: KernelRequest) -> Any:
+    """The function of a kernel, from torch's own cache; built when it is not there."""
+    cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
+    return cache.get().load_pybinding(**request.arguments)
+
+
+def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Where to import each global of the bytecode from, then those with no such place."""
+    artifacts = aot_fn._artifacts
+    env = artifacts.runtime_env
+    known = {*env.import_sources, *env.used_globals, artifacts.backend_id}
+    scope = aot_fn.fn.__globals__
+    places: dict[str, str] = {}
+    missing: list[str] = []
+    for name in sorted(env.external_refs):
+        if name not in scope:
+            continue
+        if place := import_place(scope[name]):
+            places[name] = place
+        elif name not in known:
+            missing.append(name)
+    return {k: v for k, v in places.items() if k not in env.import_sources}, tuple(missing)
+
+
+def _candidates(value: Any) -> Iterator[str]:
+    if isinstance(value, ModuleType):
+        yield value.__name__
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(module, str) and isinstance(name, str) and module != "__main__":
+        yield f"{module}:{name}"
+    if isinstance(name, str) and hasattr(builtins, name):
+        yield f"builtins:{name}"
+
+
+def import_place(value: Any) -> str | None:
+    """`module` or `module:name` where a fresh process finds this very object, or None."""
+    for place in _candidates(value):
+        try:
+            if resolve_place(place) is value:
+                return place
+        except (ImportError, AttributeError):
+            continue
+    return None
+
+
+def resolve_place(place: str) -> Any:
+    """The object at `module` or `module:qualified.name`."""
+    module, _, name = place.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part)
+    return found
