@@ -1,0 +1,1 @@
+"""From report to report: what can be computed from the record alone."""

@@ -1,0 +1,1 @@
+"""What a person looks at: a report as text, tables, figures, a page."""

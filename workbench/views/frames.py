@@ -1,0 +1,71 @@
+"""The tables of a report as pandas DataFrames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas
+
+from workbench.errors import UsageError
+from workbench.report import TABLES, Report
+
+FIRST_COLUMNS = {
+    "kernels": [
+        "name",
+        "language",
+        "ops",
+        "lines",
+        "bytes_read",
+        "bytes_written",
+        "flops",
+        "time_us",
+    ],
+    "fusion": ["round", "a", "b", "verdict", "reason", "shared_bytes"],
+    "breaks": ["file", "line", "text", "kind", "reason", "explanation", "hints", "gb_id", "count"],
+    "guards": ["kept", "kind", "source", "why_dropped"],
+    "phases": ["name", "start_s", "duration_s", "self_s", "depth", "thread"],
+    "autotune": ["choice", "time_ms", "chosen"],
+}
+"""Columns that others rely on, in this order; the row's other fields follow."""
+
+_NUMBERS = {
+    "bytes": "Int64",
+    "bytes_read": "Int64",
+    "bytes_written": "Int64",
+    "shared_bytes": "Int64",
+    "flops": "Int64",
+    "line": "Int64",
+    "time_us": "float64",
+    "time_ms": "float64",
+}
+_TEXTS = ("sources", "graphs", "kernels", "wrappers")  # their `text` names a text kept once
+
+
+def frame(report: Report, name: str) -> pandas.DataFrame:
+    """One table of the report.
+
+    Raises
+    ------
+    UsageError
+        When there is no table of that name; the message lists the names.
+    """
+    if name not in TABLES:
+        raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(sorted(TABLES))}.")
+    first = FIRST_COLUMNS.get(name, [])
+    order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
+    made = pandas.DataFrame({c: _values(report, name, c) for c in order})
+    for column, dtype in _NUMBERS.items():
+        if column in made:
+            made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
+    return made
+
+
+def _columns(row_type: type) -> list[str]:
+    return list(row_type.__dataclass_fields__)  # type: ignore[attr-defined]
+
+
+def _values(report: Report, name: str, column: str) -> list[Any]:
+    values = list(getattr(report, name).columns.get(column, ()))
+    if column == "text" and name in _TEXTS:
+        return [report.texts.get(key) for key in values]
+    return values

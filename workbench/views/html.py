@@ -1,0 +1,134 @@
+"""A report as HTML: a page that opens from disk, and the fragment that a notebook keeps."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+
+from workbench.analysis.redact import redact as without_sources
+from workbench.report import Report
+from workbench.views.blocks import Heat, Note, Pane
+from workbench.views.limits import Limits
+from workbench.views.panes import panes
+from workbench.views.places import is_fallback, is_library, title_of
+from workbench.views.render import parts
+from workbench.views.render.skin import Skin
+from workbench.views.render.tables import legend
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def page(report: Report, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
+    """A self-contained page without scripts; written to `path` when given."""
+    dropped: tuple[str, ...] = ()
+    if redact:
+        report, dropped = without_sources(report)
+    skin = Skin(is_page=True, marks=kernel_marks(report))
+    sections = panes(report, Limits())
+    notice = ""
+    if dropped:
+        words = "; ".join(dropped)
+        notice = parts.note(Note("Dropped before sharing:", f"{words}.", "fallback"), skin)
+    style = files("workbench.views").joinpath("page.css").read_text(encoding="utf-8")
+    title = escape(title_of(report))
+    text = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{title}, compiled</title>'
+        f"<style>{style}</style></head><body>"
+        f"{_header(report, skin)}{_tabs(sections, skin)}<main>{notice}"
+        + "".join(_section(pane, skin) for pane in sections)
+        + f"</main>{_footer()}</body></html>\n"
+    )
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def fragment(report: Report) -> str:
+    """A small version for a notebook's output: no script, no style sheet, readable untrusted."""
+    skin = Skin(is_page=False, marks=kernel_marks(report))
+    body = []
+    for pane in panes(report, Limits.for_notebook()):
+        content = "".join(parts.block(item, skin) for item in pane.blocks)
+        is_open = " open" if pane.id == "overview" or pane.is_problem else ""
+        count = f" <span{skin.at('muted')}>{pane.count}</span>" if pane.count else ""
+        sign = f" {skin.icon('break')}" if pane.is_problem else ""
+        body.append(
+            f"<details{skin.at('pane')}{is_open}><summary{skin.at('pane-title')}>"
+            f"{escape(pane.title)}{sign}{count}</summary>{content}</details>"
+        )
+    return f"<div>{_headline(report, skin)}{''.join(body)}</div>"
+
+
+def kernel_marks(report: Report) -> dict[str, str]:
+    """How each kernel's square looks: `g0` to `g7` generated, `ext` library call, `fb` fallback."""
+    marks = {}
+    generated = 0
+    for kernel in report.kernels:
+        if is_fallback(kernel):
+            marks[kernel.id] = "fb"
+        elif is_library(kernel):
+            marks[kernel.id] = "ext"
+        else:
+            marks[kernel.id] = f"g{generated % 8}"
+            generated += 1
+    return marks
+
+
+def verdict(report: Report) -> tuple[str, str]:
+    """How the compilation ended: words, tone."""
+    if not report.outcome.ok:
+        return f"failed in {report.outcome.step or 'compilation'}", "break"
+    if len(report.breaks):
+        count = len(report.breaks)
+        return f"{count} graph break{'s' * (count > 1)}", "break"
+    return "compiled", "captured"
+
+
+def _header(report: Report, skin: Skin) -> str:
+    words, tone = verdict(report)
+    inputs = "; ".join(report.request.inputs)
+    torch = f"torch {report.environment.torch}" if report.environment.torch else ""
+    return (
+        f"<header><h1>{escape(title_of(report))}</h1>{skin.tag(words, tone)}"
+        f"{skin.tag(report.request.target, 'plain')}"
+        f'<span class="facts" title="{escape(inputs)}">{escape(inputs)}</span>'
+        f'<span class="facts end">{escape(torch)}</span></header>'
+    )
+
+
+def _headline(report: Report, skin: Skin) -> str:
+    words, tone = verdict(report)
+    inputs = escape("; ".join(report.request.inputs))
+    return (
+        f'<div style="margin: 0 0 4px 0"><b style="font-family: monospace">'
+        f"{escape(title_of(report))}</b> &#8195;{skin.tag(words, tone)} &#8195;"
+        f"{escape(report.request.target)} &#8195;<span{skin.at('muted')}>{inputs}</span></div>"
+    )
+
+
+def _tabs(sections: tuple[Pane, ...], skin: Skin) -> str:
+    links = []
+    for pane in sections:
+        sign = skin.icon("break") if pane.is_problem else ""
+        count = f" <small>{sign}{pane.count}</small>" if pane.count is not None else ""
+        links.append(f'<a href="#{pane.id}">{escape(pane.title)}{count}</a>')
+    return f'<nav aria-label="Panes">{"".join(links)}</nav>'
+
+
+def _section(pane: Pane, skin: Skin) -> str:
+    has_heat = any(isinstance(item, Heat) for item in pane.blocks)
+    title = f"<h2>{escape(pane.title)}</h2>{legend(skin) if has_heat else ''}"
+    content = "".join(parts.block(item, skin) for item in pane.blocks)
+    return f'<section id="{pane.id}"><div class="bar">{title}</div>{content}</section>'
+
+
+def _footer() -> str:
+    return (
+        "<footer>Every table here is also a DataFrame: <code>report.frame('kernels')</code>. "
+        "This page needs no network, no server and no script.</footer>"
+    )

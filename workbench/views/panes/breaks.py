@@ -1,0 +1,62 @@
+"""The breaks and guards pane."""
+
+from __future__ import annotations
+
+from workbench.report import Guard, Report
+from workbench.views import blocks as b
+from workbench.views.limits import Limits, cut
+from workbench.views.panes.missing import missing, omitted
+from workbench.views.units import plural
+
+
+def pane(report: Report, limits: Limits) -> b.Pane:
+    """Graph breaks, recompilations, guards kept and dropped."""
+    blocks: list[b.Block] = [*_breaks(report, limits), *_recompiles(report, limits)]
+    blocks += _guards(report, limits)
+    blocks += [*omitted(report, "breaks"), *omitted(report, "guards")]
+    count = len(report.breaks)
+    return b.Pane("breaks", "Breaks & guards", tuple(blocks), count, is_problem=count > 0)
+
+
+def _breaks(report: Report, limits: Limits) -> list[b.Block]:
+    if not len(report.breaks):
+        reason = report.why_missing("breaks")
+        if reason is not None:
+            return [missing(report, "breaks", "No graph breaks recorded.", "")]
+        return [b.Note("No graph breaks.", "Everything was captured in one graph.", "captured")]
+    shown, more = cut(list(report.breaks), limits.rows, "breaks")
+    found: list[b.Block] = []
+    for item in shown:
+        times = f" · met {item.count} times" if item.count > 1 else ""
+        place = f"{item.file}:{item.line} in {item.function}{times}"
+        why = " ".join(dict.fromkeys(t for t in (item.explanation, item.reason) if t))
+        found.append(b.Break(item.kind, place, item.text, why, item.hints, item.gb_id))
+    return [*found, b.Note("", more)] if more else found
+
+
+def _recompiles(report: Report, limits: Limits) -> list[b.Block]:
+    if not len(report.recompiles):
+        return []
+    shown, more = cut(list(report.recompiles), limits.rows, "recompiles")
+    rows = tuple((row.compile_id, row.function, row.reason) for row in shown)
+    columns = (b.Column("Compile", "code"), b.Column("Function", "code"), b.Column("Failed guard"))
+    return [b.Grid("Recompiles", columns, rows, "recompiles", more)]
+
+
+def _guards(report: Report, limits: Limits) -> list[b.Block]:
+    if not len(report.guards):
+        text = "The call has nothing that could change."
+        return [missing(report, "guards", "No guards.", text)]
+    found: list[b.Block] = []
+    for title, kept in (("Kept, checked on every call", True), ("Dropped, not portable", False)):
+        guards = [guard for guard in report.guards if guard.kept is kept]
+        if guards:
+            shown, more = cut(guards, limits.rows, "guards")
+            lines = tuple(_line(guard) for guard in shown)
+            found.append(b.Guards(f"{title}: {plural(len(guards), 'guard')}", lines, more))
+    return found
+
+
+def _line(guard: Guard) -> b.GuardLine:
+    code = " and ".join(guard.code)
+    return b.GuardLine(guard.kept, guard.source, guard.kind, code, guard.why_dropped)

@@ -1,0 +1,108 @@
+"""The kernels pane: a row for each kernel, its code, the program that calls it."""
+
+from __future__ import annotations
+
+from workbench.report import Kernel, Report
+from workbench.views.blocks import Block, Code, Column, Grid, Note, Pane, Tag
+from workbench.views.limits import Limits, cut
+from workbench.views.panes.missing import missing, omitted
+from workbench.views.places import is_fallback, line_numbers, ops_of, text_of
+from workbench.views.units import bytes_text, count_text, plural, seconds_text
+
+LANGUAGES = {"triton": "Triton", "cpp": "C++"}
+
+
+def pane(report: Report, limits: Limits) -> Pane:
+    """All kernels, then their codes, then the wrappers."""
+    kernels = list(report.kernels)
+    if not kernels:
+        backend = report.request.backend
+        text = f"The backend {backend} generates no kernels; -b inductor does."
+        if backend == "inductor":
+            text = "The graph needs none: its results are inputs or constants."
+        return Pane("kernels", "Kernels", (missing(report, "kernels", "No kernels.", text),), 0)
+    blocks: list[Block] = [_grid(kernels, limits), *_codes(report, kernels, limits)]
+    blocks += _wrappers(report, limits)
+    return Pane("kernels", "Kernels", (*blocks, *omitted(report, "kernels")), len(kernels))
+
+
+def language_of(kernel: Kernel) -> Tag:
+    """The kind of kernel as a tag: generated, a library call, a fallback."""
+    if kernel.language in LANGUAGES:
+        return Tag(LANGUAGES[kernel.language])
+    return Tag("fallback", "fallback") if is_fallback(kernel) else Tag("library call")
+
+
+def _grid(kernels: list[Kernel], limits: Limits) -> Grid:
+    shown, more = cut(kernels, limits.rows, "kernels")
+    is_timed = any(kernel.time_us is not None for kernel in kernels)
+    rows = tuple(_row(kernel, is_timed) for kernel in shown)
+    columns = [
+        Column("Kernel", "kernel"),
+        Column("Kind", "tag"),
+        Column("Ops in it", "code"),
+        Column("Lines"),
+        Column("Read", "number"),
+        Column("Written", "number"),
+        Column("FLOPs", "number"),
+    ]
+    if is_timed:
+        columns.append(Column("Time", "number"))
+    return Grid("Kernels", tuple(columns), rows, "kernels", more)
+
+
+def _row(kernel: Kernel, is_timed: bool) -> tuple[object, ...]:
+    row: tuple[object, ...] = (
+        kernel.id,
+        language_of(kernel),
+        ops_of(kernel) + (f" × {kernel.calls}" if kernel.calls > 1 else ""),
+        line_numbers(kernel) or "–",
+        bytes_text(kernel.bytes_read),
+        bytes_text(kernel.bytes_written),
+        count_text(kernel.flops),
+    )
+    if not is_timed:
+        return row
+    seconds = None if kernel.time_us is None else kernel.time_us * 1e-6
+    return (*row, seconds_text(seconds))
+
+
+def _codes(report: Report, kernels: list[Kernel], limits: Limits) -> list[Block]:
+    found: list[Block] = []
+    seen: dict[str, str] = {}
+    left = 0
+    for kernel in kernels:
+        text = text_of(report, kernel.text)
+        if text is None or kernel.text is None:
+            continue
+        if kernel.text in seen:
+            found.append(Note(f"{kernel.id}.", f"The same code as {seen[kernel.text]}."))
+            continue
+        if len(found) >= limits.codes or not limits.text.take(text):
+            left += 1
+            continue
+        seen[kernel.text] = kernel.id
+        found.append(_code(kernel, text))
+    if left:
+        rest = plural(left, "more kernel")
+        found.append(Note(f"{rest}.", "Their code is in report.frame('kernels')."))
+    return found
+
+
+def _code(kernel: Kernel, text: str) -> Code:
+    facts = [LANGUAGES.get(kernel.language, "library call"), plural(text.count("\n") + 1, "line")]
+    if kernel.bytes_read is not None or kernel.bytes_written is not None:
+        facts.append(f"reads {bytes_text(kernel.bytes_read)}")
+        facts.append(f"writes {bytes_text(kernel.bytes_written)}")
+    language = "cpp" if kernel.language == "cpp" else "python"
+    return Code(kernel.name, text, language, tuple(facts), kernel.id)  # type: ignore[arg-type]
+
+
+def _wrappers(report: Report, limits: Limits) -> list[Block]:
+    found: list[Block] = []
+    for wrapper in report.wrappers:
+        text = text_of(report, wrapper.text)
+        if text is not None and limits.text.take(text):
+            title = "The program that calls them" + (", backward" if wrapper.is_backward else "")
+            found.append(Code(title, text, "python", (plural(text.count("\n") + 1, "line"),)))
+    return found

@@ -1,0 +1,53 @@
+"""Where things are, in few words: kernels by their short id, sources by file and line."""
+
+from __future__ import annotations
+
+from workbench.report import Kernel, Report
+
+GENERATED = ("triton", "cpp")
+FALLBACKS = ("aten::", "aten.", "torch.ops.")
+
+
+def is_library(kernel: Kernel) -> bool:
+    """Whether a kernel is a call of a library routine that Inductor chose, such as a GEMM."""
+    return kernel.language not in GENERATED and not is_fallback(kernel)
+
+
+def is_fallback(kernel: Kernel) -> bool:
+    """Whether a kernel is an eager operator that Inductor has no code for."""
+    return kernel.language not in GENERATED and kernel.name.startswith(FALLBACKS)
+
+
+def ops_of(kernel: Kernel) -> str:
+    """The operators in a kernel: `add, relu, mul`."""
+    short = [op.removeprefix("aten.").removeprefix("prims.") for op in kernel.ops]
+    return ", ".join(dict.fromkeys(short)) or kernel.name
+
+
+def line_numbers(kernel: Kernel) -> str:
+    """The user's lines behind a kernel: `12, 14–16`."""
+    by_source: dict[str, list[int]] = {}
+    for line in kernel.lines:
+        _, source, number = line.split(":")
+        by_source.setdefault(source, []).append(int(number))
+    return "; ".join(_ranges(sorted(set(numbers))) for numbers in by_source.values())
+
+
+def _ranges(numbers: list[int]) -> str:
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans)
+
+
+def text_of(report: Report, key: str | None) -> str | None:
+    """The text behind a content hash; None when it was not kept."""
+    return None if key is None else report.texts.get(key)
+
+
+def title_of(report: Report) -> str:
+    """The name of what was compiled."""
+    return report.request.name or "compilation"
