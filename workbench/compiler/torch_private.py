@@ -126,3 +126,35 @@ MARK_STATIC = Name("torch._dynamo:mark_static", "dimensions of Dim.STATIC")
 CHECK_FUNCTION_MANAGER = Name(
     "torch._dynamo.guards:CheckFunctionManager", "building the guards of a capture"
 )
+
+# The record of a compilation.
+TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
+INTERN_TABLE = Name("torch._logging.structured:INTERN_TABLE", "file names in the trace")
+COMPILE_ID = Name("torch._guards:CompileId", "naming a compilation in the trace")
+COMPILE_CONTEXT = Name("torch._guards:CompileContext", "naming a compilation in the trace")
+IN_CONTEXT = Name("torch._guards:compile_context", "naming a compilation in the trace")
+PRINT_READABLE = Name("torch.fx:GraphModule.print_readable", "graphs of every stage")
+FX_CODEGEN = Name("torch._inductor.compile_fx:fx_codegen_and_compile", "telling backward graphs")
+JOINT_PASSES = Name(
+    "torch._inductor.compile_fx:_recursive_joint_graph_passes", "joint graphs of a training step"
+)
+CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
+
+# The first compilation on a machine.
+ISA_TRIAL = Name(
+    "torch._inductor.cpu_vec_isa:VecISA.check_build", "skipping trial compilations for an ISA"
+)
+VALID_VEC_ISA_LIST = Name(
+    "torch._inductor.cpu_vec_isa:valid_vec_isa_list", "listing the ISAs that torch found"
+)
+CPP_COMPILER = Name("torch._inductor.cpp_builder:get_cpp_compiler", "finding the C++ compiler")
+COMPILER_BANNER = Name(
+    "torch._inductor.cpp_builder:get_compiler_version_info", "the release of the C++ compiler"
+)
+PRECOMPILE_HEADER = Name(
+    "torch._inductor.codecache:_precompile_header", "building the precompiled header"
+)
+DEFAULT_CACHE_DIR = Name(
+    "torch._inductor.runtime.cache_dir_utils:default_cache_dir",
+    "telling whether a cache was chosen",
+)

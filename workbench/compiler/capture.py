@@ -1,0 +1,127 @@
+"""The recorder: everything that torch does between entering and leaving it becomes a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.environment import environment
+from workbench.compiler.graphs import GraphRecorder
+from workbench.compiler.patches import Patches
+from workbench.compiler.phases import OnPhase, PhaseRecorder
+from workbench.compiler.sources import Places, SourceTable
+from workbench.compiler.trace import TraceHandler
+from workbench.report import (
+    TABLES,
+    Capability,
+    Link,
+    Outcome,
+    Report,
+    Request,
+    Table,
+    TextWriter,
+)
+
+FULL = "full"
+LIGHT = "light"
+
+
+class Recorder:
+    """Records the compilations of this thread, from `with` to its end.
+
+    At level `full` torch's caches are bypassed, so that every step runs and is seen; at level
+    `light` they stay on, and the capabilities list what a cache hit hides. Enter it in the thread
+    that compiles. `report` may be called after a failure inside of the `with` too.
+    """
+
+    def __init__(
+        self,
+        level: str = FULL,
+        request: Request | None = None,
+        on_phase: OnPhase | None = None,
+    ):
+        self.level = level
+        self.request = request or Request(capture=level)
+        self.texts = TextWriter()
+        self.places = Places()
+        self.phases = PhaseRecorder(on_phase)
+        self._patches = Patches()
+        self.trace = TraceHandler(self._patches)
+        self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+
+    @property
+    def on_phase(self) -> OnPhase | None:
+        """Called with the name and the elapsed seconds when a phase begins."""
+        return self.phases.on_phase
+
+    @on_phase.setter
+    def on_phase(self, listener: OnPhase | None) -> None:
+        self.phases.on_phase = listener
+
+    def __enter__(self) -> Self:
+        try:
+            self._install()
+        except BaseException:
+            self._patches.close()
+            raise
+        self.phases.mark("compile", is_begin=True)
+        return self
+
+    def _install(self) -> None:
+        if self.level == FULL:
+            self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, "cache")
+            self._patches.config(tp.FUNCTORCH_CONFIG, {"enable_autograd_cache": False}, "cache")
+        self.trace.install()
+        self.trace.on("chromium_event", self.phases.take, "phases")
+        self.graphs.install(self.trace)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.phases.mark("compile", is_begin=False)
+        self._patches.close()
+        self.graphs.close()
+
+    def report(self, outcome: Outcome | None = None) -> Report:
+        """Everything that was recorded, as plain data."""
+        sources = SourceTable(self.places, self.texts)
+        tables: dict[str, Table[Any]] = {
+            name: Table.of(TABLES[name], rows) for name, rows in self._rows(sources).items()
+        }
+        tables["nodes"] = self.graphs.node_table()
+        tables["links"] = Table.of(Link, self._links(sources, tables["nodes"]))
+        return Report(
+            environment=environment(),
+            request=self.request,
+            outcome=outcome or Outcome(),
+            tables=tables,
+            texts=self.texts.finish(),
+            extra={"other_records": dict(self.trace.others)},
+        )
+
+    def _rows(self, sources: SourceTable) -> dict[str, list[Any]]:
+        return {
+            "sources": sources.rows,
+            "graphs": self.graphs.graph_rows(),
+            "phases": self.phases.rows(),
+            "capabilities": list(self._capabilities()),
+        }
+
+    def _capabilities(self) -> Iterator[Capability]:
+        for pane in ("trace", "graphs", "phases"):
+            reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
+            yield Capability(pane, reason is None, reason)
+
+    def _links(self, sources: SourceTable, nodes: Table[Any]) -> Iterator[Link]:
+        columns = nodes.columns
+        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
+            line_id = sources.line_id(file, line)
+            if line_id is not None:
+                yield Link(line_id, id, "line-node")
+        for a, b in self.graphs.links:
+            yield Link(a, b, "node-node")

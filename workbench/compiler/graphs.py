@@ -1,0 +1,284 @@
+"""FX graphs of every stage, read from the live graph modules while torch compiles."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.patches import Patches
+from workbench.compiler.sources import Places
+from workbench.compiler.trace import Record, TraceHandler
+from workbench.report import Graph, Node, Table, TextWriter
+
+PANE = "graphs"
+_STAGE_OF = {
+    "dynamo_output_graph": "dynamo",
+    "before_pre_grad_graph": "before_pre_grad",
+    "after_pre_grad_graph": "after_pre_grad",
+    "aot_joint_graph": "joint",
+    "aot_inference_graph": "inference",
+    "before_joint_graph": "before_joint_passes",
+    "after_joint_graph": "after_joint_passes",
+    "aot_forward_graph": "forward",
+    "aot_backward_graph": "backward",
+    "before_post_grad_graph": "before_post_grad",
+    "inductor_post_grad_graph": "after_post_grad",
+}
+_PARENTS = {
+    "before_pre_grad": ("dynamo",),
+    "after_pre_grad": ("before_pre_grad",),
+    "joint": ("after_pre_grad", "dynamo"),
+    "inference": ("after_pre_grad", "dynamo"),
+    "before_joint_passes": ("inference", "joint"),
+    "after_joint_passes": ("before_joint_passes",),
+    "forward": ("after_joint_passes", "joint"),
+    "backward": ("after_joint_passes", "joint"),
+    "before_post_grad": ("forward", "backward", "after_joint_passes", "inference"),
+    "after_post_grad": ("before_post_grad",),
+}
+_COLUMNS = tuple(f.name for f in fields(Node))
+
+
+@dataclass
+class Kept:
+    """One graph as it was when torch showed it; `names` are its nodes' names."""
+
+    id: str
+    stage: str
+    compile_id: str | None
+    is_backward: bool
+    text: str | None
+    names: frozenset[str] = frozenset()
+    module: int = 0  # id() of the graph module, only compared while it is alive
+
+
+class GraphRecorder:
+    """Keeps the graphs of one recording as columns."""
+
+    def __init__(self, patches: Patches, places: Places, texts: TextWriter):
+        self.graphs: list[Kept] = []
+        self.links: list[tuple[str, str]] = []
+        self._patches = patches
+        self._places = places
+        self._texts = texts
+        self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._names = _Names()
+        self._is_backward = False
+        self._depth = 0
+
+    def install(self, trace: TraceHandler) -> None:
+        """Watch what torch prints, and the passes whose graphs it does not print."""
+        observe = self._patches.observe
+        observe(tp.PRINT_READABLE, PANE, after=self._on_print)
+        for name in _STAGE_OF:
+            trace.on(name, self._on_record, PANE)
+        observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+        self._patches.wrap(tp.JOINT_PASSES, self._around_joint_passes, PANE)
+
+    def _on_print(self, text: str, module: Any, *args: Any, **kwargs: Any) -> None:
+        self._printed.append((module, text))
+
+    def _on_lowering(self, *args: Any, **kwargs: Any) -> None:
+        self._is_backward = bool(kwargs.get("is_backward", False))
+
+    def _on_record(self, record: Record) -> None:
+        text = record.payload or ""
+        module = None
+        for printed, shown in reversed(self._printed):  # forward and backward come in a pair
+            if text.startswith(shown):
+                module, text = printed, shown
+                break
+        self._keep(_STAGE_OF[record.name], module, text, record.compile_id)
+
+    def _around_joint_passes(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Show the joint graph of a training step: torch prints it for inference only."""
+
+        def passes(module: Any, *args: Any, **kwargs: Any) -> Any:
+            last = self.graphs[-1] if self.graphs else None
+            is_shown = last is not None and last.stage == "before_joint_passes"
+            if self._depth or is_shown:
+                return inner(module, *args, **kwargs)
+            self._depth += 1
+            try:
+                self._patches.guarded(PANE, self._print, "before_joint_passes", module)
+                result = inner(module, *args, **kwargs)
+                self._patches.guarded(PANE, self._print, "after_joint_passes", result)
+            finally:
+                self._depth -= 1
+            return result
+
+        return passes
+
+    def _print(self, stage: str, module: Any) -> None:
+        text = module.print_readable(print_output=False, include_stride=True, include_device=True)
+        compile_id = self.graphs[-1].compile_id if self.graphs else None
+        self._keep(stage, module, text, compile_id)
+
+    def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
+        is_lowering = stage in ("before_post_grad", "after_post_grad")
+        is_backward = stage == "backward" or (is_lowering and self._is_backward)
+        id = f"g{len(self.graphs)}"
+        kept = Kept(id, stage, compile_id, is_backward, None, module=_id(module))
+        if module is not None:
+            self._read(kept, module.graph.nodes)
+            self._link(kept, module.graph.nodes)
+        kept.text = self._texts.add(self._places.shared(text))
+        self.graphs.append(kept)
+
+    def _read(self, kept: Kept, nodes: Iterable[Any]) -> None:
+        rows = [self._row(node, kept.id) for node in nodes]
+        kept.names = frozenset(row[2] for row in rows)
+        for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
+            column.extend(values)
+
+    def _row(self, node: Any, graph: str) -> tuple[Any, ...]:
+        meta = node.meta
+        value = meta.get("val")
+        if value is None:
+            value = meta.get("example_value")
+        shape, stride, dtype, device, size = self._names.tensor(value)
+        trace = meta.get("stack_trace")
+        frame = None if trace is None else self._places.innermost(trace)
+        prefix = f"{graph}:"
+        return (
+            prefix + node.name,
+            graph,
+            node.name,
+            node.op,
+            self._names.target(node.target),
+            tuple(prefix + n.name for n in node.all_input_nodes),
+            shape,
+            stride,
+            dtype,
+            device,
+            size,
+            None if frame is None else self._places.shown(frame.file),
+            None if frame is None else frame.line,
+            _module_path(meta),
+        )
+
+    def _link(self, kept: Kept, nodes: Iterable[Any]) -> None:
+        parent = self._parent(kept)
+        if parent is None:
+            return
+        for node in nodes:
+            if node.name in parent.names:
+                self.links.append((f"{parent.id}:{node.name}", f"{kept.id}:{node.name}"))
+                continue
+            for origin in node.meta.get("from_node") or ():
+                if origin.name in parent.names:
+                    self.links.append((f"{parent.id}:{origin.name}", f"{kept.id}:{node.name}"))
+
+    def _parent(self, kept: Kept) -> Kept | None:
+        for stage in _PARENTS.get(kept.stage, ()):
+            for graph in reversed(self.graphs):
+                is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
+                if is_fit or (graph.stage == stage and kept.stage == "backward"):
+                    return graph
+        return None
+
+    def lowered(self, module: Any = None) -> Kept | None:
+        """The graph that is being lowered: the last one after the post-grad passes."""
+        wanted = _id(module)
+        for graph in reversed(self.graphs):
+            if graph.stage == "after_post_grad" and (not wanted or graph.module == wanted):
+                return graph
+        return self.lowered() if wanted else None
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._printed.clear()
+
+    def graph_rows(self) -> list[Graph]:
+        """The graphs in the order in which they appeared."""
+        count: dict[str, int] = {}
+        for graph in self._columns["graph"]:
+            count[graph] = count.get(graph, 0) + 1
+        return [
+            Graph(g.id, g.stage, g.compile_id, count.get(g.id, 0), g.text, g.is_backward)
+            for g in self.graphs
+        ]
+
+    def node_table(self) -> Table[Node]:
+        """The nodes of every graph."""
+        return Table(Node, self._columns)
+
+
+class _Names:
+    """Texts of targets, types and devices, each made once."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._tensor_type = torch.Tensor
+        self._targets: dict[Any, str] = {}
+        self._texts: dict[Any, str] = {}
+
+    def target(self, target: Any) -> str:
+        if isinstance(target, str):
+            return target
+        name = self._targets.get(target)
+        if name is None:
+            name = self._targets[target] = _target(target)
+        return name
+
+    def _text(self, value: Any) -> str:
+        text = self._texts.get(value)
+        if text is None:
+            text = self._texts[value] = str(value).removeprefix("torch.")
+        return text
+
+    def tensor(self, value: Any) -> tuple[Any, Any, str | None, str | None, int | None]:
+        """Shape, stride, dtype, device and bytes of a value; of several tensors, their bytes."""
+        if isinstance(value, self._tensor_type):
+            shape = _dims(value.shape)
+            stride = _dims(value.stride()) if _is_strided(value) else None
+            size = _bytes(shape, value.dtype.itemsize)
+            return shape, stride, self._text(value.dtype), self._text(value.device), size
+        if isinstance(value, tuple | list):
+            parts = [self.tensor(part)[4] for part in value]
+            known = [part for part in parts if part is not None]
+            return None, None, None, None, sum(known) if known else None
+        return None, None, None, None, None
+
+
+def _is_strided(value: Any) -> bool:
+    return str(value.layout) == "torch.strided"
+
+
+def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:
+    return tuple(v if type(v) is int else str(v) for v in values)
+
+
+def _bytes(shape: tuple[int | str, ...], itemsize: int) -> int | None:
+    size = itemsize
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        size *= dim
+    return size
+
+
+def _target(target: Any) -> str:
+    text = str(target)
+    if not text.startswith("<"):
+        return text
+    module = str(getattr(target, "__module__", "") or "").removeprefix("_")
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    return f"{module}.{name}".lstrip(".") if name else type(target).__name__
+
+
+def _module_path(meta: dict[str, Any]) -> str | None:
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")
+    if not stack:
+        return None
+    path = next(reversed(stack.values()))[0]
+    return str(path).removeprefix("L['self'].").removeprefix("L['self']") or None
+
+
+def _id(module: Any) -> int:
+    return 0 if module is None else id(module)

@@ -1,0 +1,214 @@
+"""The functions that were traced: where their lines are, with text, also from notebook cells."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import linecache
+import os
+import re
+import sysconfig
+import tokenize
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workbench.report import Source, TextWriter
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
+_LARGEST = 400  # lines of a module or a function that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack; `file` is the name that Python knows it by."""
+
+    file: str
+    line: int
+    function: str
+
+
+class Places:
+    """Turns stack traces into frames and file names into names that can be shared."""
+
+    def __init__(self) -> None:
+        self._innermost: dict[str, Frame | None] = {}
+        self._shown: dict[str, str] = {}
+        self._is_torch: dict[str, bool] = {}
+        self.frames: dict[tuple[str, str], set[int]] = {}
+
+    @cached_property
+    def _torch_folder(self) -> str:
+        import torch
+
+        return os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+    @cached_property
+    def _cells(self) -> dict[str, int]:
+        """Execution count by file name, inside IPython; its files are made up."""
+        shell = getattr(builtins, "get_ipython", lambda: None)()
+        names = getattr(getattr(shell, "compile", None), "_filename_map", None)
+        return dict(names or {})
+
+    def is_user(self, file: str) -> bool:
+        """Whether a file is neither torch's nor made up by torch."""
+        known = self._is_torch.get(file)
+        if known is None:
+            known = file.startswith(self._torch_folder) or file.startswith("<eval_with_key>")
+            self._is_torch[file] = known
+        return not known
+
+    def innermost(self, stack_trace: str) -> Frame | None:
+        """The innermost user frame of a stack trace as FX keeps it, or None."""
+        try:
+            return self._innermost[stack_trace]
+        except KeyError:
+            frame = self._find(stack_trace)
+            self._innermost[stack_trace] = frame
+            return frame
+
+    def _find(self, stack_trace: str) -> Frame | None:
+        found = None
+        for file, line, function in _FRAME.findall(stack_trace):
+            if self.is_user(file):
+                found = Frame(file, int(line), function)
+                if "site-packages" not in file:
+                    self._note(found)
+        if found is not None:
+            self._note(found)
+        return found
+
+    def _note(self, frame: Frame) -> None:
+        self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)
+
+    def note(self, file: str, line: int, function: str) -> None:
+        """Remember a line whose function belongs in the report."""
+        self._note(Frame(file, line, function))
+
+    def shown(self, file: str) -> str:
+        """The name under which a file stands in the report."""
+        name = self._shown.get(file)
+        if name is None:
+            name = self._shown[file] = self._show(file)
+        return name
+
+    def _show(self, file: str) -> str:
+        count = self._cells.get(file)
+        match = re.match(r"<ipython-input-(\d+)-", file)
+        if count is not None or match is not None:
+            return f"cell {count if match is None else match[1]}"
+        _, mark, rest = file.rpartition(f"{os.sep}site-packages{os.sep}")
+        if mark:
+            return f"site-packages/{rest}"
+        standard = sysconfig.get_path("stdlib") + os.sep
+        if file.startswith(standard):
+            return f"python/{file.removeprefix(standard)}"
+        home = os.path.expanduser("~") + os.sep
+        return f"~/{file.removeprefix(home)}" if file.startswith(home) else file
+
+    def shared(self, text: str) -> str:
+        """A text of torch's with the files in it under the names of the report."""
+        for prefix, shown in self._prefixes:
+            text = text.replace(prefix, shown)
+        for file, _ in self.frames:
+            if file in self._cells:
+                text = text.replace(file, self.shown(file))
+        return text
+
+    @cached_property
+    def _prefixes(self) -> tuple[tuple[str, str], ...]:
+        home = os.path.expanduser("~") + os.sep
+        folders = {
+            os.path.dirname(self._torch_folder.rstrip(os.sep)),
+            sysconfig.get_path("purelib"),
+        }
+        prefixes = [(folder + os.sep, "site-packages/") for folder in sorted(folders)]
+        return (*prefixes, *([(home, "~/")] if len(home) > 2 else []))
+
+    def kind(self, file: str) -> str:
+        """`user`, `notebook` or `library`."""
+        shown = self.shown(file)
+        if shown.startswith("cell "):
+            return "notebook"
+        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    name: str
+    file: str
+    first: int
+    last: int
+    lines: Sequence[str]
+
+
+class SourceTable:
+    """The source rows of a report and the ids of their lines."""
+
+    def __init__(self, places: Places, texts: TextWriter):
+        found: dict[tuple[str, int], _Found] = {}
+        for (file, function), lines in places.frames.items():
+            for line in sorted(lines):
+                if any(f.file == file and f.first <= line <= f.last for f in found.values()):
+                    continue
+                block = _block(file, function, line)
+                if block is not None:
+                    found.setdefault((file, block.first), block)
+        self.rows: list[Source] = []
+        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        for n, block in enumerate(found.values()):
+            shown = places.shown(block.file)
+            text = texts.add("".join(block.lines).rstrip("\n"))
+            kind = places.kind(block.file)
+            self.rows.append(Source(f"s{n}", block.name, shown, block.first, text, kind))
+            self._spans.setdefault(shown, []).append((block.first, block.last, f"s{n}"))
+        self._ids: dict[tuple[str, int], str | None] = {}
+
+    def line_id(self, shown: str | None, line: int | None) -> str | None:
+        """The id of a line of a shown file, or None when its function is not in the report."""
+        if shown is None or line is None:
+            return None
+        key = (shown, line)
+        if key not in self._ids:
+            fits = [s for s in self._spans.get(shown, ()) if s[0] <= line <= s[1]]
+            inner = max(fits, default=None)
+            self._ids[key] = None if inner is None else f"L:{inner[2]}:{line}"
+        return self._ids[key]
+
+
+def _block(file: str, function: str, line: int) -> _Found | None:
+    """The text of the function around a line."""
+    lines = linecache.getlines(file)
+    if not 0 < line <= len(lines):
+        return None
+    first = _first_line(lines, function, line)
+    if first is None:
+        if len(lines) > _LARGEST:
+            return None
+        return _Found("<module>", file, 1, len(lines), lines)
+    last = _last_line(lines, first)
+    while first > 1 and lines[first - 2].lstrip().startswith("@"):
+        first -= 1
+    kept = lines[first - 1 : max(last, line)]
+    name = re.search(r"def\s+(\w+)", "".join(kept))
+    return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
+
+
+def _first_line(lines: Sequence[str], function: str, line: int) -> int | None:
+    """The line of the `def` around `line`, or None when it stands outside of functions."""
+    wanted = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
+    if function == "<module>":
+        return None
+    pattern = re.compile(rf"\s*(async\s+)?def\s+{wanted}\b")
+    for number in range(line, 0, -1):
+        if pattern.match(lines[number - 1]):
+            return number
+    return None
+
+
+def _last_line(lines: Sequence[str], first: int) -> int:
+    block = list(lines[first - 1 : first - 1 + _LARGEST])
+    try:
+        return first + len(inspect.getblock(block)) - 1
+    except (IndentationError, SyntaxError, tokenize.TokenError):
+        return first + len(block) - 1
