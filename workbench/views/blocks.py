@@ -54,7 +54,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Code:
-    """A text to read, folded away until it is opened."""
+    """A text to read, folded away until it is opened; without text only its facts are shown."""
 
     title: str
     text: str

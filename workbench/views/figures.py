@@ -33,9 +33,10 @@ def plot(report: Report, name: str) -> Figure:
     if not len(getattr(report, part)):
         reason = report.why_missing(name) or "this compilation has none"
         raise UsageError(f"Nothing to draw for {name!r}: {reason}.")
-    from matplotlib.figure import Figure
+    from matplotlib import pyplot  # importing it is what makes a notebook able to show figures
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = pyplot.figure(figsize=(9, 4), layout="constrained")
+    pyplot.close(figure)  # shown once, as the value of the cell
     axes = figure.add_subplot()
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -33,7 +33,7 @@ def pane(report: Report, limits: Limits) -> Pane:
         title = stage_name(graph)
         text = text_of(report, graph.text)
         if text is not None and text in seen:
-            blocks.append(Note(f"{title}.", f"Unchanged since “{seen[text]}”."))
+            blocks.append(Code(title, "", facts=(f"unchanged since “{seen[text]}”",)))
         elif text is not None and limits.text.take(text):
             seen[text] = title
             facts = (plural(graph.node_count, "node"), plural(text.count("\n") + 1, "line"))

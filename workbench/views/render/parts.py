@@ -34,7 +34,13 @@ def block(item: b.Block, skin: Skin) -> str:
 
 
 def code(item: b.Code, skin: Skin) -> str:
-    """A text behind a summary line."""
+    """A text behind a summary line; the line alone when there is no text."""
+    if not item.text:
+        facts = escape(" · ".join(item.facts))
+        return (
+            f"<div{skin.at('row')}><b>{escape(item.title)}</b> "
+            f"<span{skin.at('muted')}>{facts}</span></div>"
+        )
     text = "".join(skin.token(name, piece) for name, piece in pieces(item.text, item.language))
     facts = " · ".join(item.facts)
     mark = f"{skin.kernel(item.kernel)} " if item.kernel else ""

@@ -25,7 +25,7 @@ _INLINE: Mapping[str, str] = {
     "kernel": f"{_CELL}; {_MONO}; white-space: nowrap",
     "number": f"{_CELL}; text-align: right; white-space: nowrap",
     "meter": _CELL,
-    "tag": _CELL,
+    "status": _CELL,
     "figure-label": f"{_CELL}; opacity: 0.75",
     "figure-value": f"{_CELL}; font-weight: bold; font-size: 14px; white-space: nowrap",
     "figure-note": f"{_CELL}; opacity: 0.75",
@@ -46,6 +46,7 @@ _INLINE: Mapping[str, str] = {
     "pre": "margin: 2px 0 8px 16px; padding: 6px; font-size: 12px; line-height: 17px; "
     "background-color: rgba(128,128,128,0.09); overflow: auto; max-height: 420px",
     "mono": _MONO,
+    "row": "margin: 2px 0; padding: 0 0 0 14px; font-size: 12px",
     "list": "margin: 2px 0 2px 20px",
 }
 _INLINE_TOKENS = {"k": "font-weight: bold", "c": "opacity: 0.7"}

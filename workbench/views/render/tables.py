@@ -45,7 +45,7 @@ def grid(block: Grid, skin: Skin) -> str:
 
 
 def _cell(column: Column, value: object, skin: Skin) -> str:
-    attribute = skin.at(column.kind)
+    attribute = skin.at("status" if column.kind == "tag" else column.kind)
     if column.kind == "kernel":
         return f"<td{attribute}>{skin.kernel(str(value)) if value else '–'}</td>"
     if column.kind == "meter" and isinstance(value, tuple):
