@@ -232,7 +232,7 @@ class Report:
         from workbench.report.storage import check_schema, read_header
 
         check_schema(data)
-        tables = {
+        tables: dict[str, Table[Any]] = {
             name: Table.from_json(TABLES[name], part)
             for name, part in data["tables"].items()
             if name in TABLES
@@ -269,7 +269,10 @@ class Report:
         return plot(self, name)
 
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-        """A self-contained page; written to `path` when given. `redact` drops sources and constants."""
+        """A self-contained page, written to `path` when given.
+
+        `redact` drops sources and constants.
+        """
         from workbench.views.html import page
 
         return page(self, path, redact=redact)

@@ -58,7 +58,9 @@ def check_schema(data: Mapping[str, Any]) -> None:
     """Raise `ArtifactError` when the record is of a newer schema or of none."""
     schema = data.get("schema")
     if not isinstance(schema, int):
-        raise ArtifactError("This is not a report: it names no schema. Save it again with Report.save.")
+        raise ArtifactError(
+            "This is not a report: it names no schema. Save it again with Report.save."
+        )
     if schema > SCHEMA:
         raise ArtifactError(
             f"This report has schema {schema}, this workbench reads up to {SCHEMA}. "

@@ -13,7 +13,7 @@ Row = TypeVar("Row")
 
 
 @cache
-def _tuple_columns(row_type: type) -> frozenset[str]:
+def _tuple_columns(row_type: Any) -> frozenset[str]:
     """The columns whose values are tuples: JSON turns them into lists."""
     names = set()
     for name, hint in typing.get_type_hints(row_type).items():

@@ -1,0 +1,106 @@
+"""A compilation workbench for PyTorch: compile ahead of time, look inside, save, load, verify.
+
+    import workbench as wb
+
+    compiled = wb.aot_compile(fn, (x, y))
+    compiled.save("fn.aot")
+    wb.load("fn.aot")(x, y)
+
+Importing the package imports neither torch nor IPython: public names are looked up when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.api import (
+        aot_compile,
+        explain,
+        inspect,
+        load,
+        profile,
+        recompile,
+        show,
+        trust,
+        verify,
+    )
+    from workbench.errors import (
+        ArtifactError,
+        CaptureError,
+        ContractError,
+        TrustError,
+        UsageError,
+        WorkbenchError,
+    )
+    from workbench.report import Report
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "workbench.api": (
+        "aot_compile",
+        "explain",
+        "inspect",
+        "load",
+        "profile",
+        "recompile",
+        "show",
+        "trust",
+        "verify",
+    ),
+    "workbench.errors": (
+        "ArtifactError",
+        "CaptureError",
+        "ContractError",
+        "TrustError",
+        "UsageError",
+        "WorkbenchError",
+    ),
+    "workbench.report": ("Report",),
+}
+
+__all__ = [
+    "ArtifactError",
+    "CaptureError",
+    "ContractError",
+    "Report",
+    "TrustError",
+    "UsageError",
+    "WorkbenchError",
+    "aot_compile",
+    "explain",
+    "inspect",
+    "load",
+    "profile",
+    "recompile",
+    "show",
+    "trust",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _PUBLIC.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext workbench`."""
+    from workbench.notebook.extension import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext workbench`."""
+    from workbench.notebook.extension import unload
+
+    unload(ipython)

@@ -1,0 +1,179 @@
+"""What the user calls; wires the rooms together and holds no logic of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.artifacts.xray import ArtifactReport
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.explain import Explanation
+    from workbench.compiler.profile import Profile
+    from workbench.compiler.verify import Verification
+
+Progress = Callable[[str, float], None]
+
+
+def aot_compile(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    grad: bool | None = None,
+    target: str = "host",
+    guards: str | Callable[..., Any] = "portable",
+    capture: str = "full",
+    progress: Progress | None = None,
+) -> Compiled:
+    """Compile a function or module ahead of time for these example inputs.
+
+    Parameters
+    ----------
+    fn
+        A function, closure, lambda, bound method, functools.partial, callable object or nn.Module;
+        what torch.compile returned is unwrapped.
+    args, kwargs
+        Example inputs; they fix shapes, dtypes and devices of later calls.
+    backend, mode, options
+        As in torch.compile; mode and options may be given together, an option wins.
+    dynamic_shapes
+        As in torch.export.export: Dims by parameter name or position, nested as the inputs are.
+    grad
+        None compiles for the current grad mode, True or False for that one; with False a call
+        switches gradients off by itself.
+    target
+        "host" (wherever the inputs are), "cpu" or "cuda".
+    guards
+        "portable" drops and reports what a file cannot hold, "strict" refuses it; a filter
+        function of torch.compiler is accepted.
+    capture
+        "full" records every step; "light" keeps torch's caches on and records less.
+    progress
+        Called with the name of each phase and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be: wrong inputs, unknown option or mode.
+    CaptureError
+        The compilation failed; `error.report` holds the record until then.
+    """
+    from workbench.compiler.pipeline import compile_ahead
+    from workbench.compiler.request import Options
+
+    request = Options(
+        backend=backend,
+        mode=mode,
+        options=dict(options or {}),
+        dynamic_shapes=dynamic_shapes,
+        grad=grad,
+        target=target,
+        guards=guards,
+        capture=capture,
+    )
+    return compile_ahead(fn, args, kwargs, request, progress)
+
+
+def explain(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Explanation:
+    """Find every graph break of a function and of what it calls; this runs the function."""
+    from workbench.compiler.explain import explain as run
+
+    return run(fn, args, dict(kwargs or {}))
+
+
+def verify(
+    x: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
+    """Compare compiled code with the original on copies of these inputs.
+
+    Raises `UsageError` when there is nothing to compare with.
+    """
+    from workbench.compiler.verify import verify as run
+
+    return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
+
+
+def profile(x: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Profile:
+    """Measure every kernel and library call of the unchanged generated code."""
+    from workbench.compiler.profile import profile_compiled
+
+    return profile_compiled(x, args, dict(kwargs or {}))
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
+    trust: bool | str = False,
+) -> Compiled:
+    """Open an `.aot` file, or one that torch's `save_compiled_function` wrote, ready to be called.
+
+    Parameters
+    ----------
+    module
+        The module (or other object) that the compiled code is called on, when its weights are not
+        in the file; one on the meta device is filled from bundled weights.
+    external_data
+        Objects that were left out when saving, under the same names.
+    f_globals
+        The globals that the original function would see here.
+    trust
+        True runs a file that nobody vouched for, with a warning; `"sha256:…"` vouches for exactly
+        one content.
+
+    Raises
+    ------
+    ArtifactError
+        The file is damaged, foreign or does not fit this machine.
+    TrustError
+        The file was made elsewhere and nobody vouched for it.
+    """
+    from workbench.compiler.files import load_compiled
+
+    return load_compiled(
+        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+    )
+
+
+def inspect(path: str | PathLike[str]) -> ArtifactReport:
+    """Look inside a file; nothing from it is executed."""
+    from workbench.artifacts.xray import inspect as run
+
+    return run(path)
+
+
+def trust(path: str | PathLike[str]) -> str:
+    """Vouch for a file on this account and return its digest; look at `inspect(path)` first."""
+    from workbench.artifacts.trust import trust as run
+
+    return run(path)
+
+
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
+    """Compile again, on this torch, what the file was made from."""
+    from workbench.compiler.files import recompile as run
+
+    return run(path, module)
+
+
+def show(x: Any) -> Any:
+    """What a notebook displays for a compilation, an explanation or a report."""
+    from workbench.views.display import show as run
+
+    return run(x)

@@ -1,0 +1,234 @@
+"""A compiled function: called like the original, checked on every call, inspected, saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.calling import binder
+from workbench.compiler.plan import CallPlan
+from workbench.errors import ContractError
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.compiler.profile import Profile
+
+    from workbench.compiler.verify import Verification
+
+
+class Compiled:
+    """What `aot_compile` and `load` return.
+
+    Call it exactly like the thing that was compiled; for a module the module itself is not
+    passed. A call that does not fit raises `ContractError` listing each mismatching leaf.
+    """
+
+    def __init__(
+        self,
+        aot_fn: Any,
+        plan: CallPlan,
+        report: Report,
+        *,
+        original: Callable[..., Any] | None = None,
+    ) -> None:
+        self._aot_fn = aot_fn
+        self._plan = plan
+        self._original = original
+        self.report = report
+        self._checked = True
+        self._call = self._build_call()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled code on inputs that fit the contract."""
+        return self._call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        report = self.report
+        kernels = len(report.kernels)
+        inputs = ", ".join(report.request.inputs)
+        return f"Compiled({report.request.name}({inputs}), {self.target}, {kernels} kernels)"
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        return self.report.request.target
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return self.report.request.name
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        """The module that is called, or None."""
+        owner = self._plan.receiver[0] if self._plan.receiver else None
+        return owner if isinstance(owner, torch.nn.Module) else None
+
+    @property
+    def plan(self) -> CallPlan:
+        """How it is called and checked."""
+        return self._plan
+
+    @property
+    def aot_fn(self) -> Any:
+        """Torch's own compiled function."""
+        return self._aot_fn
+
+    @property
+    def original(self) -> Callable[..., Any] | None:
+        """What was compiled, when it is alive in this process."""
+        return self._original
+
+    @property
+    def reference_name(self) -> str | None:
+        """`module:qualified.name` of the original, when it can be imported."""
+        return self._plan.reference
+
+    @property
+    def enters_no_grad(self) -> bool:
+        """Whether a call switches gradients off by itself."""
+        return self._plan.enters_no_grad
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        bound: dict[str, Any] = self._binder(*self._plan.receiver, *args, **kwargs)
+        return bound
+
+    def _build_call(self) -> Callable[..., Any]:
+        artifacts = self._aot_fn._artifacts
+        env = artifacts.runtime_env
+        names = env.bytecode.co_freevars if env.closure else ()
+        closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=True)}
+        self._binder = binder(artifacts.signature, closure)
+        run = self._checked_call() if self._checked else self._unchecked_call()
+        return _under_no_grad(run) if self._plan.enters_no_grad else run
+
+    def _refresher(self) -> Callable[[], None] | None:
+        """Brings the globals that the code reads up to date; torch keeps a copy of them."""
+        live = dict(self._plan.live_globals)
+        if not live:
+            return None
+        scope = self._aot_fn.fn.__globals__
+
+        def refresh() -> None:
+            for name, source in live.items():
+                if name in source:
+                    scope[name] = source[name]
+
+        return refresh
+
+    def _unchecked_call(self) -> Callable[..., Any]:
+        run, receiver, refresh = self._aot_fn.fn, self._plan.receiver, self._refresher()
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if refresh is not None:
+                refresh()
+            return run(*receiver, *args, **kwargs)
+
+        return call
+
+    def _checked_call(self) -> Callable[..., Any]:
+        plan, bind = self._plan, self._binder
+        run, receiver = self._aot_fn.fn, self._plan.receiver
+        guards = self._aot_fn._artifacts.guard_manager.check
+        state, checks, refresh = plan.state.holds, plan.checks(), self._refresher()
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if refresh is not None:
+                refresh()
+            try:
+                bound = bind(*receiver, *args, **kwargs)
+            except TypeError as error:
+                raise ContractError(f"{self._signature_error(error)}") from error
+            if not (state() and guards(bound)):
+                self._refuse(bound)
+            for check in checks:
+                if not check(bound):
+                    self._refuse(bound)
+            return run(*receiver, *args, **kwargs)
+
+        return call
+
+    def _signature_error(self, error: TypeError) -> str:
+        words = str(error).replace("bind()", f"{self.name}()")
+        shown = self._aot_fn._artifacts.signature
+        return f"{words}. The signature is {self.name}{shown}."
+
+    def _refuse(self, bound: Mapping[str, Any]) -> None:
+        found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
+        reasons = [] if found.result else list(found.verbose_code_parts)
+        self._plan.refuse(self.name, bound, reasons)
+
+    def disable_guard_check(self) -> None:
+        """Give up every check of a call: wrong inputs then give wrong results or a crash."""
+        self._checked = False
+        self._call = self._build_call()
+
+    def check_globals(self) -> dict[str, str]:
+        """Each baked global: "ok", "changed: …" or "not reachable in this process".
+
+        A changed one is also refused by every call.
+        """
+        changed = {m.partition(": ")[0]: m for m in self._plan.baked.mismatches({})}
+        missing = set(self._plan.unreachable())
+        verdicts = {}
+        for baked in self._plan.baked.values:
+            if baked.owner is None:
+                continue
+            if baked.name in missing:
+                verdicts[baked.name] = "not reachable in this process"
+            elif baked.name in changed:
+                verdicts[baked.name] = f"changed: {changed[baked.name].partition(': ')[2]}"
+            else:
+                verdicts[baked.name] = "ok"
+        return verdicts
+
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Compare with the original on these inputs; short for `workbench.verify`."""
+        from workbench.compiler.verify import verify
+
+        return verify(self, args, kwargs)
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Measure every kernel of the unchanged generated code on these inputs."""
+        from workbench.compiler.profile import profile_compiled
+
+        return profile_compiled(self, args, kwargs)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        weights: str = "separate",
+        isa: str | list[str] = "native",
+        external_data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Write one `.aot` file, atomically, and return its sha256 to vouch for it elsewhere.
+
+        `weights="bundle"` puts the module's tensors and skeleton into the file, so that
+        `load(path)` alone works. `external_data` names objects that are left out and handed back
+        at load. Raises `ArtifactError` when something cannot be saved.
+        """
+        from workbench.compiler.files import save_compiled
+
+        return save_compiled(
+            self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
+        )
+
+
+def _under_no_grad(run: Callable[..., Any]) -> Callable[..., Any]:
+    enabled, set_enabled = torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = enabled()
+        set_enabled(False)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            set_enabled(before)
+
+    return call

@@ -1,0 +1,59 @@
+"""What torch raises while compiling, as an error that names the user's line and the cure."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.errors import CaptureError
+
+_SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+
+
+def explain(error: Exception, name: str) -> CaptureError:
+    """A `CaptureError` for whatever a compilation of `name` raised."""
+    if isinstance(error, tp.UNSUPPORTED.get()):
+        return CaptureError(_graph_break(error, name))
+    words = str(error).strip() or type(error).__name__
+    if "does not implement SerializableCallable" in words:
+        return CaptureError(
+            f"{words.splitlines()[0]} Return an object with serialize_compile_artifacts and "
+            "deserialize_compile_artifacts, or use backend='inductor', 'aot_eager' or 'eager'."
+        )
+    cause = error.__cause__ or error
+    return CaptureError(
+        f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"
+        "error.report holds every step until then. Compile with backend='eager' to see whether "
+        "the capture or the code generation is to blame."
+    )
+
+
+def _first_lines(words: str, most: int = 6) -> str:
+    lines = [line for line in words.splitlines() if line.strip()]
+    return "\n".join(lines[:most])
+
+
+def _graph_break(error: Any, name: str) -> str:
+    parts = _SECTION.split(str(getattr(error, "msg", error)))
+    reason = parts[0].strip().splitlines()[0] if parts[0].strip() else "unsupported code"
+    sections = list(zip(parts[1::2], parts[2::2], strict=False))
+    found = [f"{name} cannot be captured in one graph: {reason}."]
+    stack = list(getattr(error, "real_stack", None) or [])
+    if stack:
+        frame = stack[-1]
+        line = frame.line or ""
+        found.append(f'  at {frame.filename}:{frame.lineno} in {frame.name}: "{line.strip()}"')
+    elif error.__cause__ is not None:
+        frames = traceback.extract_tb(error.__cause__.__traceback__)
+        if frames:
+            found.append(f"  at {frames[-1].filename}:{frames[-1].lineno}")
+    for kind, text in sections:
+        if kind in ("Explanation", "Hint"):
+            found.append(f"  {kind}: {' '.join(text.split())}")
+    found.append(
+        "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
+        "function."
+    )
+    return "\n".join(found)

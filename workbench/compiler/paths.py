@@ -1,0 +1,106 @@
+"""Paths into Python values, such as `batch['ids'][0]` or `self.act`, readable and storable."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import ArtifactError
+
+Key = str | int
+Step = tuple[str, Key]  # ("item", key) or ("attr", name)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A root name and the steps from it."""
+
+    root: str
+    steps: tuple[Step, ...] = ()
+
+    def item(self, key: Key) -> Path:
+        """One subscript further."""
+        return Path(self.root, (*self.steps, ("item", key)))
+
+    def attr(self, name: str) -> Path:
+        """One attribute further."""
+        return Path(self.root, (*self.steps, ("attr", name)))
+
+    @property
+    def tail(self) -> str:
+        """The steps as Python source, without the root."""
+        return "".join(f"[{k!r}]" if kind == "item" else f".{k}" for kind, k in self.steps)
+
+    def __str__(self) -> str:
+        return f"{self.root}{self.tail}"
+
+    def get(self, scope: Mapping[str, Any]) -> Any:
+        """The value in a scope; raises KeyError, IndexError, TypeError or AttributeError."""
+        value = scope[self.root]
+        for kind, key in self.steps:
+            value = value[key] if kind == "item" else getattr(value, str(key))
+        return value
+
+    def to_json(self) -> list[Any]:
+        """JSON-ready data."""
+        return [self.root, *[list(step) for step in self.steps]]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Path:
+        """Read what `to_json` wrote; refuses a path that is not plain names and keys."""
+        root, *steps = data
+        path = cls(root, tuple((kind, key) for kind, key in steps))
+        names = [root, *[key for kind, key in path.steps if kind == "attr"]]
+        if not all(isinstance(name, str) and name.isidentifier() for name in names) or not all(
+            kind in ("item", "attr") and isinstance(key, str | int) for kind, key in path.steps
+        ):
+            raise ArtifactError(
+                f"The manifest holds {data!r}, which is no path. Do not use the file."
+            )
+        return path
+
+
+def parse(expression: str) -> tuple[str, Path] | None:
+    """Read a guard's name: ("L" or "G", path), or None when it is more than keys and attributes."""
+    try:
+        node: ast.expr = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        return None
+    steps: list[Step] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if not isinstance(node.slice.value, str | int):
+                return None
+            steps.append(("item", node.slice.value))
+            node = node.value
+        elif isinstance(node, ast.Attribute):
+            steps.append(("attr", node.attr))
+            node = node.value
+        else:
+            return None
+    steps.reverse()
+    if node.id in ("G", "L") and steps and steps[0][0] == "item":
+        return node.id, Path(str(steps[0][1]), tuple(steps[1:]))
+    return "L", Path(node.id, tuple(steps))
+
+
+def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The leaves of nested dicts, lists, tuples, named tuples and data classes, with their paths."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if isinstance(key, str | int):
+                yield from leaves(inner, path.item(key))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for name, inner in zip(value._fields, value, strict=True):
+            yield from leaves(inner, path.attr(name))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, path.item(index))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name), path.attr(field.name))
+    else:
+        yield path, value

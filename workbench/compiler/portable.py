@@ -1,0 +1,104 @@
+"""What keeps a compiled function from being saved, taken out where it is not needed."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import dis
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.baked import _is_literal
+from workbench.compiler.guard_policy import Decisions
+from workbench.compiler.paths import parse
+
+
+def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
+    """The same function with the closure cells emptied that nothing reads after capture.
+
+    Lambdas and builtins in a closure do not pickle, and once a graph is captured they are mostly
+    not needed. `guarded` are the names that kept guards read. Returns the names that were emptied.
+    """
+    env = aot_fn._artifacts.runtime_env
+    read = guarded | {
+        i.argval
+        for i in dis.get_instructions(env.bytecode)
+        if i.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
+    }
+    cells, emptied = [], []
+    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False):
+        keep = name in read or _plain(cell.cell_contents)
+        cells.append(cell if keep else types.CellType(None))
+        emptied += [] if keep else [name]
+    if not emptied:
+        return aot_fn, ()
+    env = dataclasses.replace(env, closure=tuple(cells))
+    twin = copy.copy(aot_fn)
+    twin._artifacts = dataclasses.replace(aot_fn._artifacts, runtime_env=env)
+    return twin, tuple(emptied)
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | torch.Tensor) or _is_literal(value)
+
+
+@contextlib.contextmanager
+def dropping_unpicklable_guards(decisions: Decisions) -> Iterator[None]:
+    """While compiling, drop guards whose values cannot be pickled instead of failing.
+
+    Each is recorded in `decisions` with its reason. The live function keeps checking them.
+    """
+    original: Callable[..., bytes] = tp.SERIALIZE_GUARDS.get()
+
+    def serialize_guards(
+        self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
+    ) -> bytes:
+        try:
+            return original(self, builder, sorted_guards, output_graph)
+        except Exception:
+            lost = _lost_roots(
+                lambda guards: original(self, builder, guards, output_graph), sorted_guards
+            )
+            if not lost:
+                raise
+            _note(decisions, lost)
+            kept = [g for g in sorted_guards if _root(g.name) not in lost]
+            return original(self, builder, kept, output_graph)
+
+    holder = tp.CHECK_FUNCTION_MANAGER.get()
+    holder.serialize_guards = serialize_guards
+    try:
+        yield
+    finally:
+        holder.serialize_guards = original
+
+
+def _root(guard_name: str) -> str:
+    place = parse(guard_name)
+    return place[1].root if place else guard_name
+
+
+def _lost_roots(serialize: Callable[[list[Any]], bytes], guards: Sequence[Any]) -> dict[str, str]:
+    """The roots whose guards cannot be pickled on their own, with the reason."""
+    groups: dict[str, list[Any]] = {}
+    for guard in guards:
+        groups.setdefault(_root(guard.name), []).append(guard)
+    lost = {}
+    for root, group in groups.items():
+        try:
+            serialize(group)
+        except Exception as error:  # any pickling error of any user type
+            lost[root] = f"{type(error).__name__}: {error}".splitlines()[0]
+    return lost
+
+
+def _note(decisions: Decisions, lost: dict[str, str]) -> None:
+    for i, entry in enumerate(decisions.entries):
+        root = _root(entry.name)
+        if decisions.reasons[i] is None and root in lost:
+            decisions.reasons[i] = f"its value cannot be pickled ({lost[root]})"
