@@ -21,6 +21,7 @@ from workbench.compiler import torch_private as tp
 ASYNC_COMPILE = "torch._inductor.async_compile"
 SELECT_ALGORITHM = "torch._inductor.select_algorithm"
 CODECACHE = "torch._inductor.codecache"
+MEMORY_PLANNING = "torch._inductor.codegen.memory_planning"
 
 _PLAIN_EXTERN = ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "convolution")
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)")
@@ -111,6 +112,9 @@ def _importer(provider: KernelProvider) -> Callable[..., Any]:
         SELECT_ALGORITHM: _Module(tp.SELECT_ALGORITHM_MODULE, {"extern_kernels": _ExternKernels()}),
         CODECACHE: _Module(
             tp.CODECACHE_MODULE, {"CppWrapperCodeCache": _CppWrapperCodeCache(provider)}
+        ),
+        MEMORY_PLANNING: _Module(
+            tp.MEMORY_PLANNING_MODULE, {"_align": lambda size: tp.ALIGN.get()(size)}
         ),
     }
 

@@ -6,12 +6,14 @@ import dataclasses
 import importlib.util
 import io
 import os
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.machinery import ExtensionFileLoader
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from workbench.artifacts import container
 from workbench.artifacts.manifest import Manifest
@@ -99,29 +101,97 @@ class _Libraries:
 
 def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: _Libraries) -> Any:
     bundled = tp.BUNDLED_CALLABLE.find()
-    if bundled is None or getattr(deserialize, "__self__", None) is not bundled:
-        return deserialize(data)
-    import pickle
-
-    entry, kernels, constants = pickle.loads(data)
-    for part in (entry.compiled_fw, entry.compiled_bw):
-        graph = getattr(part, "result", None)
-        if getattr(graph, "source_code", None):
-            graph.after_deserialization = _starter(graph, libraries)
-    from torch._functorch._aot_autograd.aot_autograd_result import deserialize_bundled_cache_entry
-
-    return bundled(deserialize_bundled_cache_entry(entry))
+    with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
+        if bundled is None or getattr(deserialize, "__self__", None) is not bundled:
+            return deserialize(data)
+        entry = _BundleUnpickler(io.BytesIO(data)).entry()
+        for part in (entry.compiled_fw, entry.compiled_bw):
+            if getattr(getattr(part, "result", None), "source_code", None):
+                part.post_compile = _starter(part, libraries)
+        entry.__deepcopy__ = lambda _memo: _ToSaveAgain(data)
+        return bundled(tp.DESERIALIZE_BUNDLE.get()(entry))
 
 
-def _starter(graph, libraries):
-    def start(constants):
-        m = run_generated(graph.source_code, graph.cache_key, libraries, constants.unwrap(graph))
-        graph.current_callable = m.call
-        graph.recursively_apply_fns = getattr(m, "recursively_apply_fns", None)
-        graph.compiled_fn_runner = getattr(m, "runner", None)
-        return m.__file__
+class _BundleUnpickler(pickle.Unpickler):
+    """Reads AOTAutograd's entry without importing what only compiling needs."""
 
-    return start
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}:{name}" == tp.SELECT_DECOMP_TABLE.target:
+            return _decompositions
+        return super().find_class(module, name)
+
+    def entry(self) -> Any:
+        """The entry; user Triton kernels are put into torch's side table."""
+        bundle = self.load()
+        if not isinstance(bundle, tuple):
+            return bundle
+        entry, kernels, constants = bundle
+        if kernels or constants:
+            table = tp.KERNEL_SIDE_TABLE.get()
+            for index, place in kernels.items():
+                kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
+                table.id_to_kernel[index] = kernel
+                table.kernel_to_id[kernel] = index
+            table.constant_args.update(constants)
+        return entry
+
+
+def _decompositions(*args: Any, **kwargs: Any) -> Any:
+    return tp.SELECT_DECOMP_TABLE.get()(*args, **kwargs)
+
+
+class _ToSaveAgain:
+    """The entry as it was stored, read when somebody saves the loaded function."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+
+    @cached_property
+    def _entry(self) -> Any:
+        bundle = pickle.loads(self._data)
+        return bundle[0] if isinstance(bundle, tuple) else bundle
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._entry, name)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self._entry.__reduce_ex__(protocol)
+
+
+def _starter(part: Any, libraries: _Libraries) -> Callable[[Any, Any], Any]:
+    """What torch calls to make a compiled graph callable, without its caches and its compiler."""
+
+    def post_compile(graph: Any, fx_config: Any) -> Any:
+        if bundle := getattr(graph, "_triton_bundle", None):
+            tp.TRITON_BUNDLER.get().read_and_emit(bundle)
+        constants = tp.GRAPH_CONSTANTS.get()()
+        module = run_generated(
+            graph.source_code, graph.cache_key, libraries, constants.unwrap(graph)
+        )
+        graph.current_callable = module.call
+        graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)
+        graph.compiled_fn_runner = getattr(module, "runner", None)
+        graph.compile_region_name = fx_config.get("compile_region_name")
+        graph.post_compile(part.example_inputs, constants, fx_config)
+        policy = getattr(tp.INDUCTOR_CONFIG.get(), "cudagraph_policy", None)
+        started = _caller(graph) if policy is None else policy.wrap_output(graph)
+        if hasattr(part, "backward_state_indices"):
+            return tp.DISABLE.get()(started, reason="do not trace generated backwards pass")
+        return started
+
+    return post_compile
+
+
+def _caller(graph: Any) -> Callable[[list[Any]], Any]:
+    """Calls the graph without the bookkeeping of torch's caches, which a loaded one has not."""
+
+    def run(inputs: list[Any]) -> Any:
+        return graph.current_callable(inputs)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 @dataclass(frozen=True)

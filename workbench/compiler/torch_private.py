@@ -85,6 +85,27 @@ BUNDLED_CALLABLE = Name(
     "torch._dynamo.aot_compile_types:BundledAOTAutogradSerializableCallable",
     "telling Inductor's artifacts from graphs",
 )
+DESERIALIZE_BUNDLE = Name(
+    "torch._functorch._aot_autograd.aot_autograd_result:deserialize_bundled_cache_entry",
+    "loading artifacts of Inductor",
+)
+DESERIALIZE_TRITON_KERNEL = Name(
+    "torch._dynamo.aot_compile_types:_deserialize_triton_kernel", "user Triton kernels in artifacts"
+)
+KERNEL_SIDE_TABLE = Name(
+    "torch._higher_order_ops.triton_kernel_wrap:kernel_side_table",
+    "user Triton kernels in artifacts",
+)
+TRITON_BUNDLER = Name("torch._inductor.triton_bundler:TritonBundler", "GPU kernels in artifacts")
+GRAPH_CONSTANTS = Name(
+    "torch._inductor.output_code:CompiledFxGraphConstants", "constants of generated programs"
+)
+SELECT_DECOMP_TABLE = Name(
+    "torch._inductor.decomposition:select_decomp_table", "compiling again from an artifact"
+)
+DISABLE = Name("torch._dynamo:disable", "backward of a loaded artifact")
+MEMORY_PLANNING_MODULE = Name("torch._inductor.codegen.memory_planning:", "planned buffers")
+ALIGN = Name("torch._inductor.codegen.memory_planning:_align", "planned buffers")
 DATA_PTR_OF_TENSOR = Name(
     "torch._C._dynamo:guards._torchinductor_pyobject_tensor_data_ptr", "starting C++ kernels"
 )
@@ -144,8 +165,8 @@ CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the proce
 ISA_TRIAL = Name(
     "torch._inductor.cpu_vec_isa:VecISA.check_build", "skipping trial compilations for an ISA"
 )
-VALID_VEC_ISA_LIST = Name(
-    "torch._inductor.cpu_vec_isa:valid_vec_isa_list", "listing the ISAs that torch found"
+ISA_TRIAL_CODE = Name(
+    "torch._inductor.cpu_vec_isa:VecISA._avx_code", "confirming an ISA by a trial compilation"
 )
 CPP_COMPILER = Name("torch._inductor.cpp_builder:get_cpp_compiler", "finding the C++ compiler")
 COMPILER_BANNER = Name(
@@ -157,4 +178,46 @@ PRECOMPILE_HEADER = Name(
 DEFAULT_CACHE_DIR = Name(
     "torch._inductor.runtime.cache_dir_utils:default_cache_dir",
     "telling whether a cache was chosen",
+)
+VIRTUALIZED = Name("torch._inductor.virtualized:V", "the graph that is being lowered")
+FLOP_FORMULAS = Name("torch.utils.flop_counter:flop_registry", "operations of library calls")
+LOG_PRE_FUSION = Name("torch._inductor.debug:log_ir_pre_fusion", "scheduler nodes before fusion")
+LOG_POST_FUSION = Name("torch._inductor.debug:log_ir_post_fusion", "scheduler nodes after fusion")
+FUSE_ONCE = Name("torch._inductor.scheduler:Scheduler.fuse_nodes_once", "rounds of fusion")
+CAN_FUSE = Name("torch._inductor.scheduler:Scheduler.can_fuse", "pairs considered for fusion")
+FUSE_TWO = Name("torch._inductor.scheduler:Scheduler.fuse_two_nodes", "pairs that were fused")
+WHY_NO_FUSE = Name("torch._inductor.scheduler:WhyNoFuse.__call__", "why pairs were not fused")
+CHOICES_CAN_FUSE = Name(
+    "torch._inductor.choices:InductorChoices.can_fuse", "bytes that two nodes share"
+)
+HIGHEST_PRIORITY = Name(
+    "torch._inductor.scheduler:Scheduler.get_possible_fusions_with_highest_priority",
+    "pairs that were postponed",
+)
+SCORE_FUSION = Name("torch._inductor.scheduler:Scheduler.score_fusion_key", "scores of pairs")
+SPEEDUP_BY_FUSION = Name(
+    "torch._inductor.scheduler:Scheduler.speedup_by_fusion", "pairs that were measured"
+)
+CREATE_FOREACH = Name(
+    "torch._inductor.scheduler:Scheduler.create_foreach_nodes", "groups of foreach operators"
+)
+CREATE_COMBO = Name(
+    "torch._inductor.scheduler:Scheduler.create_combo_kernel_nodes", "groups of combo kernels"
+)
+KERNEL_PROVENANCE = (
+    Name(
+        "torch._inductor.debug:set_kernel_post_grad_provenance_tracing",
+        "the nodes behind a library call",
+    ),
+    Name(
+        "torch._inductor.codegen.cpp:set_kernel_post_grad_provenance_tracing",
+        "the nodes behind a C++ kernel",
+    ),
+    Name(
+        "torch._inductor.codegen.triton:set_kernel_post_grad_provenance_tracing",
+        "the nodes behind a Triton kernel",
+    ),
+)
+DEFINE_KERNEL = Name(
+    "torch._inductor.codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
