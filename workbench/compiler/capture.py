@@ -8,7 +8,10 @@ from typing import Any, Self
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.environment import environment
+from workbench.compiler.fusion import FusionRecorder
 from workbench.compiler.graphs import GraphRecorder
+from workbench.compiler.kernels import KernelRecorder
+from workbench.compiler.lowering import LoweringRecorder
 from workbench.compiler.patches import Patches
 from workbench.compiler.phases import OnPhase, PhaseRecorder
 from workbench.compiler.sources import Places, SourceTable
@@ -50,6 +53,11 @@ class Recorder:
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+        self.lowering = LoweringRecorder(self._patches, self.graphs)
+        self.fusion = FusionRecorder(self._patches, self.lowering)
+        self.kernels = KernelRecorder(
+            self._patches, self.graphs, self.lowering, self.places, self.texts
+        )
 
     @property
     def on_phase(self) -> OnPhase | None:
@@ -76,6 +84,9 @@ class Recorder:
         self.trace.install()
         self.trace.on("chromium_event", self.phases.take, "phases")
         self.graphs.install(self.trace)
+        self.lowering.install()
+        self.fusion.install()
+        self.kernels.install(self.trace)
 
     def __exit__(
         self,
@@ -86,15 +97,18 @@ class Recorder:
         self.phases.mark("compile", is_begin=False)
         self._patches.close()
         self.graphs.close()
+        self.lowering.close()
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
         sources = SourceTable(self.places, self.texts)
+        rows = self._rows(sources)
         tables: dict[str, Table[Any]] = {
-            name: Table.of(TABLES[name], rows) for name, rows in self._rows(sources).items()
+            name: Table.of(TABLES[name], part) for name, part in rows.items()
         }
         tables["nodes"] = self.graphs.node_table()
-        tables["links"] = Table.of(Link, self._links(sources, tables["nodes"]))
+        links = self._links(sources, tables["nodes"], rows["kernels"])
+        tables["links"] = Table.of(Link, links)
         return Report(
             environment=environment(),
             request=self.request,
@@ -108,16 +122,23 @@ class Recorder:
         return {
             "sources": sources.rows,
             "graphs": self.graphs.graph_rows(),
+            "fusion": self.fusion.rows(),
+            "scheduler_nodes": [
+                n for low in self.lowering.lowered for n in (*low.before, *low.after)
+            ],
+            "buffers": [b for low in self.lowering.lowered for b in low.buffers],
+            "kernels": self.kernels.rows(sources.line_id),
+            "wrappers": self.kernels.wrappers,
             "phases": self.phases.rows(),
             "capabilities": list(self._capabilities()),
         }
 
     def _capabilities(self) -> Iterator[Capability]:
-        for pane in ("trace", "graphs", "phases"):
+        for pane in ("trace", "graphs", "phases", "scheduler", "fusion", "kernels"):
             reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
             yield Capability(pane, reason is None, reason)
 
-    def _links(self, sources: SourceTable, nodes: Table[Any]) -> Iterator[Link]:
+    def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
         columns = nodes.columns
         for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
             line_id = sources.line_id(file, line)
@@ -125,3 +146,5 @@ class Recorder:
                 yield Link(line_id, id, "line-node")
         for a, b in self.graphs.links:
             yield Link(a, b, "node-node")
+        yield from self.lowering.links()
+        yield from self.kernels.links(kernels)

@@ -189,6 +189,20 @@ class GraphRecorder:
                 return graph
         return self.lowered() if wanted else None
 
+    def lines(self, nodes: Iterable[Any]) -> tuple[tuple[str, int], ...]:
+        """The innermost user lines of FX nodes, each once, under the files' shown names."""
+        found: dict[tuple[str, int], None] = {}
+        for node in nodes:
+            trace = node.meta.get("stack_trace")
+            frame = None if trace is None else self._places.innermost(trace)
+            if frame is not None:
+                found[self._places.shown(frame.file), frame.line] = None
+        return tuple(found)
+
+    def target(self, target: Any) -> str:
+        """The name of an FX node's target."""
+        return self._names.target(target)
+
     def close(self) -> None:
         """Let go of torch's objects."""
         self._printed.clear()
