@@ -1,0 +1,19 @@
+from pathlib import Path
+
+from workbench.settings import Settings
+
+
+def test_folders_follow_the_desktop_convention():
+    settings = Settings.from_environment({"HOME": "/home/ann"})
+    assert settings.cache_folder == Path("/home/ann/.cache/aot-workbench")
+    assert settings.data_folder == Path("/home/ann/.local/share/aot-workbench")
+    assert settings.inductor_cache is None
+
+
+def test_each_folder_can_be_chosen():
+    settings = Settings.from_environment(
+        {"XDG_CACHE_HOME": "/c", "AOT_WORKBENCH_DATA": "/keys", "TORCHINDUCTOR_CACHE_DIR": "/k"}
+    )
+    assert settings.cache_folder == Path("/c/aot-workbench")
+    assert settings.data_folder == Path("/keys")
+    assert settings.inductor_cache == "/k"

@@ -1,0 +1,38 @@
+"""A folder that only this user can enter: what lies in it is run by the compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from workbench.errors import WorkbenchError
+
+
+def private_folder(path: Path) -> Path:
+    """Create the folder with mode 0700, or check that the one that exists is ours alone.
+
+    Raises
+    ------
+    WorkbenchError
+        When the path is a link, not a folder, or belongs to somebody else.
+    OSError
+        When it cannot be created, for example in a read-only home.
+    """
+    with contextlib.suppress(FileExistsError):  # the checks below say what is wrong with it
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise WorkbenchError(
+            f"The cache folder {path} is a link, not a folder; code found there would be run. "
+            "Remove it, or name another folder in AOT_WORKBENCH_CACHE."
+        )
+    if found.st_uid != os.getuid():
+        raise WorkbenchError(
+            f"The cache folder {path} belongs to user {found.st_uid}, not to you; code found there "
+            "would be run. Remove it, or name another folder in AOT_WORKBENCH_CACHE."
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path
