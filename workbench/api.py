@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.compiler.request import GUARD_POLICIES as GUARD_POLICIES
+from workbench.compiler.request import MODES as MODES
+from workbench.compiler.request import TARGETS as TARGETS
+
 if TYPE_CHECKING:
     from workbench.artifacts.xray import ArtifactReport
     from workbench.compiler.compiled import Compiled

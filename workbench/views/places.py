@@ -20,7 +20,7 @@ def is_fallback(kernel: Kernel) -> bool:
 
 def ops_of(kernel: Kernel) -> str:
     """The operators in a kernel: `add, relu, mul`."""
-    short = [op.removeprefix("aten.").removeprefix("prims.") for op in kernel.ops]
+    short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in kernel.ops]
     return ", ".join(dict.fromkeys(short)) or kernel.name
 
 

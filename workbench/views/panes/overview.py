@@ -106,6 +106,33 @@ def heats(report: Report, limits: Limits) -> list[Block]:
     return found
 
 
+def annotate(report: Report, file: str, text: str) -> Heat:
+    """The lines of one file or cell, from its first line on, whatever functions are in it."""
+    sources = {source.id for source in report.sources if source.file == file}
+    traffic: dict[int, LineTraffic] = {}
+    for line, here in line_traffic(report).items():
+        _, source, number = line.split(":")
+        if source in sources:
+            traffic[int(number)] = here
+    states, notes = _states(report, line_traffic(report)), _notes(report)
+    lines = [
+        HeatLine(
+            number,
+            line,
+            states.get((file, number)),
+            traffic[number].kernels if number in traffic else (),
+            traffic[number].bytes if number in traffic else None,
+            tuple(notes.get((file, number), ())),
+        )
+        for number, line in enumerate(text.split("\n"), 1)
+    ]
+    while lines and not lines[-1].text.strip():
+        lines.pop()
+    while lines and not lines[0].text.strip():
+        del lines[0]
+    return Heat(file, "", tuple(lines))
+
+
 def _heat(
     source: Source,
     text: str,

@@ -1,0 +1,1 @@
+"""The workbench inside IPython: magics, completion, progress."""

@@ -1,0 +1,141 @@
+"""The magics: each one parses its line and makes one call into the API."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+from workbench import api
+from workbench.errors import UsageError, WorkbenchError
+from workbench.notebook import options
+from workbench.notebook.call import Call, evaluate, read_cell, read_line
+from workbench.notebook.dynamic import dynamic_shapes
+from workbench.notebook.line import split
+from workbench.notebook.messages import plain_errors
+from workbench.notebook.progress import Progress
+
+_CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
+_PATH = argument("path", nargs="?", help="the file")
+
+
+@magics_class
+class WorkbenchMagics(Magics):
+    """%aot_compile, %aot_explain, %aot_load, %aot_inspect."""
+
+    found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
+    matcher: Any = None
+    shell: Any  # an InteractiveShell; IPython's own annotation allows None
+
+    @magic_arguments()
+    @_CALL
+    @options.with_options(options.COMPILE)
+    @line_cell_magic
+    def aot_compile(self, line: str, cell: str | None = None) -> Any:
+        """Compile a call ahead of time and show what became of it.
+
+        The call is not made: its callable is compiled for its arguments. As a cell magic the
+        body runs and its last expression is the call. The result is `_`, or NAME with -o:
+
+            %aot_compile model(x)
+            %aot_compile -m max-autotune -s model.aot -o fast model(x, mask=m)
+            %aot_compile -d x:0=batch[2..64] --no-grad model(x)
+        """
+        with plain_errors("%aot_compile"):
+            chosen, rest = self._parse(self.aot_compile, line, options.COMPILE)
+            if cell is not None and rest:
+                raise UsageError(
+                    f"%%aot_compile takes options only, the cell ends with the call: {rest}"
+                )
+            if chosen.annotate and cell is None:
+                raise UsageError("-a annotates a cell: use it with %%aot_compile.")
+            call = read_line(self.shell, rest) if cell is None else read_cell(self.shell, cell)
+            compiled = self._compile(call, chosen, cell)
+            if chosen.save:
+                compiled.save(chosen.save)
+                print(f"Saved {chosen.save}.")
+            return self._bound(compiled, chosen.output)
+
+    @magic_arguments()
+    @_CALL
+    @options.with_options(options.EXPLAIN)
+    @line_magic
+    def aot_explain(self, line: str) -> Any:
+        """Show every graph break of a call, with the reason and what to do. This runs the call."""
+        with plain_errors("%aot_explain"):
+            chosen, rest = self._parse(self.aot_explain, line, options.EXPLAIN)
+            call = read_line(self.shell, rest)
+            explanation = api.explain(call.function, call.args, call.kwargs)
+            if not chosen.no_view:
+                display(api.show(explanation))
+            return self._bound(explanation, chosen.output)
+
+    @magic_arguments()
+    @_PATH
+    @options.with_options(options.LOAD)
+    @line_magic
+    def aot_load(self, line: str) -> Any:
+        """Load a saved artifact, ready to be called: %aot_load model.aot -o model."""
+        with plain_errors("%aot_load"):
+            chosen, path = self._parse(self.aot_load, line, options.LOAD)
+            module = evaluate(self.shell, chosen.module) if chosen.module else None
+            loaded = api.load(_path(path, "%aot_load"), module=module, trust=chosen.trust)
+            return self._bound(loaded, chosen.output)
+
+    @magic_arguments()
+    @_PATH
+    @options.with_options(options.INSPECT)
+    @line_magic
+    def aot_inspect(self, line: str) -> Any:
+        """Look inside a saved artifact; nothing from it is executed: %aot_inspect model.aot."""
+        with plain_errors("%aot_inspect"):
+            chosen, path = self._parse(self.aot_inspect, line, options.INSPECT)
+            return self._bound(api.inspect(_path(path, "%aot_inspect")), chosen.output)
+
+    def _parse(
+        self, magic: Any, line: str, known: tuple[options.Option, ...]
+    ) -> tuple[Namespace, str]:
+        parts = split(line, known)
+        return magic.parser.parse_args(list(parts.words)), parts.rest
+
+    def _compile(self, call: Call, chosen: Namespace, cell: str | None) -> Any:
+        own = self.shell.user_ns.get(chosen.backend)
+        wanted = {
+            "backend": own if callable(own) else chosen.backend or "inductor",
+            "mode": chosen.mode,
+            "options": dict(options.option_value(text) for text in chosen.option) or None,
+            "dynamic_shapes": dynamic_shapes(chosen.dynamic),
+            "grad": False if chosen.no_grad else None,
+            "target": chosen.target or "host",
+            "guards": chosen.guards or "portable",
+        }
+        with Progress(self.shell) as progress:
+            try:
+                compiled = api.aot_compile(
+                    call.function, call.args, call.kwargs, **wanted, progress=progress
+                )
+            except WorkbenchError as error:
+                has_record = error.report is not None and not chosen.no_view
+                progress.result = api.show(error.report) if has_record else None
+                raise
+            progress.result = None if chosen.no_view else api.show(compiled)
+        if chosen.annotate and cell is not None:
+            display(api.show(compiled).annotated(f"cell {self.shell.execution_count}", "\n" + cell))
+        return compiled
+
+    def _bound(self, result: Any, name: str | None) -> Any:
+        if name is not None:
+            if not name.isidentifier():
+                raise UsageError(f"-o {name}: expected a name, such as -o fast.")
+            self.shell.user_ns[name] = result
+        return result
+
+
+def _path(text: str, magic: str) -> str:
+    if not text:
+        raise UsageError(f"Write the file: {magic} model.aot.")
+    return text.strip("'\"")

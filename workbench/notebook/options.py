@@ -1,0 +1,118 @@
+"""The options of the magics, written down once for the parser, the help and the completion."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from IPython.core.magic_arguments import argument
+
+from workbench.api import GUARD_POLICIES, MODES, TARGETS
+from workbench.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+BACKENDS = ("inductor", "aot_eager", "eager")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option; without `metavar` it is a switch, `choices` are offered by Tab."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    is_repeated: bool = False
+    choices: tuple[str, ...] = ()
+    takes: str = "text"  # what its value is: text, "path" or "name"
+
+    @property
+    def key(self) -> str:
+        """The attribute that holds its value."""
+        return self.names[-1].lstrip("-").replace("-", "_")
+
+
+def _listed(choices: Sequence[str]) -> str:
+    return ", ".join(choices)
+
+
+OUTPUT = Option(("-o", "--output"), "bind the result to this name", "NAME", takes="name")
+NO_VIEW = Option(("--no-view",), "do not show the view")
+
+COMPILE = (
+    Option(("-m", "--mode"), f"mode of Inductor: {_listed(MODES)}", "MODE", choices=MODES),
+    Option(
+        ("-b", "--backend"),
+        f"backend: {_listed(BACKENDS)}, another of torch, or a callable of yours",
+        "BACKEND",
+        choices=BACKENDS,
+    ),
+    Option(
+        ("-t", "--target"), f"what to compile for: {_listed(TARGETS)}", "TARGET", choices=TARGETS
+    ),
+    Option(
+        ("-d", "--dynamic"),
+        "a dynamic dimension, such as x:0=batch[1..64]; x:0 lets torch find the range; repeatable",
+        "ARG:DIM=NAME[MIN..MAX]",
+        is_repeated=True,
+    ),
+    Option(
+        ("-O", "--option"),
+        "an option of Inductor, such as epilogue_fusion=False; repeatable",
+        "KEY=VALUE",
+        is_repeated=True,
+    ),
+    Option(("--no-grad",), "compile for inference: no gradients"),
+    Option(("-s", "--save"), "save the artifact", "PATH", takes="path"),
+    OUTPUT,
+    Option(
+        ("-g", "--guards"),
+        "portable drops and reports guards that a file cannot hold, strict refuses them",
+        "POLICY",
+        choices=GUARD_POLICIES,
+    ),
+    Option(("-a", "--annotate"), "%%aot_compile: show what became of the cell's lines"),
+    NO_VIEW,
+)
+EXPLAIN = (OUTPUT, NO_VIEW)
+LOAD = (
+    OUTPUT,
+    Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
+    Option(("--trust",), "run a file that was made elsewhere"),
+)
+INSPECT = (OUTPUT,)
+
+
+def with_options(options: Sequence[Option]) -> Callable[[F], F]:
+    """Decorate a magic with these options, for `magic_arguments`."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            rest: dict[str, Any] = {"help": option.help.replace("%", "%%")}
+            if option.metavar is None:
+                rest["action"] = "store_true"
+            else:
+                rest["metavar"] = option.metavar
+                if option.is_repeated:
+                    rest.update(action="append", default=[])
+            function = argument(*option.names, **rest)(function)
+        return function
+
+    return decorate
+
+
+def option_value(text: str) -> tuple[str, Any]:
+    """`key=value` with the value read as a Python literal, true and false in any case.
+
+    Raises `UsageError` when there is no `=`.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"-O {text}: expected KEY=VALUE, such as -O epilogue_fusion=False.")
+    if value.lower() in ("true", "false"):
+        return key, value.lower() == "true"
+    try:
+        return key, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return key, value
