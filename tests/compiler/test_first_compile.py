@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 
@@ -114,8 +115,14 @@ def test_kernels_are_those_of_torchs_own_probing(tmp_path):
     for way in ("ours", "torch"):
         here = tmp_path / way
         here.mkdir()
-        variables = {**os.environ, "TMPDIR": str(here), "AOT_WORKBENCH_CACHE": str(here / "cache")}
-        variables.pop(VARIABLE, None)
+        kernels = tmp_path / "kernels"  # the same path for both: it stands in the debug information
+        shutil.rmtree(kernels, ignore_errors=True)
+        variables = {
+            **os.environ,
+            "TMPDIR": str(here),  # where torch keeps its precompiled header
+            "AOT_WORKBENCH_CACHE": str(here / "cache"),
+            VARIABLE: str(kernels),
+        }
         done = subprocess.run(
             [sys.executable, "-c", CHILD, way],
             env=variables,
