@@ -18,10 +18,10 @@ from typing import Any
 
 from workbench.compiler import torch_private as tp
 
-ASYNC_COMPILE = "torch._inductor.async_compile"
-SELECT_ALGORITHM = "torch._inductor.select_algorithm"
-CODECACHE = "torch._inductor.codecache"
-MEMORY_PLANNING = "torch._inductor.codegen.memory_planning"
+ASYNC_COMPILE = tp.ASYNC_COMPILE_MODULE.module
+SELECT_ALGORITHM = tp.SELECT_ALGORITHM_MODULE.module
+CODECACHE = tp.CODECACHE_MODULE.module
+MEMORY_PLANNING = tp.MEMORY_PLANNING_MODULE.module
 
 _PLAIN_EXTERN = ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "convolution")
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)")

@@ -221,3 +221,4 @@ KERNEL_PROVENANCE = (
 DEFINE_KERNEL = Name(
     "torch._inductor.codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
+OPS = Name("torch._ops:", "telling an operator from a callable object")
