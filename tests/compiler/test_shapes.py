@@ -1,0 +1,118 @@
+"""Declared dimensions behave as declared: at min, at max, one below, one above."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim
+
+import workbench as wb
+
+compile_eager = functools.partial(wb.aot_compile, backend="eager")
+
+
+def total(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.sum(0) + b.sum(0)
+
+
+def ones(n: int) -> torch.Tensor:
+    return torch.ones(n, 8)
+
+
+def fits(compiled: Any, *sizes: int) -> bool:
+    try:
+        got = compiled(*map(ones, sizes))
+    except wb.ContractError:
+        return False
+    torch.testing.assert_close(got, torch.full((8,), float(sum(sizes))))
+    return True
+
+
+BATCH = Dim("batch", min=3, max=16)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize(
+    ("spec", "example", "inside", "outside"),
+    [
+        (
+            {"a": {0: BATCH}, "b": {0: BATCH}},
+            (4, 4),
+            [(3, 3), (16, 16)],
+            [(2, 2), (17, 17)],
+        ),
+        ({"a": {0: BATCH}, "b": {0: BATCH}}, (4, 4), [(9, 9)], [(8, 5)]),
+        (({0: BATCH}, {0: 2 * BATCH}), (4, 8), [(3, 6), (16, 32)], [(2, 4), (17, 34), (4, 9)]),
+        (({0: BATCH}, {0: BATCH + 1}), (4, 5), [(3, 4), (16, 17)], [(2, 3), (17, 18), (4, 4)]),
+        (({0: BATCH}, None), (4, 4), [(3, 4), (16, 4)], [(2, 4), (17, 4), (4, 5)]),
+        (((BATCH, None), (Dim("rows", max=9), 8)), (4, 5), [(3, 2), (16, 9)], [(4, 10), (4, 1)]),
+        (({0: Dim.AUTO}, {0: Dim.STATIC}), (4, 4), [(2, 4), (99, 4)], [(4, 5)]),
+        (({0: Dim.DYNAMIC}, {0: 4}), (4, 4), [(2, 4), (99, 4)], [(4, 5)]),
+    ],
+    ids=["range", "shared", "double", "next", "one", "tuples", "auto", "dynamic"],
+)
+def test_a_declared_range(backend: str, spec: Any, example: Any, inside: Any, outside: Any) -> None:
+    compiled = wb.aot_compile(
+        total, tuple(map(ones, example)), dynamic_shapes=spec, backend=backend
+    )
+    assert [fits(compiled, *sizes) for sizes in inside] == [True] * len(inside)
+    assert [fits(compiled, *sizes) for sizes in outside] == [False] * len(outside)
+
+
+def test_nested_inputs() -> None:
+    compiled = compile_eager(
+        lambda d: total(d["x"], d["l"][0]),
+        ({"x": ones(4), "l": [ones(4)]},),
+        dynamic_shapes={"d": {"x": {0: BATCH}, "l": [{0: BATCH}]}},
+    )
+    torch.testing.assert_close(compiled({"x": ones(9), "l": [ones(9)]}), torch.full((8,), 18.0))
+    with pytest.raises(wb.ContractError, match="makes batch 5, but"):
+        compiled({"x": ones(9), "l": [ones(5)]})
+
+
+def test_a_minimum_of_one_is_said_to_start_at_two() -> None:
+    compiled = compile_eager(total, (ones(4), ones(4)), dynamic_shapes=({0: Dim("n", min=1)}, None))
+    assert compiled.report.request.notes == (
+        "Dim 'n' starts at 2, not 1: torch specialises sizes 0 and 1, so compile another artifact "
+        "for size 1.",
+    )
+    assert not fits(compiled, 1, 4)
+
+
+def test_a_module_declares_by_the_names_of_forward() -> None:
+    module = torch.nn.Linear(8, 2)
+    compiled = compile_eager(module, (ones(4),), dynamic_shapes={"input": {0: BATCH}})
+    assert compiled(ones(7)).shape == (7, 2)
+
+
+def test_the_callers_tensors_carry_no_mark_afterwards() -> None:
+    a, b = ones(4), ones(4)
+    b.note = "mine"  # type: ignore[attr-defined]
+    compile_eager(total, (a, b), dynamic_shapes=({0: BATCH}, {0: Dim.AUTO}))
+    assert a.__dict__ == {}
+    assert b.__dict__ == {"note": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"z": {0: BATCH}}, "dynamic_shapes names 'z'; the inputs are a, b"),
+        (({5: BATCH}, None), "names dimension 5 of a, which has 2"),
+        (({0: Dim("n", min=5)}, None), "outside n in 5"),
+        (({0: 7}, None), "fixes dimension 0 of a to 7; the example has 4"),
+        (({0: "n"}, None), "expected a Dim"),
+        ((None, None, None), "has 3 entries for the 2 inputs"),
+        (({0: BATCH}, {1: BATCH}), "must agree on a shared dimension"),
+    ],
+)
+def test_a_specification_that_does_not_fit(spec: Any, words: str) -> None:
+    with pytest.raises(wb.UsageError, match=words):
+        compile_eager(total, (ones(4), ones(4)), dynamic_shapes=spec)
+
+
+def test_an_example_of_size_one_cannot_be_dynamic() -> None:
+    with pytest.raises(wb.UsageError, match="torch specialises sizes 0 and 1"):
+        compile_eager(total, (ones(1), ones(4)), dynamic_shapes=({0: Dim("n")}, None))
