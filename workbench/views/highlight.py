@@ -27,6 +27,7 @@ _CLASSES: tuple[tuple[Any, str], ...] = (
 
 def pieces(text: str, language: str) -> Iterator[tuple[str | None, str]]:
     """The text in pieces with their class: k, n, s, c, f or None; together they are the text."""
+    text = text.replace("\r", "")  # Pygments would make lines of them
     if language == "text" or text.count("\n") > LONGEST:
         yield None, text
         return

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from workbench.report import Outcome, Report
+from workbench.views.html import fragment, page
+
+VOID = {"meta", "br", "path"}
+
+
+class Tags(HTMLParser):
+    """Every tag must be closed in order; attributes are collected."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("make", [page, fragment])
+def test_tags_are_closed_and_nothing_runs_or_is_fetched(
+    sample_report: Report, make: object
+) -> None:
+    text = make(sample_report)  # type: ignore[operator]
+    tags = Tags(text)
+    assert "script" not in tags.seen
+    names = {name for name, _ in tags.attributes}
+    assert not {name for name in names if name.startswith("on")} | ({"src"} & names)
+    assert not re.search(r"https?://|url\(", text)
+
+
+def test_sources_are_escaped(sample_report: Report) -> None:
+    for text in (page(sample_report), fragment(sample_report)):
+        assert "<b>not bold</b>" not in text
+        assert "&lt;b&gt;not bold&lt;/b&gt;" in text
+
+
+def test_hostile_names_are_escaped_everywhere(sample_report: Report) -> None:
+    evil = '"><img src=x onerror=alert(1)>'
+    tables = dict(sample_report.tables)
+    for name, table in tables.items():
+        columns = {
+            column: [evil if isinstance(v, str) and column not in FIXED else v for v in values]
+            for column, values in table.columns.items()
+        }
+        tables[name] = replace(table, columns=columns)
+    request = replace(sample_report.request, name=evil, inputs=(evil,), notes=(evil,))
+    hostile = replace(sample_report, tables=tables, request=request)
+    for text in (page(hostile), fragment(hostile)):
+        assert "img" not in Tags(text).seen
+
+
+FIXED = {"id", "graph", "verdict", "phase", "stage", "language", "lines", "outcome"}
+
+
+def test_the_fragment_needs_no_style_sheet(sample_report: Report) -> None:
+    tags = Tags(fragment(sample_report))
+    assert not {"style", "svg", "iframe"} & tags.seen
+    assert "class" not in {name for name, _ in tags.attributes}
+
+
+def test_all_panes_are_on_the_page(sample_report: Report) -> None:
+    text = page(sample_report)
+    ids = ("overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune", "about")
+    assert all(f'<section id="{name}">' in text and f'href="#{name}"' in text for name in ids)
+    assert "report.frame(&#x27;kernels&#x27;)" in text
+
+
+def test_redaction_drops_sources_and_says_so(sample_report: Report) -> None:
+    text = page(sample_report, redact=True)
+    for secret in ("torch.relu(x + 1)", "vectorised", "h.abs()", "heads == 16", "TensorVariable"):
+        assert secret not in text
+    assert "Dropped before sharing" in text
+    assert "the text of 1 functions" in text
+    assert "cpp_fused_add_mul_relu_0" in text or "k0" in text
+
+
+def test_the_page_is_written(sample_report: Report, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    text = sample_report.to_html(path)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_failure_stands_first(sample_report: Report) -> None:
+    failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported\nmore"))
+    text = fragment(failed)
+    assert "failed in capture" in text
+    assert "Failed in capture." in text
+
+
+def test_an_empty_report_has_a_page() -> None:
+    Tags(page(Report()))
+    Tags(fragment(Report()))
