@@ -45,11 +45,11 @@ class WorkbenchMagics(Magics):
             %aot_compile -m max-autotune -s model.aot -o fast model(x, mask=m)
             %aot_compile -d x:0=batch[2..64] --no-grad model(x)
         """
-        with plain_errors("%aot_compile"):
+        with plain_errors(self.shell, "%aot_compile"):
             chosen, rest = self._parse(self.aot_compile, line, options.COMPILE)
             if cell is not None and rest:
                 raise UsageError(
-                    f"%%aot_compile takes options only, the cell ends with the call: {rest}"
+                    f"the call stands at the end of the cell, not beside %%aot_compile: {rest}"
                 )
             if chosen.annotate and cell is None:
                 raise UsageError("-a annotates a cell: use it with %%aot_compile.")
@@ -66,7 +66,7 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_explain(self, line: str) -> Any:
         """Show every graph break of a call, with the reason and what to do. This runs the call."""
-        with plain_errors("%aot_explain"):
+        with plain_errors(self.shell, "%aot_explain"):
             chosen, rest = self._parse(self.aot_explain, line, options.EXPLAIN)
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
@@ -80,7 +80,7 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_load(self, line: str) -> Any:
         """Load a saved artifact, ready to be called: %aot_load model.aot -o model."""
-        with plain_errors("%aot_load"):
+        with plain_errors(self.shell, "%aot_load"):
             chosen, path = self._parse(self.aot_load, line, options.LOAD)
             module = evaluate(self.shell, chosen.module) if chosen.module else None
             loaded = api.load(_path(path, "%aot_load"), module=module, trust=chosen.trust)
@@ -92,7 +92,7 @@ class WorkbenchMagics(Magics):
     @line_magic
     def aot_inspect(self, line: str) -> Any:
         """Look inside a saved artifact; nothing from it is executed: %aot_inspect model.aot."""
-        with plain_errors("%aot_inspect"):
+        with plain_errors(self.shell, "%aot_inspect"):
             chosen, path = self._parse(self.aot_inspect, line, options.INSPECT)
             return self._bound(api.inspect(_path(path, "%aot_inspect")), chosen.output)
 

@@ -6,38 +6,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from IPython.core.error import UsageError as OneLine
+from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.errors import UsageError, WorkbenchError
 
 
 class Brief:
-    """IPython asks this for an exception's traceback: the first time it is only the message."""
+    """IPython asks this for an exception's traceback: only the message, until a later cell asks."""
 
-    def __init__(self, lines: list[str]):
-        self._lines: list[str] | None = lines
+    def __init__(self, shell: InteractiveShell, error: BaseException, lines: list[str]):
+        self._shell = shell
+        self._error = error
+        self._lines = lines
+        self._cell = shell.execution_count
 
     def __call__(self) -> list[str]:
-        """The message; when asked again IPython falls back to the full traceback."""
-        if self._lines is None:
-            raise LookupError
-        lines, self._lines = self._lines, None
-        return lines
+        """The lines to print; `%tb`, in a later cell, gets the full traceback."""
+        if self._shell.execution_count == self._cell:
+            return self._lines
+        kind, trace = type(self._error), self._error.__traceback__
+        full: list[str] = self._shell.InteractiveTB.structured_traceback(kind, self._error, trace)
+        return full
 
 
 @contextmanager
-def plain_errors(magic: str) -> Iterator[None]:
+def plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
     """Usage errors become one line, our other errors their message without a traceback."""
     try:
         yield
     except UsageError as error:
         raise OneLine(f"{magic}: {error}") from error
     except WorkbenchError as error:
-        _be_brief(error, [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."])
+        lines = [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."]
+        error._render_traceback_ = Brief(shell, error, lines)  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:
-        _be_brief(error, [f"Interrupted: {magic} was stopped and bound nothing. torch is usable."])
+        line = f"Interrupted: {magic} was stopped and bound nothing. torch is usable."
+        error._render_traceback_ = Brief(shell, error, [line])  # type: ignore[attr-defined]
         raise
-
-
-def _be_brief(error: BaseException, lines: list[str]) -> None:
-    error._render_traceback_ = Brief(lines)  # type: ignore[attr-defined]

@@ -41,10 +41,10 @@ class Phases:
     def lines(self) -> list[tuple[str, float, bool]]:
         """The last phases: name, duration so far, whether it is the running one."""
         now = self._clock() - self._start
-        ends = [start for _, start in self.begun[1:]] + [now]
+        ends = [*(start for _, start in self.begun[1:]), now]
         rows = [
             (name, max(end - start, 0.0), False)
-            for (name, start), end in zip(self.begun, ends, strict=True)
+            for (name, start), end in zip(self.begun, ends, strict=False)
         ]
         if rows:
             rows[-1] = (*rows[-1][:2], True)
