@@ -98,7 +98,8 @@ def _object_name(value: Any) -> str | None:
     return f"{module}:{name}"
 
 
-def _resolve(name: str) -> Any:
+def resolve(name: str) -> Any:
+    """The object that `module:qualified.name` names; raises ImportError or AttributeError."""
     module, _, qualified = name.partition(":")
     found: Any = sys.modules.get(module) or importlib.import_module(module)
     for part in qualified.split("."):
@@ -111,7 +112,7 @@ def _importable(value: Any) -> bool:
         return True
     name = _object_name(value)
     try:
-        return name is not None and _resolve(name) is value
+        return name is not None and resolve(name) is value
     except (ImportError, AttributeError):
         return False
 
@@ -137,7 +138,7 @@ def _decode(data: Mapping[str, Any]) -> Any:
     if kind == "device":
         return torch.device(text)
     if kind == "object":
-        return _resolve(text)
+        return resolve(text)
     if kind == "float":
         return float.fromhex(text)
     value = ast.literal_eval(text)
@@ -172,10 +173,15 @@ class BakedValues:
             b for b in self.values if b.owner is None or b.path.root in self.scopes.get(b.owner, {})
         )
 
-    def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
-        """A sentence for each value that is not the one that was compiled in."""
+    def mismatches(self, bound: Mapping[str, Any], *, arguments: bool = True) -> list[str]:
+        """A sentence for each value that is not the one that was compiled in.
+
+        With `arguments=False` only globals are compared.
+        """
         problems = []
         for baked in self.reachable:
+            if baked.owner is None and not arguments:
+                continue
             scope = bound if baked.owner is None else self.scopes[baked.owner]
             try:
                 value = baked.path.get(scope)

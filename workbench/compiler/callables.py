@@ -91,7 +91,7 @@ def _callee(target: Any) -> Callee:
         if target.__closure__ and kind == "function":
             kind = "closure"
         return Callee(target, target, kind, target.__qualname__)
-    method = getattr(type(target), "__call__", None)
+    method = inspect.getattr_static(type(target), "__call__", None)
     if inspect.isfunction(method) and not isinstance(target, type) and not _is_torch_op(target):
         bound = types.MethodType(method, target)
         return Callee(bound, method, "callable object", type(target).__qualname__, (target,))
@@ -105,7 +105,7 @@ def _callee(target: Any) -> Callee:
 
 
 def _is_torch_op(target: Any) -> bool:
-    return type(target).__module__.startswith("torch._ops")
+    return type(target).__module__.startswith(tp.OPS.module)
 
 
 def _through_python(target: Callable[..., Any]) -> Any:

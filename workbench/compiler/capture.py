@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.autotune import AutotuneRecorder
+from workbench.compiler.breaks import BreakRecorder
+from workbench.compiler.cache import CacheRecorder
 from workbench.compiler.environment import environment
 from workbench.compiler.fusion import FusionRecorder
 from workbench.compiler.graphs import GraphRecorder
+from workbench.compiler.guards import GuardRecorder
 from workbench.compiler.kernels import KernelRecorder
 from workbench.compiler.lowering import LoweringRecorder
 from workbench.compiler.patches import Patches
@@ -29,6 +32,11 @@ from workbench.report import (
 
 FULL = "full"
 LIGHT = "light"
+_LOST_BY_HITS = ("graphs", "scheduler", "fusion", "autotune")
+_PANES = (
+    *("trace", "phases", "graphs", "breaks", "guards", "scheduler", "fusion", "kernels"),
+    *("autotune", "cache"),
+)
 
 
 class Recorder:
@@ -52,7 +60,12 @@ class Recorder:
         self.phases = PhaseRecorder(on_phase)
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
+        self.cache = CacheRecorder(self._patches, withhold=level == FULL)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+        self.breaks = BreakRecorder(self._patches, self.places)
+        self.guards = GuardRecorder(self._patches, self.places)
+        self.autotune = AutotuneRecorder(self._patches)
+        self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
         self.lowering = LoweringRecorder(self._patches, self.graphs)
         self.fusion = FusionRecorder(self._patches, self.lowering)
         self.kernels = KernelRecorder(
@@ -78,15 +91,17 @@ class Recorder:
         return self
 
     def _install(self) -> None:
-        if self.level == FULL:
-            self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, "cache")
-            self._patches.config(tp.FUNCTORCH_CONFIG, {"enable_autograd_cache": False}, "cache")
+        self.cache.install()
         self.trace.install()
         self.trace.on("chromium_event", self.phases.take, "phases")
         self.graphs.install(self.trace)
         self.lowering.install()
         self.fusion.install()
         self.kernels.install(self.trace)
+        self.breaks.install(self.trace)
+        self.guards.install()
+        self.autotune.install()
+        self.cache.install(self.trace)
 
     def __exit__(
         self,
@@ -96,6 +111,8 @@ class Recorder:
     ) -> None:
         self.phases.mark("compile", is_begin=False)
         self._patches.close()
+        self.breaks.take_failure(error)
+        self.breaks.close()
         self.graphs.close()
         self.lowering.close()
 
@@ -129,14 +146,29 @@ class Recorder:
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
             "kernels": self.kernels.rows(sources.line_id),
             "wrappers": self.kernels.wrappers,
+            "breaks": self.breaks.rows(),
+            "recompiles": self.breaks.recompiles,
+            "guards": self.guards.rows(),
+            "autotune": self.autotune.rows,
+            "cache": self.cache.rows,
             "phases": self.phases.rows(),
+            "cache": self.cache.rows,
             "capabilities": list(self._capabilities()),
         }
 
     def _capabilities(self) -> Iterator[Capability]:
-        for pane in ("trace", "graphs", "phases", "scheduler", "fusion", "kernels"):
+        for pane in _PANES:
             reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
+            if reason is None and self.level != FULL and pane in _LOST_BY_HITS:
+                reason = self._hidden()
             yield Capability(pane, reason is None, reason)
+
+    def _hidden(self) -> str | None:
+        """Why a part is missing that torch's caches answered for."""
+        hits = sorted({row.cache for row in self.cache.rows if row.outcome == "hit"})
+        if not hits:
+            return None
+        return f'torch took it from its cache ({", ".join(hits)}); capture="full" runs it again'
 
     def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
         columns = nodes.columns

@@ -135,7 +135,8 @@ class Compiled:
         plan, bind = self._plan, self._binder
         run, receiver = self._aot_fn.fn, self._plan.receiver
         guards = self._aot_fn._artifacts.guard_manager.check
-        state, checks, refresh = plan.state.holds, plan.checks(), self._refresher()
+        checks, refresh = plan.checks(), self._refresher()
+        state = plan.state.holds if plan.state is not None else _always
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if refresh is not None:
@@ -173,7 +174,9 @@ class Compiled:
 
         A changed one is also refused by every call.
         """
-        changed = {m.partition(": ")[0]: m for m in self._plan.baked.mismatches({})}
+        changed = {
+            m.partition(": ")[0]: m for m in self._plan.baked.mismatches({}, arguments=False)
+        }
         missing = set(self._plan.unreachable())
         verdicts = {}
         for baked in self._plan.baked.values:
@@ -218,6 +221,10 @@ class Compiled:
         return save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
+
+
+def _always() -> bool:
+    return True
 
 
 def _under_no_grad(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,12 +18,17 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class Leaf:
-    """One leaf of the inputs (or one parameter of the module): `kind` is tensor, constant or object."""
+    """One leaf of the inputs, or one parameter of the module.
+
+    `kind` is "tensor", "constant" or "object".
+    """
 
     path: Path
     kind: str
     type: str
     shape: tuple[dims.Size, ...] = ()
+    sizes: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
     dtype: str = ""
     device: str = ""
     requires_grad: bool = False
@@ -50,7 +55,9 @@ class Leaf:
     def from_json(cls, data: Mapping[str, Any]) -> Leaf:
         """Read what `to_json` wrote."""
         shape = tuple(dims.from_json(size) for size in data["shape"])
-        return cls(**{**data, "path": Path.from_json(data["path"]), "shape": shape})
+        lists = {name: tuple(data[name]) for name in ("sizes", "stride")}
+        path = Path.from_json(data["path"])
+        return cls(**{**data, **lists, "path": path, "shape": shape})
 
 
 def describe(path: Path, value: Any) -> Leaf:
@@ -62,6 +69,8 @@ def describe(path: Path, value: Any) -> Leaf:
             "tensor",
             kind,
             tuple(int(s) for s in value.shape),
+            tuple(int(s) for s in value.shape),
+            tuple(int(s) for s in value.stride()) if value.layout is torch.strided else (),
             str(value.dtype).removeprefix("torch."),
             str(value.device.type),
             value.requires_grad,
@@ -90,10 +99,11 @@ class Contract:
     """Every leaf of the example call, with the declared dimensions in place of their sizes.
 
     `receiver` names the parameter that is the module, whose parameters and buffers are leaves too;
-    `training` says whether it was in train mode.
+    `training` says whether it was in train mode. `leaves` is None for a file of torch's own, which
+    does not hold them.
     """
 
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[Leaf, ...] | None
     receiver: str | None = None
     training: bool | None = None
 
@@ -116,7 +126,9 @@ class Contract:
 
     def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
         """A sentence for each leaf of a call that does not fit: path, expected, actual."""
-        problems = []
+        problems: list[str] = []
+        if self.leaves is None:
+            return problems
         module = bound.get(self.receiver) if self.receiver else None
         if isinstance(module, torch.nn.Module) and self.training not in (None, module.training):
             state = ("eval", "train")
@@ -138,7 +150,7 @@ class Contract:
 
     def dynamic(self) -> Iterator[tuple[Path, int, dims.Dynamic]]:
         """Every named dimension: leaf, index, declaration."""
-        for leaf in self.leaves:
+        for leaf in self.leaves or ():
             for index, size in enumerate(leaf.shape):
                 if isinstance(size, dims.Dynamic) and size.name is not None:
                     yield leaf.path, index, size
@@ -171,7 +183,7 @@ class Contract:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest."""
         return {
-            "leaves": [leaf.to_json() for leaf in self.leaves],
+            "leaves": [leaf.to_json() for leaf in self.leaves or ()],
             "receiver": self.receiver,
             "training": self.training,
         }
@@ -198,6 +210,12 @@ def _differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) ->
             yield f"{where}: expected {what} {expected}, got {actual}"
     if leaf.requires_grad != found.requires_grad:
         yield (f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}")
+    static = all(isinstance(size, int) for size in leaf.shape)
+    if static and leaf.shape == found.shape and leaf.stride != found.stride:
+        yield (
+            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: "
+            "call .contiguous() or compile for this layout"
+        )
     if leaf.inference != found.inference:
         made = "inside" if found.inference else "outside"
         yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"

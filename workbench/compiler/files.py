@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import contextlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import torch
 
+from workbench.artifacts.container import open_file, read_artifact
 from workbench.compiler import plan_json, portable, saving
-from workbench.errors import UsageError
-
-if TYPE_CHECKING:
-    from workbench.compiler.compiled import Compiled
+from workbench.compiler.baked import BakedValues
+from workbench.compiler.compiled import Compiled
+from workbench.compiler.contract import Contract
+from workbench.compiler.loading import LoadedArtifact, load_artifact
+from workbench.compiler.plan import CallPlan
+from workbench.errors import ArtifactError, UsageError
+from workbench.report import Report, Request
 
 WEIGHTS = ("separate", "bundle")
 
@@ -34,13 +43,12 @@ def save_compiled(
         )
     plan = compiled.plan
     aot_fn, emptied = portable.saveable(compiled.aot_fn, plan.guarded)
-    guards = [row for row in plan.dropped]
     return saving.save_artifact(
         path,
         aot_fn=aot_fn,
-        contract_json=plan_json.to_json(plan, compiled.name),
+        contract_json=plan_json.to_json(plan, compiled.report.request),
         baked_json=plan_json.baked_to_json(plan, emptied),
-        guards_json={"policy": compiled.report.request.guards, "dropped": guards},
+        guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=compiled.report,
         module=compiled.module,
         weights=weights,
@@ -58,3 +66,110 @@ def _modules_inside(aot_fn: Any) -> dict[str, Any]:
     closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
     found = {**env.used_globals, **closure}
     return {name: value for name, value in found.items() if isinstance(value, torch.nn.Module)}
+
+
+def load_compiled(
+    path: str | PathLike[str],
+    *,
+    module: Any | None,
+    external_data: Mapping[str, Any] | None,
+    f_globals: Mapping[str, Any] | None,
+    trust: bool | str,
+) -> Compiled:
+    """Open a file as something that is called like the original; see `workbench.load`."""
+    with _classes_in_main(module, f_globals):
+        loaded = load_artifact(
+            path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+        )
+    receiver = loaded.module if loaded.module is not None else module
+    if loaded.manifest is None:
+        return _from_torch(Path(path), loaded, receiver)
+    contract = loaded.manifest.contract
+    plan = plan_json.from_json(
+        contract, loaded.manifest.baked, receiver=receiver, f_globals=f_globals
+    )
+    report = loaded.report or Report(request=Request(name=contract["name"]))
+    original = receiver if plan.kind == "module" else None
+    compiled = Compiled(loaded.callable, plan, report, original=original)
+    problems = plan.baked.mismatches({}, arguments=False)
+    if problems:
+        raise ArtifactError(
+            f"{path} was compiled with other values of globals:\n  - "
+            + "\n  - ".join(problems)
+            + "\nRestore them, or compile again: recompile(path)."
+        )
+    return compiled
+
+
+def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Compiled:
+    """A file of torch's own: its guards check the call, there is no contract and no record."""
+    plan = CallPlan(
+        contract=Contract(None),
+        baked=BakedValues(),
+        state=None,
+        receiver=() if receiver is None else (receiver,),
+    )
+    report = Report(request=Request(name=path.stem, kind="file of torch"))
+    return Compiled(loaded.callable, plan, report)
+
+
+@contextlib.contextmanager
+def _classes_in_main(module: Any | None, f_globals: Mapping[str, Any] | None) -> Iterator[None]:
+    """Let a file made by a script or notebook find its classes, wherever they are defined here.
+
+    Pickle names them `__main__.Model`; the module that is passed has that class in its tree.
+    """
+    main = sys.modules["__main__"]
+    owned = module.modules() if isinstance(module, torch.nn.Module) else ()
+    found = {type(part).__qualname__: type(part) for part in owned}
+    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
+    added = [name for name in found if name.isidentifier() and not hasattr(main, name)]
+    for name in added:
+        setattr(main, name, found[name])
+    try:
+        yield
+    finally:
+        for name in added:
+            delattr(main, name)
+
+
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
+    """Compile again, on this torch, what a file was made from; nothing from it is executed.
+
+    Raises `ArtifactError` when the original has no importable name and no module is given.
+    """
+    from workbench.compiler.baked import resolve
+    from workbench.compiler.examples import dynamic_shapes_of, inputs_of
+    from workbench.compiler.pipeline import compile_ahead
+    from workbench.compiler.request import Options
+
+    with open_file(path) as file:
+        stored = read_artifact(file).manifest.contract
+    target = module
+    if target is None:
+        if stored["receiver"] is not None or stored["reference"] is None:
+            raise ArtifactError(
+                f"{stored['name']} cannot be imported by name. Pass it: recompile(path, "
+                "module=the module or function)."
+            )
+        target = resolve(stored["reference"])
+    contract = Contract.from_json(stored["inputs"])
+    args, kwargs = _as_call(target, inputs_of(contract))
+    request = {**stored["request"]}
+    request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
+    options = Options(**request, dynamic_shapes=dynamic_shapes_of(contract))
+    return compile_ahead(target, args, kwargs, options)
+
+
+def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Inputs by parameter name as positional and keyword arguments."""
+    function = target.forward if isinstance(target, torch.nn.Module) else target
+    parameters = inspect.signature(function).parameters
+    stars = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    extra = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    args = [v for name in stars for v in inputs.pop(name, [])]
+    spread = {k: v for name in extra for k, v in inputs.pop(name, {}).items()}
+    if args:
+        named = [n for n in parameters if n in inputs and parameters[n].kind.value <= 1]
+        args = [*[inputs.pop(name) for name in named], *args]
+    return tuple(args), {**inputs, **spread}

@@ -88,7 +88,7 @@ def parse(expression: str) -> tuple[str, Path] | None:
 
 
 def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """The leaves of nested dicts, lists, tuples, named tuples and data classes, with their paths."""
+    """The leaves of nested containers (data classes and named tuples too), with their paths."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if isinstance(key, str | int):

@@ -137,7 +137,7 @@ def _grad_mode(grad: bool | None) -> Iterator[None]:
 def _request(run: _Run, state: GlobalState) -> Request:
     receiver = next(iter(run.bound)) if run.callee.receiver else None
     contract = Contract.of(run.bound, run.dynamic, receiver)
-    inputs = [leaf for leaf in contract.leaves if leaf.path.root != receiver]
+    inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != receiver]
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
     return Request(
         name=run.callee.name,

@@ -22,7 +22,7 @@ class CallPlan:
 
     contract: Contract
     baked: BakedValues
-    state: GlobalState
+    state: GlobalState | None
     receiver: tuple[Any, ...] = ()
     enters_no_grad: bool = False
     live_globals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class CallPlan:
         named = {problem.partition(":")[0] for problem in baked}
         inputs = self.contract.mismatches(bound)
         return [
-            *self.state.mismatches(),
+            *(self.state.mismatches() if self.state is not None else ()),
             *baked,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
         ]

@@ -9,23 +9,39 @@ from typing import Any
 from workbench.compiler import baked
 from workbench.compiler.contract import Contract
 from workbench.compiler.plan import CallPlan
+from workbench.compiler.request import GUARD_POLICIES
 from workbench.compiler.state import GlobalState
 from workbench.errors import ArtifactError
+from workbench.report import Request
 
 
-def to_json(plan: CallPlan, name: str) -> dict[str, Any]:
+def to_json(plan: CallPlan, request: Request) -> dict[str, Any]:
     """Everything of a plan but its baked values and the receiver itself."""
     return {
-        "name": name,
+        "name": request.name,
+        "request": _request(plan, request),
         "kind": plan.kind,
         "inputs": plan.contract.to_json(),
-        "state": plan.state.snapshot,
+        "state": plan.state.snapshot if plan.state is not None else None,
         "enters_no_grad": plan.enters_no_grad,
         "live_globals": sorted(plan.live_globals),
         "function_module": plan.function_module,
         "receiver": _receiver(plan),
         "reference": plan.reference,
         "guarded": sorted(plan.guarded),
+    }
+
+
+def _request(plan: CallPlan, request: Request) -> dict[str, Any]:
+    """What has to be asked again to get the same compilation."""
+    return {
+        "backend": request.backend,
+        "mode": None,
+        "options": [list(option) for option in request.options],
+        "grad": request.grad if not plan.enters_no_grad else False,
+        "target": request.target,
+        "guards": request.guards if request.guards in GUARD_POLICIES else "portable",
+        "capture": request.capture,
     }
 
 
@@ -65,7 +81,7 @@ def from_json(
     return CallPlan(
         contract=Contract.from_json(data["inputs"]),
         baked=baked.BakedValues(values, baked.scopes_for(values, owner, scope)),
-        state=GlobalState(data["state"]),
+        state=GlobalState(data["state"]) if data["state"] is not None else None,
         receiver=() if data["receiver"] is None else (receiver,),
         enters_no_grad=data["enters_no_grad"],
         live_globals={name: scope for name in data["live_globals"] if name in scope},

@@ -68,6 +68,7 @@ SELECT_ALGORITHM_MODULE = Name("torch._inductor.select_algorithm:", "library cal
 EXTERN_KERNELS = Name("torch._inductor.select_algorithm:extern_kernels", "rare library calls")
 INDUCTOR_LOWERING = Name("torch._inductor.lowering:", "operators registered in Python")
 CODECACHE_MODULE = Name("torch._inductor.codecache:", "building C++ kernels")
+PY_CODE_CACHE = Name("torch._inductor.codecache:PyCodeCache", "finding the built C++ kernels")
 CPP_BINDINGS_CACHE = Name(
     "torch._inductor.codecache:CppPythonBindingsCodeCache", "finding the built C++ kernels"
 )
@@ -80,6 +81,18 @@ AOT_COMPILED_FUNCTION = Name(
 )
 AOT_COMPILE_ARTIFACTS = Name("torch._dynamo.aot_compile:CompileArtifacts", "loading artifacts")
 AOT_UNPICKLER = Name("torch._dynamo.aot_compile:AOTCompileUnpickler", "reading payloads")
+SUPPORTED_VEC_ISAS = Name(
+    "torch._inductor.cpu_vec_isa:supported_vec_isa_list", "building kernels for another ISA"
+)
+CPP_BUILDER = Name("torch._inductor.cpp_builder:CppBuilder", "building kernels for another ISA")
+CPP_BUILD_OPTIONS = Name(
+    "torch._inductor.cpp_builder:CppTorchDeviceOptions", "building kernels for another ISA"
+)
+AOT_OPEN_PAYLOAD = Name(
+    "torch._dynamo.aot_compile:_open_aot_compile_payload",
+    "telling which header a torch file has",
+    "2.15.0, absent in 2.13.0",
+)
 SERIALIZED_CODE = Name("torch._dynamo.package:SerializedCode", "reading bytecode in payloads")
 BUNDLED_CALLABLE = Name(
     "torch._dynamo.aot_compile_types:BundledAOTAutogradSerializableCallable",
@@ -222,3 +235,30 @@ DEFINE_KERNEL = Name(
     "torch._inductor.codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
 OPS = Name("torch._ops:", "telling an operator from a callable object")
+LOG_GRAPH_BREAK = Name(
+    "torch._dynamo.symbolic_convert:InstructionTranslatorBase.log_graph_break", "graph breaks"
+)
+BREAK_REGISTRY = Name("torch._dynamo.exc:_load_gb_type_to_gb_id_map", "ids of graph breaks")
+USER_ERROR = Name("torch._dynamo.exc:UserError", "recognising a graph break")
+
+# Timing the calls of a generated program.
+OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
+AUTOGRAD_CACHE_LOOKUP = Name(
+    "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._lookup",
+    "what the AOTAutograd cache would answer",
+)
+CHECK_FUNCTION_MANAGER_INIT = Name(
+    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards that nobody filters"
+)
+LOG_RESULTS = Name(
+    "torch._inductor.select_algorithm:AlgorithmSelectorCache.log_results", "timed choices"
+)
+BENCHMARK_ALL_CONFIGS = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner.benchmark_all_configs",
+    "timed Triton configurations",
+)
+FX_GRAPH_CACHE = Name("torch._inductor.codecache:FxGraphCache", "keys of the FX graph cache")
+FX_CACHE_FOLDER = Name(
+    "torch._inductor.codecache:FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache"
+)
+COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")

@@ -74,7 +74,7 @@ class Table(Generic[Row]):
         """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults."""
         stored: Mapping[str, Sequence[Any]] = data["columns"]
         length = max((len(v) for v in stored.values()), default=0)
-        tuples = _tuple_columns(row_type)
+        tuples = _tuple_columns(row_type)  # type: ignore[arg-type]
         columns: dict[str, Sequence[Any]] = {}
         for f in fields(row_type):  # type: ignore[arg-type]
             if f.name in stored:

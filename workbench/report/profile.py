@@ -1,0 +1,96 @@
+"""The record of a measured call: what each kernel, library call and eager operator took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from workbench.report.record import Report
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this machine was measured to do; bandwidth is a triad over arrays beyond its caches."""
+
+    bytes_per_s: float
+    threads: int
+    clock_ns: float
+    """What timing one call adds to its own reading; subtracted from every time."""
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """One kernel or library call of the generated program; times are medians over the repeats."""
+
+    name: str
+    kernel: str | None  # the id of the kernel in the report
+    program: int
+    is_backward: bool
+    calls: int
+    time_us: float
+    spread_us: float  # between the quartiles
+    share: float  # of the whole call
+    bytes: int | None = None
+    bytes_per_s: float | None = None
+    bandwidth_share: float | None = None  # of the machine's measured bandwidth
+
+
+@dataclass(frozen=True)
+class OperatorTime:
+    """One operator of the eager original, over all its calls."""
+
+    name: str
+    is_backward: bool
+    calls: int
+    time_us: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Measured times of one call of the unchanged generated code.
+
+    `call_us` is the whole call, checks included, measured without any proxy in place; `eager_us`
+    is the same of the original, None when there is none. `kernels_us` is the sum of `kernels`; the
+    rest of the call is Python: checks, allocation, and the program between the kernels.
+    """
+
+    kernels: tuple[KernelTime, ...]
+    operators: tuple[OperatorTime, ...]
+    machine: Machine
+    call_us: float
+    call_spread_us: float
+    eager_us: float | None
+    repeats: int
+    report: Report = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kernels_us(self) -> float:
+        """The time inside kernels and library calls."""
+        return sum(row.time_us for row in self.kernels)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing in `notes` says that the times are too noisy to be compared."""
+        return not any("noisy" in note for note in self.notes)
+
+    def frame(self, name: str = "kernels") -> pandas.DataFrame:
+        """The `kernels` or the `operators` as a DataFrame, in the order of the first call."""
+        import pandas
+
+        rows, row_type = {
+            "kernels": (self.kernels, KernelTime),
+            "operators": (self.operators, OperatorTime),
+        }[name]
+        columns = [column.name for column in fields(row_type)]
+        return pandas.DataFrame({c: [getattr(row, c) for row in rows] for c in columns})
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times."""
+        inside = [self.report.request.name or "?", f"{len(self.kernels)} kernels"]
+        if self.operators:
+            inside.append(f"{len(self.operators)} eager operators")
+        return f"Profile({', '.join(inside)})"
