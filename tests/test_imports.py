@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("report/record.py", "workbench.views"),  # Report.frame, .plot, .to_html, for type checkers too
     ("report/record.py", "pandas"),
     ("report/record.py", "matplotlib"),
+    ("report/profile.py", "pandas"),  # Profile.frame
     ("errors.py", "workbench.report"),  # the type of WorkbenchError.report
     ("notebook/dynamic.py", "torch"),  # -d makes torch.export.Dim, the form that the API takes
 }

@@ -262,3 +262,8 @@ FX_CACHE_FOLDER = Name(
     "torch._inductor.codecache:FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache"
 )
 COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")
+TREE_LEAVES = Name("torch.utils._pytree:tree_leaves", "tensors of nested inputs and outputs")
+TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs")
+DISPATCH_MODE = Name(
+    "torch.utils._python_dispatch:TorchDispatchMode", "timing the operators of eager code"
+)
