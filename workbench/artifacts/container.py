@@ -152,7 +152,8 @@ def _data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
     header = file.read(_LOCAL_HEADER)
     if len(header) < _LOCAL_HEADER or header[:4] != b"PK\3\4":
         raise ArtifactError("The artifact is damaged: a member has no header. Get the file again.")
-    return entry.header_offset + _LOCAL_HEADER + sum(struct.unpack_from("<HH", header, 26))
+    name_size, extra_size = struct.unpack_from("<HH", header, 26)
+    return int(entry.header_offset + _LOCAL_HEADER + name_size + extra_size)
 
 
 # reading
@@ -165,6 +166,18 @@ class Opened:
     file: BinaryIO
     manifest: Manifest
     entries: Mapping[str, zipfile.ZipInfo]
+
+    def raw(self, name: str) -> bytes:
+        """The bytes of one member as they are, compared with nothing."""
+        self.file.seek(_data_start(self.file, self.entries[name]))
+        return self.file.read(self.entries[name].file_size)
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a member has the hash that the manifest gives."""
+        start = _data_start(self.file, self.entries[name])
+        digest = hashlib.sha256()
+        _feed(digest, self.file, start, start + self.entries[name].file_size)
+        return digest.hexdigest() == self.manifest.members[name].sha256
 
     def unpack(self, folder: Path, names: Iterable[str], *, verify: bool = True) -> dict[str, Path]:
         """Copy members into a folder, hashing the copies; raises `ArtifactError` on a difference.
@@ -185,11 +198,15 @@ class Opened:
                 if verify:
                     digest.update(chunk)
         if left or (verify and digest.hexdigest() != self.manifest.members[name].sha256):
-            raise ArtifactError(
-                f"The artifact is damaged: {name} does not have the hash that the manifest gives. "
-                "Get the file again."
-            )
+            raise ArtifactError(_changed(name))
         return to
+
+
+def _changed(name: str) -> str:
+    return (
+        f"The artifact is damaged: {name} does not have the hash that the manifest gives. "
+        "Get the file again."
+    )
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +15,12 @@ from workbench.artifacts.manifest import Build, Manifest, SystemNeeds
 from workbench.errors import ArtifactError
 
 BUILD_FLAGS = frozenset(
-    "ssse3 sse4_1 sse4_2 sse4a popcnt movbe abm bmi1 bmi2 fma fma4 xop tbm f16c avx avx2 adx gfni "
-    "vaes vpclmulqdq avx_vnni avx512f avx512bw avx512cd avx512dq avx512vl avx512_vnni avx512_bf16 "
-    "avx512_fp16 avx512ifma avx512vbmi avx512_vbmi2 avx512_bitalg avx512_vpopcntdq "
-    "amx_tile amx_int8 amx_bf16 amx_fp16".split()
-)
+    ("ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "movbe", "abm", "bmi1", "bmi2", "fma", "fma4",
+     "xop", "tbm", "f16c", "avx", "avx2", "adx", "gfni", "vaes", "vpclmulqdq", "avx_vnni",
+     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
+     "avx512_fp16", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg",
+     "avx512_vpopcntdq", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16")
+)  # fmt: skip
 """Processor flags (as /proc/cpuinfo names them) whose instructions a compiler may emit."""
 
 _FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
@@ -213,10 +213,12 @@ def _symbols() -> dict[str, str]:
 
 
 def _library_folders() -> Iterator[Path]:
-    """Where the loader looks, nearest first: torch brings some libraries of its own."""
-    for part in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
-        if part:
-            yield Path(part)
+    """Where the libraries come from: loaded ones first, then torch's own, then the system's."""
+    try:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        maps = []
+    yield from sorted({Path(line.split(maxsplit=5)[-1]).parent for line in maps if ".so" in line})
     spec = importlib.util.find_spec("torch")
     if spec is not None and spec.origin:
         yield Path(spec.origin).parent / "lib"

@@ -10,21 +10,16 @@ import secrets
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 from workbench.artifacts.manifest import Manifest, Signature
+from workbench.artifacts.opening import open_any
 from workbench.errors import ArtifactError, TrustError
+from workbench.settings import Settings
 
 HMAC = "hmac-sha256"
 Trust = bool | str
-
-
-def data_folder() -> Path:
-    """The user's folder for the signing key and the trusted digests."""
-    if chosen := os.environ.get("AOT_WORKBENCH_DATA"):
-        return Path(chosen)
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "aot-workbench"
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class TrustStore:
     @classmethod
     def of_user(cls) -> TrustStore:
         """The store of the user who runs this process."""
-        return cls(data_folder())
+        return cls(Settings.from_environment().data_folder)
 
     @property
     def _key_file(self) -> Path:
@@ -124,6 +119,13 @@ class TrustStore:
 def key_name(key: bytes) -> str:
     """A short public name of a key."""
     return hashlib.sha256(b"key name" + key).hexdigest()[:16]
+
+
+def trust(path: str | PathLike[str]) -> str:
+    """Vouch for a file on this account and return its digest."""
+    with open_any(path) as opened:
+        TrustStore.of_user().vouch(opened.digest)
+        return opened.digest
 
 
 def check_trust(

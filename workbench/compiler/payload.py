@@ -10,9 +10,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from workbench.artifacts.manifest import Build
+from workbench.artifacts.preflight import BUILD_FLAGS, cpu_flags
 from workbench.compiler import torch_private as tp
+from workbench.compiler.first_compile import fast_start
 from workbench.compiler.generated import KernelRequest, run_generated
 from workbench.errors import ArtifactError
+
+NATIVE = "native"
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,14 @@ class BuiltKernel:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What a loaded function keeps for saving again, since its files are gone."""
+
+    libraries: Mapping[str, bytes]
+    build: Build | None
+
+
+@dataclass(frozen=True)
 class Frozen:
     """Everything about a compiled function that goes into a file.
 
@@ -39,29 +52,47 @@ class Frozen:
 
     payload: bytes
     kernels: tuple[BuiltKernel, ...]
-    isa: str
+    build: Build | None
     device: str
     aliases: Mapping[str, str]
     missing_names: tuple[str, ...] = ()
     external_data: tuple[str, ...] = ()
 
 
-def freeze(aot_fn: Any, external_data: Mapping[str, Any] | None = None) -> Frozen:
+def freeze(
+    aot_fn: Any,
+    external_data: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Frozen:
     """Take a compiled function apart; the payload is what torch itself would write.
 
-    Raises `ArtifactError` when something in it cannot be serialised.
+    `options` are the compiler options that the function was compiled with: they decide which
+    built kernels are its own. Raises `ArtifactError` when something in it cannot be serialised.
     """
     aliases, missing = _aliases(aot_fn)
     programs = generated_programs(aot_fn)
+    kept: Kept | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
+    config = tp.INDUCTOR_CONFIG.get()
+    known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
+    with fast_start(), config.patch(known):
+        kernels = _kernels(programs, kept.libraries if kept else {})
+        build = kept.build if kept else _native_build() if kernels else None
     return Frozen(
         payload=_serialize(aot_fn, dict(external_data or {})),
-        kernels=_kernels(programs),
-        isa=str(tp.PICK_VEC_ISA.get()()).upper() if programs else "",
+        kernels=kernels,
+        build=build,
         device=str(aot_fn._artifacts.device_type),
         aliases=aliases,
         missing_names=missing,
         external_data=tuple(external_data or ()),
     )
+
+
+def _native_build() -> Build:
+    """The build that torch made here: it may use every instruction of this processor."""
+    isa = str(tp.PICK_VEC_ISA.get()()).lower()
+    name = "-".join((*isa.split(), NATIVE))
+    return Build(name, isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
 
 
 def _serialize(aot_fn: Any, external_data: dict[str, Any]) -> bytes:
@@ -87,24 +118,48 @@ def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     return tuple(graph for graph in graphs if getattr(graph, "source_code", None))
 
 
-def _kernels(programs: tuple[Any, ...]) -> tuple[BuiltKernel, ...]:
+class _Wanted:
+    """Stands where a kernel's function would, when a program runs to list its kernels."""
+
+    def __init__(self, request: KernelRequest):
+        self.request = request
+
+    def __call__(self, *_args: Any) -> None:
+        raise AssertionError("a program is run here to list its kernels, not to be called")
+
+
+def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
     found: dict[str, BuiltKernel] = {}
-
-    def provide(request: KernelRequest) -> Callable[..., Any]:
-        function = built_function(request)
-        library = Path(function.__self__.__file__).read_bytes()
-        found[request.key] = BuiltKernel(request, library)
-        return function
-
     for number, program in enumerate(programs):
-        run_generated(program.source_code, f"frozen_{number}", provide, {})
+        listed = run_generated(program.source_code, f"listed_{number}", _Wanted, {})
+        live = _live_globals(program.cache_key)
+        for name, wanted in vars(listed).items():
+            if isinstance(wanted, _Wanted):
+                key = wanted.request.key
+                library = kept.get(key) or _library(live.get(name), wanted.request)
+                found[key] = BuiltKernel(wanted.request, library)
     return tuple(found.values())
+
+
+def _live_globals(cache_key: str) -> Mapping[str, Any]:
+    """The globals of the program that torch runs in this process; empty when it is gone."""
+    modules = reversed(tp.PY_CODE_CACHE.get().modules)
+    return next((vars(m) for m in modules if getattr(m, "key", None) == cache_key), {})
+
+
+def _library(function: Any, request: KernelRequest) -> bytes:
+    """The library behind a kernel's function; built again when its file is gone."""
+    file = getattr(getattr(function, "__self__", None), "__file__", None)
+    if file is None or not Path(file).exists():
+        file = built_function(request).__self__.__file__
+    return Path(file).read_bytes()
 
 
 def built_function(request: KernelRequest) -> Any:
     """The function of a kernel, from torch's own cache; built when it is not there."""
     cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
-    return cache.get().load_pybinding(**request.arguments)
+    function: Callable[..., Any] = cache.get().load_pybinding(**request.arguments)
+    return function
 
 
 def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -7,15 +7,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from workbench.artifacts import container
-from workbench.artifacts.manifest import Build, Manifest, Versions
-from workbench.artifacts.preflight import BUILD_FLAGS, cpu_flags, system_needs
+from workbench.artifacts.manifest import Manifest, Versions
+from workbench.artifacts.preflight import system_needs
 from workbench.artifacts.trust import TrustStore
-from workbench.compiler.payload import Frozen, freeze
+from workbench.compiler import weights as packing
+from workbench.compiler.builds import packed_builds
+from workbench.compiler.payload import NATIVE, freeze
 from workbench.report import Report
 from workbench.report.storage import to_bytes
+
+BUNDLE = "bundle"
 
 
 def save_artifact(
@@ -28,46 +33,57 @@ def save_artifact(
     report: Report | None = None,
     module: Any | None = None,
     weights: str | None = None,
-    isa: str | Sequence[str] = "native",
+    isa: str | Sequence[str] = NATIVE,
     external_data: Mapping[str, Any] | None = None,
     target: str = "cpu",
     backend: str = "inductor",
+    options: Mapping[str, Any] | None = None,
     store: TrustStore | None = None,
 ) -> str:
-    """Write one artifact atomically and return its digest (`sha256:…`)."""
-    frozen = freeze(aot_fn, external_data)
-    members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
-    build = _native_build(frozen)
-    for kernel in frozen.kernels:
-        members[container.kernel_member(build.name, kernel.key)] = kernel.library
-    if report is not None:
-        members[container.REPORT] = to_bytes(report)
-    manifest = Manifest(
-        versions=_versions(),
-        needs=system_needs(kernel.library for kernel in frozen.kernels),
-        target=target,
-        device=frozen.device,
-        backend=backend,
-        builds=(build,) if frozen.kernels else (),
-        contract=dict(contract_json),
-        baked=tuple(baked_json),
-        guards=dict(guards_json or {}),
-        aliases=frozen.aliases,
-        missing_names=frozen.missing_names,
-        external_data=frozen.external_data,
-    )
-    manifest = container.with_members(manifest, members)
-    manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
-    container.write_artifact(path, manifest, members)
+    """Write one artifact atomically and return its digest (`sha256:…`).
+
+    `options` are the compiler options that the function was compiled with.
+    """
+    frozen = freeze(aot_fn, external_data, options)
+    builds = packed_builds(frozen, isa)
+    with container.private_folder() as folder:
+        members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
+        for build, kernels in builds:
+            for kernel in kernels:
+                members[container.kernel_member(build.name, kernel.key)] = kernel.library
+        if report is not None:
+            members[container.REPORT] = to_bytes(report)
+        table = _bundle(module, folder, members) if weights == BUNDLE else None
+        manifest = Manifest(
+            versions=current_versions(),
+            needs=system_needs(k.library for _, kernels in builds for k in kernels),
+            target=target,
+            device=frozen.device,
+            backend=backend,
+            builds=tuple(build for build, _ in builds),
+            contract=dict(contract_json),
+            baked=tuple(baked_json),
+            guards=dict(guards_json or {}),
+            aliases=frozen.aliases,
+            missing_names=frozen.missing_names,
+            external_data=frozen.external_data,
+            weights=table,
+        )
+        manifest = container.with_members(manifest, members)
+        manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
+        container.write_artifact(path, manifest, members)
     return manifest.digest
 
 
-def _native_build(frozen: Frozen) -> Build:
-    name = "-".join((*frozen.isa.lower().split(), "native"))
-    return Build(name, frozen.isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
+def _bundle(module: Any, folder: Path, members: dict[str, container.Content]) -> Mapping[str, Any]:
+    bundle = packing.pack(module, folder)
+    members[container.WEIGHTS] = bundle.file
+    members[container.SKELETON] = bundle.skeleton
+    return bundle.table
 
 
-def _versions() -> Versions:
+def current_versions() -> Versions:
+    """The releases of this process that decide where an artifact can be loaded."""
     return Versions(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         magic=importlib.util.MAGIC_NUMBER.hex(),

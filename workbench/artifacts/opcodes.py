@@ -1,0 +1,128 @@
+"""What a pickle would import and call, read from its opcodes without running it."""
+
+from __future__ import annotations
+
+import pickletools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_STRINGS = frozenset(("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"))
+_BYTES = frozenset(("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8", "BINSTRING"))
+_CALLS = frozenset(("REDUCE", "NEWOBJ", "NEWOBJ_EX", "INST", "OBJ", "BUILD"))
+_DEPTH = 8
+
+
+class _Mark:
+    """Where a MARK stands on the stack."""
+
+
+_MARK = _Mark()
+
+
+@dataclass(frozen=True)
+class PickleFacts:
+    """One pickle: the names it imports, how often it calls something, the pickles inside."""
+
+    size: int
+    globals: tuple[str, ...]
+    calls: int
+    persistent: int = 0
+    nested: tuple[PickleFacts, ...] = ()
+    complete: bool = True
+    problem: str = ""
+
+    def all_globals(self) -> tuple[str, ...]:
+        """Every imported name, of the nested pickles too, sorted."""
+        found = set(self.globals)
+        for inner in self.nested:
+            found.update(inner.all_globals())
+        return tuple(sorted(found))
+
+
+@dataclass
+class _Reading:
+    """The part of a pickle machine's state that tells which names are imported."""
+
+    stack: list[Any] = field(default_factory=list)
+    memo: dict[int, Any] = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+    nested: list[bytes] = field(default_factory=list)
+    calls: int = 0
+    persistent: int = 0
+
+
+def read_pickle(content: bytes, depth: int = 0) -> PickleFacts:
+    """Read the opcodes of a pickle, of those inside it too; executes nothing."""
+    state = _Reading()
+    problem = ""
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            _step(state, opcode, argument)
+    except (ValueError, IndexError, KeyError, OverflowError) as error:
+        problem = f"unreadable after {len(state.globals)} names: {error}"
+    inner = tuple(_nested(state.nested, depth))
+    return PickleFacts(
+        size=len(content),
+        globals=tuple(sorted(state.globals)),
+        calls=state.calls,
+        persistent=state.persistent,
+        nested=inner,
+        complete=not problem,
+        problem=problem,
+    )
+
+
+def _nested(parts: list[bytes], depth: int) -> Iterator[PickleFacts]:
+    if depth >= _DEPTH:
+        return
+    for part in parts:
+        facts = read_pickle(part, depth + 1)
+        if facts.complete or facts.globals:
+            yield facts
+
+
+def _step(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
+    name, stack = opcode.name, state.stack
+    if name in _BYTES and len(argument) > 2 and argument[0] == 0x80 and argument[1] <= 5:
+        state.nested.append(bytes(argument))
+    if name in ("GLOBAL", "INST"):
+        state.globals.add(str(argument).replace(" ", ":", 1))
+    elif name == "STACK_GLOBAL":
+        module, attribute = stack[-2], stack[-1]
+        known = isinstance(module, str) and isinstance(attribute, str)
+        state.globals.add(f"{module}:{attribute}" if known else "a name computed while reading")
+    elif name.startswith("EXT"):
+        state.globals.add(f"the extension registry: code {argument}")
+    state.calls += name in _CALLS
+    state.persistent += name in ("PERSID", "BINPERSID")
+    _move(state, opcode, argument)
+
+
+def _move(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
+    """What the opcode does to the stack; only strings keep their value."""
+    name, stack = opcode.name, state.stack
+    before, after = opcode.stack_before, [None] * len(opcode.stack_after)
+    pops = len(before)
+    to_mark = pickletools.markobject in before
+    if to_mark or (name == "POP" and stack and stack[-1] is _MARK):
+        while stack.pop() is not _MARK:
+            pass
+        pops = before.index(pickletools.markobject) if to_mark else 0
+    pushes: list[Any] = list(after)
+    if name in _STRINGS:
+        pushes = [argument]
+    elif name == "MARK":
+        pushes = [_MARK]
+    elif name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+        state.memo[len(state.memo) if name == "MEMOIZE" else argument] = stack[-1]
+        return
+    elif name in ("GET", "BINGET", "LONG_BINGET"):
+        pushes = [state.memo[argument]]
+    elif name == "DUP":
+        pushes = [stack[-1], stack[-1]]
+    if pops:
+        if len(stack) < pops:
+            raise ValueError("the stack is too short")
+        del stack[-pops:]
+    stack.extend(pushes)

@@ -1,0 +1,107 @@
+"""Kernels built again for another instruction set than this machine's."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.artifacts.manifest import Build
+from workbench.compiler import torch_private as tp
+from workbench.compiler.generated import KernelRequest
+from workbench.compiler.payload import NATIVE, BuiltKernel, Frozen
+from workbench.errors import UsageError
+
+_V3 = ("ssse3", "sse4_1", "sse4_2", "popcnt", "movbe", "abm", "bmi1", "bmi2", "f16c", "fma")
+_AVX2 = (*_V3, "avx", "avx2")
+_AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "avx2": ("x86-64-v3", _AVX2),
+    "avx512": ("x86-64-v4", _AVX512),
+    "avx512 avx512_vnni": ("x86-64-v4", (*_AVX512, "avx512_vnni")),
+}
+"""For each ISA as torch names it: what `-march` may use at most, the processor flags it needs."""
+
+
+def packed_builds(
+    frozen: Frozen, isa: str | Sequence[str]
+) -> tuple[tuple[Build, tuple[BuiltKernel, ...]], ...]:
+    """Every build that goes into the file, with its kernels.
+
+    Raises `UsageError` for an ISA that is unknown or that these kernels cannot be built for.
+    """
+    names = [isa] if isinstance(isa, str) else list(isa)
+    if not names:
+        raise UsageError("isa is empty: name at least one, such as isa='native'.")
+    own = frozen.build
+    if own is None or not frozen.kernels:
+        return ()
+    return tuple(
+        (own, frozen.kernels) if name in (NATIVE, own.name) else _portable(frozen, own, name)
+        for name in dict.fromkeys(names)
+    )
+
+
+def _portable(frozen: Frozen, own: Build, name: str) -> tuple[Build, tuple[BuiltKernel, ...]]:
+    wanted = name.lower().replace("+", " ")
+    isa = _find(wanted)
+    native = _find(own.isa)
+    if isa is None or wanted not in _LEVELS:
+        known = ", ".join(repr(level) for level in (NATIVE, *_LEVELS))
+        raise UsageError(f"isa={name!r} is unknown: choose from {known}.")
+    if native is None or isa.bit_width() != native.bit_width():
+        width = isa.bit_width()
+        raise UsageError(
+            f"isa={name!r} needs vectors of {width} bits, but these kernels were generated for "
+            f"{own.isa}. Compile with "
+            f"options={{'cpp.simdlen': {width}}} on a processor that has {name}, then save with "
+            f"isa={name!r}."
+        )
+    march, flags = _LEVELS[wanted]
+    if "avx512bf16" in isa.build_arch_flags():
+        flags = (*flags, "avx512_bf16")
+    build = Build(wanted.replace(" ", "-"), wanted, tuple(sorted(flags)))
+    return build, tuple(_build(kernel, isa, march) for kernel in frozen.kernels)
+
+
+def _find(name: str) -> Any | None:
+    known = tp.SUPPORTED_VEC_ISAS.get()
+    return next((isa for isa in known if str(isa) == name), None)
+
+
+def _build(kernel: BuiltKernel, isa: Any, march: str) -> BuiltKernel:
+    request = kernel.request
+    if request.entry != "kernel":
+        raise UsageError(
+            "A program compiled with cpp_wrapper=True cannot be packed for another ISA: save it "
+            "with isa='native', or compile without cpp_wrapper."
+        )
+    with (
+        tempfile.TemporaryDirectory(prefix="aot-workbench-build-") as folder,
+        tp.INDUCTOR_CONFIG.get().patch({"cpp.march": march}),
+    ):
+        source = Path(folder, "kernel.cpp")
+        source.write_text(_with_binding(request))
+        options = tp.CPP_BUILD_OPTIONS.get()(
+            vec_isa=isa, device_type="cpu", **tp.CPP_BINDINGS_CACHE.get().cpp_compile_command_flags
+        )
+        builder = tp.CPP_BUILDER.get()(
+            name="kernel", sources=str(source), BuildOption=options, output_dir=folder
+        )
+        builder.build()
+        return BuiltKernel(request, Path(builder.get_target_file_path()).read_bytes())
+
+
+def _with_binding(request: KernelRequest) -> str:
+    """The kernel's source with the Python function around it, as torch composes it."""
+    cache = tp.CPP_BINDINGS_CACHE.get()
+    types = request.arguments["argtypes"]
+    parts = (f"parse_arg<{t.replace('const ', '')}>(args, {n})" for n, t in enumerate(types))
+    binding = cache.suffix_template.format(
+        arg_len=len(types),
+        call_entry_func=cache.call_entry_function.format(", ".join(parts)),
+        entry_func=cache.entry_function,
+        extra_parse_arg=cache.extra_parse_arg.format(array_len=-1),
+    )
+    return str(request.arguments["main_code"]) + str(binding)

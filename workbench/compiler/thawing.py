@@ -1,0 +1,220 @@
+"""Verified bytes made into something callable: no compiler, no probing, no child process."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import io
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+from workbench.artifacts.manifest import Build
+from workbench.artifacts.opening import pickle_start
+from workbench.compiler import torch_private as tp
+from workbench.compiler.generated import KernelRequest, run_generated
+from workbench.compiler.payload import Kept, built_function, resolve_place
+from workbench.errors import ArtifactError
+
+_DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
+
+
+def thaw(
+    payload: bytes,
+    libraries: Libraries,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
+    check_release: bool = False,
+) -> Any:
+    """Rebuild the compiled function that `freeze` took apart.
+
+    Executes code from the payload: call it with bytes that were verified.
+
+    Parameters
+    ----------
+    payload
+        What torch wrote.
+    libraries
+        Where the built C++ libraries are; their files may be removed afterwards.
+    aliases, f_globals
+        Globals of the bytecode: places to import from, then objects that win over them.
+    external_data
+        The objects that were left out when saving, under the same names.
+    check_release
+        Let torch compare its own record of releases: for files without our manifest.
+    """
+    state = _read_payload(payload, dict(external_data or {}))
+    scope = {name: resolve_place(place) for name, place in (aliases or {}).items()}
+    scope.update(f_globals or {})
+    state["compiled_fn"] = _thaw_callable(*state["compiled_fn"], libraries)
+    artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
+    if check_release:
+        return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+    # our manifest has compared the releases; torch would also refuse another patch release
+    artifacts.check_compatibility = lambda: None
+    try:
+        return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+    finally:
+        del artifacts.check_compatibility
+
+
+def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:
+    code = tp.SERIALIZED_CODE.get().to_code_object
+    content = io.BytesIO(payload[pickle_start(payload) :])
+    state = tp.AOT_UNPICKLER.get()(external_data, content).load()
+    env = state["runtime_env"]
+    state["runtime_env"] = dataclasses.replace(env, bytecode=code(env.bytecode))
+    state["original_code"] = code(state["original_code"])
+    return dict(state)
+
+
+class Libraries:
+    """Hands out the functions of built C++ libraries; when none are packed, torch compiles them."""
+
+    def __init__(self, files: Mapping[str, Path], build: Build | None, *, packed: bool):
+        self._files = files
+        self._build = build
+        self.packed = packed
+        self._contents: dict[str, bytes] = {}
+
+    def kept(self) -> Kept:
+        """What saving again needs."""
+        return Kept(self._contents, self._build)
+
+    def __call__(self, request: KernelRequest) -> Callable[..., Any]:
+        """The function of one kernel."""
+        file = self._files.get(request.key)
+        if file is None and not self.packed:
+            function: Callable[..., Any] = built_function(request)
+            return function
+        if file is None:
+            raise ArtifactError(
+                "The artifact lacks one of its kernels, so it was not written by Compiled.save. "
+                "Make it again on this machine: wb.recompile(path, module=model)."
+            )
+        self._contents[request.key] = file.read_bytes()
+        return _start_library(file, f"{request.key}.{request.entry}", request.entry)
+
+
+def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
+    # every library reads this address when it starts; it is a constant of the process
+    os.environ[_DATA_PTR_VARIABLE] = str(tp.DATA_PTR_OF_TENSOR.get())
+    spec = importlib.util.spec_from_loader(name, ExtensionFileLoader(name, str(file)))
+    if spec is None or spec.loader is None:
+        raise ArtifactError(f"Python cannot load the kernel {file.name} of the artifact.")
+    try:
+        module = importlib.util.module_from_spec(spec)
+    except ImportError as error:
+        raise ArtifactError(
+            f"A kernel of the artifact cannot be started: {error}. If the folder for temporary "
+            "files forbids execution, name another one in TMPDIR."
+        ) from error
+    spec.loader.exec_module(module)
+    function: Callable[..., Any] = getattr(module, entry)
+    return function
+
+
+def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Libraries) -> Any:
+    bundled = tp.BUNDLED_CALLABLE.find()
+    with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
+        if bundled is None or getattr(deserialize, "__self__", None) is not bundled:
+            return deserialize(data)
+        entry = _BundleUnpickler(io.BytesIO(data)).entry()
+        for part in (entry.compiled_fw, entry.compiled_bw):
+            if getattr(getattr(part, "result", None), "source_code", None):
+                part.post_compile = _starter(part, libraries)
+        entry.__deepcopy__ = lambda _memo: _ToSaveAgain(data)
+        function = bundled(tp.DESERIALIZE_BUNDLE.get()(entry))
+        if libraries.packed:
+            function.kept = libraries.kept()
+        return function
+
+
+class _BundleUnpickler(pickle.Unpickler):
+    """Reads AOTAutograd's entry without importing what only compiling needs."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}:{name}" == tp.SELECT_DECOMP_TABLE.target:
+            return _decompositions
+        return super().find_class(module, name)
+
+    def entry(self) -> Any:
+        """The entry; user Triton kernels are put into torch's side table."""
+        bundle = self.load()
+        if not isinstance(bundle, tuple):
+            return bundle
+        entry, kernels, constants = bundle
+        if kernels or constants:
+            table = tp.KERNEL_SIDE_TABLE.get()
+            for index, place in kernels.items():
+                kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
+                table.id_to_kernel[index] = kernel
+                table.kernel_to_id[kernel] = index
+            table.constant_args.update(constants)
+        return entry
+
+
+def _decompositions(*args: Any, **kwargs: Any) -> Any:
+    return tp.SELECT_DECOMP_TABLE.get()(*args, **kwargs)
+
+
+class _ToSaveAgain:
+    """The entry as it was stored, read when somebody saves the loaded function."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+
+    @cached_property
+    def _entry(self) -> Any:
+        bundle = pickle.loads(self._data)
+        return bundle[0] if isinstance(bundle, tuple) else bundle
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._entry)  # pickle compares it with what __reduce_ex__ names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self._entry.__reduce_ex__(protocol)
+
+
+def _starter(part: Any, libraries: Libraries) -> Callable[[Any, Any], Any]:
+    """What torch calls to make a compiled graph callable, without its caches and its compiler."""
+
+    def post_compile(graph: Any, fx_config: Any) -> Any:
+        if bundle := getattr(graph, "_triton_bundle", None):
+            tp.TRITON_BUNDLER.get().read_and_emit(bundle)
+        constants = tp.GRAPH_CONSTANTS.get()()
+        module = run_generated(
+            graph.source_code, graph.cache_key, libraries, constants.unwrap(graph)
+        )
+        graph.current_callable = module.call
+        graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)
+        graph.compiled_fn_runner = getattr(module, "runner", None)
+        graph.compile_region_name = fx_config.get("compile_region_name")
+        graph.post_compile(part.example_inputs, constants, fx_config)
+        policy = getattr(tp.INDUCTOR_CONFIG.get(), "cudagraph_policy", None)
+        started = _caller(graph) if policy is None else policy.wrap_output(graph)
+        if hasattr(part, "backward_state_indices"):
+            return tp.DISABLE.get()(started, reason="do not trace generated backwards pass")
+        return started
+
+    return post_compile
+
+
+def _caller(graph: Any) -> Callable[[list[Any]], Any]:
+    """Calls the graph without the bookkeeping of torch's caches, which a loaded one has not."""
+
+    def run(inputs: list[Any]) -> Any:
+        return graph.current_callable(inputs)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run

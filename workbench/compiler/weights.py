@@ -1,0 +1,238 @@
+"""A module's tensors, stored once each, beside a skeleton of the module without them."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.errors import ArtifactError
+
+_PLAIN = frozenset(
+    (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+        torch.int16, torch.int8, torch.uint8, torch.bool,
+    )
+)  # fmt: skip
+
+
+_ALIGNMENT = 16  # bytes: a multiple of every element's size
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The parts of a module on disk: a safetensors file, the alias table, the skeleton."""
+
+    file: Path
+    table: Mapping[str, Any]
+    skeleton: bytes
+
+
+@dataclass
+class _Collected:
+    """The tensors met while the module is pickled, each object once."""
+
+    tensors: list[torch.Tensor] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def number(self, tensor: torch.Tensor) -> int:
+        if id(tensor) not in self.numbers:
+            self.numbers[id(tensor)] = len(self.tensors)
+            self.tensors.append(tensor)
+        return self.numbers[id(tensor)]
+
+
+def pack(module: torch.nn.Module, folder: Path) -> Bundle:
+    """Take a module apart; the tensors go into a file in `folder`.
+
+    Raises `ArtifactError` when the module cannot be pickled.
+    """
+    collected = _Collected()
+    names = {name: collected.number(tensor) for name, tensor in _named(module)}
+    skeleton = _pickle(module, collected)
+    labels: dict[int, str] = {}
+    for name, number in names.items():
+        labels.setdefault(number, name)
+    stored, rows = _store(collected.tensors, labels)
+    file = folder / "weights.safetensors"
+    from safetensors.torch import save_file
+
+    save_file(stored, file)
+    return Bundle(file, {"names": names, "tensors": rows}, skeleton)
+
+
+def _named(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _plain(value: object) -> bool:
+    return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout == torch.strided  # type: ignore[attr-defined]
+
+
+def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        """Leaves the tensors out, by number."""
+
+        def persistent_id(self, value: object) -> int | None:
+            return collected.number(value) if _plain(value) else None  # type: ignore[arg-type]
+
+    buffer = io.BytesIO()
+    try:
+        Pickler(buffer).dump(module)
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        raise ArtifactError(
+            f"The module cannot be stored in the artifact: {error}. Save without "
+            "weights='bundle' and hand the module to wb.load(path, module=model)."
+        ) from error
+    return buffer.getvalue()
+
+
+@dataclass
+class _Extent:
+    """The part of a storage, in bytes, that the module's tensors use."""
+
+    label: str
+    start: int
+    end: int
+    members: list[int] = field(default_factory=list)
+
+
+def _store(
+    tensors: list[torch.Tensor], labels: Mapping[int, str]
+) -> tuple[dict[str, torch.Tensor], list[dict[str, Any]]]:
+    """Each storage once, then for every tensor how it lies in its storage."""
+    extents: dict[tuple[str, int], _Extent] = {}
+    keys = []
+    for number, tensor in enumerate(tensors):
+        key = (str(tensor.device), tensor.untyped_storage()._cdata)
+        start, end = _span(tensor)
+        label = labels.get(number, f"tensor_{number}")
+        extent = extents.setdefault(key, _Extent(label, start, end))
+        extent.start, extent.end = min(extent.start, start), max(extent.end, end)
+        extent.members.append(number)
+        keys.append(key)
+    stored = {e.label: _flat([tensors[i] for i in e.members], e) for e in extents.values()}
+    return stored, [_row(t, extents[k]) for t, k in zip(tensors, keys, strict=True)]
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where the tensor's elements lie in its storage, in bytes."""
+    size = tensor.element_size()
+    start = tensor.storage_offset() * size
+    aligned = start // _ALIGNMENT * _ALIGNMENT
+    if tensor.numel() == 0:
+        return aligned, start
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return aligned, start + (reach + 1) * size
+
+
+def _flat(members: list[torch.Tensor], extent: _Extent) -> torch.Tensor:
+    """What is stored: the tensor itself where one fills its storage, else its bytes."""
+    first = members[0].detach()
+    alone = all(t.dtype == first.dtype for t in members) and first.dtype in _PLAIN
+    fills = (
+        first.is_contiguous() and first.numel() * first.element_size() == extent.end - extent.start
+    )
+    if alone and fills:
+        return first.cpu()
+    whole = torch.empty(0, dtype=torch.uint8, device=first.device)
+    whole.set_(first.untyped_storage())  # type: ignore[call-overload]
+    return whole[extent.start : extent.end].cpu().clone()
+
+
+def _row(tensor: torch.Tensor, extent: _Extent) -> dict[str, Any]:
+    return {
+        "stored": extent.label,
+        "offset": tensor.storage_offset() * tensor.element_size() - extent.start,
+        "shape": list(tensor.shape),
+        "stride": list(tensor.stride()),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "device": tensor.device.type,
+        "parameter": isinstance(tensor, torch.nn.Parameter),
+        "requires_grad": tensor.requires_grad,
+    }
+
+
+class Weights:
+    """The tensors of a bundle, made when first asked for, each object once."""
+
+    def __init__(self, file: Path, table: Mapping[str, Any]):
+        from safetensors.torch import load_file
+
+        self._stored = load_file(file)
+        self._table = table
+        self._bases: dict[tuple[str, str], torch.Tensor] = {}
+        self._made: dict[int, torch.Tensor] = {}
+
+    def tensor(self, number: int) -> torch.Tensor:
+        """One tensor; two that shared a storage share it again."""
+        if number not in self._made:
+            self._made[number] = self._make(self._table["tensors"][number])
+        return self._made[number]
+
+    def _make(self, row: Mapping[str, Any]) -> torch.Tensor:
+        base = self._base(row["stored"], row["device"])
+        dtype = getattr(torch, row["dtype"])
+        view = torch.empty(0, dtype=dtype, device=base.device)
+        offset = base.storage_offset() * base.element_size() + row["offset"]
+        size = view.element_size()
+        view.set_(base.untyped_storage(), offset // size, row["shape"], row["stride"])  # type: ignore[call-overload]
+        if row["parameter"]:
+            return torch.nn.Parameter(view, requires_grad=row["requires_grad"])
+        return view.requires_grad_(row["requires_grad"])
+
+    def _base(self, label: str, device: str) -> torch.Tensor:
+        key = (label, device)
+        if key not in self._bases:
+            # a copy: independent of the file and aligned as kernels like it
+            self._bases[key] = self._stored[label].to(device, copy=True)
+        return self._bases[key]
+
+    def module(self, skeleton: bytes) -> torch.nn.Module:
+        """The module with its tensors; runs code from the skeleton."""
+        weights = self
+
+        class Unpickler(pickle.Unpickler):
+            """Puts the tensors back, by number."""
+
+            def persistent_load(self, number: Any) -> torch.Tensor:
+                return weights.tensor(number)
+
+        module: torch.nn.Module = Unpickler(io.BytesIO(skeleton)).load()
+        return module
+
+    def fill(self, module: torch.nn.Module) -> None:
+        """Assign the tensors to those parameters and buffers that are on the meta device.
+
+        Raises `ArtifactError` that lists each one that the bundle lacks or has in another shape.
+        """
+        numbers = self._table["names"]
+        wanted = {name: tensor for name, tensor in _named(module) if tensor.is_meta}
+        wrong = [
+            f"  {name}: the module has {tuple(tensor.shape)}, the artifact {self._shape(name)}"
+            for name, tensor in wanted.items()
+            if self._shape(name) != tuple(tensor.shape)
+        ]
+        if wrong:
+            raise ArtifactError(
+                "The module does not fit the artifact's weights:\n"
+                + "\n".join(wrong)
+                + "\nBuild the module with the configuration that was compiled."
+            )
+        for name in wanted:
+            path, _, leaf = name.rpartition(".")
+            owner = module.get_submodule(path)
+            place = owner._parameters if leaf in owner._parameters else owner._buffers
+            place[leaf] = self.tensor(numbers[name])  # type: ignore[assignment]
+
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        number = self._table["names"].get(name)
+        return None if number is None else tuple(self._table["tensors"][number]["shape"])
