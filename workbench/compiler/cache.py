@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from workbench.compiler import torch_private as tp
@@ -12,6 +13,7 @@ from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import CacheEvent
 
 PANE = "cache"
+_WITHHELD = "found, not used: capture='full' runs every step so that it is seen"
 _RECORDS = {
     f"{record}_{outcome}": (cache, outcome)
     for record, cache in (
@@ -19,13 +21,16 @@ _RECORDS = {
         ("aotautograd_cache", "AOTAutograd cache"),
     )
     for outcome in ("hit", "miss", "bypass")
+    if outcome == "bypass" or record == "fx_graph_cache"  # its lookups are asked directly
 }
 
 
 class CacheRecorder:
-    """Keeps the caches' answers; where they were bypassed, looks for the file that they would read.
+    """Keeps the caches' answers; at full level it withholds them, so that every step runs.
 
-    A file that exists counts as a hit; its guards are not checked.
+    The AOTAutograd cache stays on, because torch saves a compiled function through it: it is asked,
+    its answer noted and not passed on. The FX graph cache is off; a file that it would read counts
+    as a hit, its guards are not checked.
     """
 
     def __init__(self, patches: Patches, *, is_bypassed: bool):
@@ -35,10 +40,22 @@ class CacheRecorder:
 
     def install(self, trace: TraceHandler) -> None:
         """Watch the caches."""
+        self._patches.wrap(tp.AUTOGRAD_CACHE_LOOKUP, self._lookup, PANE)
         for name in _RECORDS:
             trace.on(name, self._on_record, PANE)
         if self._is_bypassed:
+            self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, PANE)
             self._patches.observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+
+    def _lookup(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def lookup(key: str, *args: Any, **kwargs: Any) -> Any:
+            found = inner(key, *args, **kwargs)
+            withheld = found is not None and self._is_bypassed
+            outcome, reason = "miss" if found is None else "hit", _WITHHELD if withheld else None
+            self.rows.append(CacheEvent("AOTAutograd cache", outcome, key, reason))
+            return None if withheld else found
+
+        return lookup
 
     def _on_record(self, record: Record) -> None:
         cache, outcome = _RECORDS[record.name]
@@ -47,7 +64,9 @@ class CacheRecorder:
         reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
         self.rows.append(CacheEvent(cache, outcome, key, None if reason is None else str(reason)))
 
-    def _on_lowering(self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any) -> None:
+    def _on_lowering(
+        self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any
+    ) -> None:
         cache, config = tp.FX_GRAPH_CACHE.get(), tp.INDUCTOR_CONFIG.get()
         options = {key: value for key, value in kw.items() if key != "compile_region_name"}
         counters = tp.COUNTERS.get()["inductor"]

@@ -60,7 +60,6 @@ class Recorder:
         self.phases = PhaseRecorder(on_phase)
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
-        self.cache = CacheRecorder(self._patches, withhold=level == FULL)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
         self.breaks = BreakRecorder(self._patches, self.places)
         self.guards = GuardRecorder(self._patches, self.places)
@@ -91,7 +90,6 @@ class Recorder:
         return self
 
     def _install(self) -> None:
-        self.cache.install()
         self.trace.install()
         self.trace.on("chromium_event", self.phases.take, "phases")
         self.graphs.install(self.trace)
@@ -152,7 +150,6 @@ class Recorder:
             "autotune": self.autotune.rows,
             "cache": self.cache.rows,
             "phases": self.phases.rows(),
-            "cache": self.cache.rows,
             "capabilities": list(self._capabilities()),
         }
 

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import dis
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.baked import _is_literal
 from workbench.compiler.guard_policy import Decisions
-from workbench.compiler.paths import parse
+from workbench.compiler.paths import Path, leaves, parse
 
 
 def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
@@ -48,27 +48,30 @@ def _plain(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def dropping_unpicklable_guards(decisions: Decisions) -> Iterator[None]:
+def guards_that_pickle(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
     """While compiling, drop guards whose values cannot be pickled instead of failing.
 
     Each is recorded in `decisions` with its reason. The live function keeps checking them.
+    `bound` are the example inputs; their gradients are kept out of what is pickled, because torch
+    cannot read back a guard on a tensor that has one.
     """
     original: Callable[..., bytes] = tp.SERIALIZE_GUARDS.get()
 
     def serialize_guards(
         self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
     ) -> bytes:
-        try:
-            return original(self, builder, sorted_guards, output_graph)
-        except Exception:
-            lost = _lost_roots(
-                lambda guards: original(self, builder, guards, output_graph), sorted_guards
-            )
-            if not lost:
-                raise
-            _note(decisions, lost)
-            kept = [g for g in sorted_guards if _root(g.name) not in lost]
-            return original(self, builder, kept, output_graph)
+        def serialize(guards: list[Any]) -> bytes:
+            return original(self, builder, guards, output_graph)
+
+        with _without_gradients(bound):
+            try:
+                return serialize(sorted_guards)
+            except Exception:
+                lost = _lost_roots(serialize, sorted_guards)
+                if not lost:
+                    raise
+                _note(decisions, lost)
+                return serialize([g for g in sorted_guards if _root(g.name) not in lost])
 
     holder = tp.CHECK_FUNCTION_MANAGER.get()
     holder.serialize_guards = serialize_guards
@@ -76,6 +79,28 @@ def dropping_unpicklable_guards(decisions: Decisions) -> Iterator[None]:
         yield
     finally:
         holder.serialize_guards = original
+
+
+@contextlib.contextmanager
+def _without_gradients(bound: Mapping[str, Any]) -> Iterator[None]:
+    tensors = [t for name, value in bound.items() for t in _tensors(value, Path(name))]
+    saved = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
+    saved = [(tensor, grad) for tensor, grad in saved if grad is not None]
+    try:
+        for tensor, _ in saved:
+            tensor.grad = None
+        yield
+    finally:
+        for tensor, grad in saved:
+            tensor.grad = grad
+
+
+def _tensors(value: Any, path: Path) -> Iterator[torch.Tensor]:
+    for _, leaf in leaves(value, path):
+        if isinstance(leaf, torch.nn.Module):
+            yield from leaf.parameters()
+        elif isinstance(leaf, torch.Tensor):
+            yield leaf
 
 
 def _root(guard_name: str) -> str:
