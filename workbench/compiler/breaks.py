@@ -1,0 +1,177 @@
+"""Graph breaks and recompilations, each on the innermost user line."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.patches import Patches
+from workbench.compiler.sources import Places
+from workbench.compiler.trace import Record, TraceHandler
+from workbench.report import Break, Recompile
+
+PANE = "breaks"
+_RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
+_URL = re.compile(r"gb(\d{4})\.html")
+_ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
+_IN_LOOP = "graph break in loop"
+
+
+@dataclass
+class _Met:
+    row: Break
+    count: int = 1
+
+
+class BreakRecorder:
+    """Collects the breaks that Dynamo reports while it goes on."""
+
+    def __init__(self, patches: Patches, places: Places):
+        self._patches = patches
+        self._places = places
+        self._met: dict[tuple[str, int, str], _Met] = {}
+        self._seen: set[int] = set()
+        self._alive: list[BaseException] = []
+        self.recompiles: list[Recompile] = []
+
+    def install(self, trace: TraceHandler) -> None:
+        """Watch Dynamo's graph breaks and recompilations."""
+        self._patches.observe(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
+        trace.on("recompile_reasons", self._on_recompile, PANE)
+
+    def _on_break(self, *args: Any, **kwargs: Any) -> None:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, BaseException):
+                self.take(value)
+
+    def take(self, error: BaseException) -> None:
+        """Take the error that stands for a break; the same error counts once."""
+        if id(error) in self._seen or not hasattr(error, "msg"):
+            return
+        self._seen.add(id(error))
+        self._alive.append(error)
+        text = str(error.msg)
+        cause, _, rest = text.partition(_ANOTHER)
+        parts = _parts(cause)
+        kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
+        frame = self._frame(getattr(error, "real_stack", None) or ())
+        if frame is None:
+            return
+        file, line, function = frame
+        if _IN_LOOP in rest:
+            in_loop = "It is in a loop, so the whole function runs without being compiled."
+            parts.hints.append(in_loop)
+        self._add(file, line, function, kind, parts)
+
+    def _add(self, file: str, line: int, function: str, kind: str, parts: _Parts) -> None:
+        key = (file, line, kind)
+        if key in self._met:
+            self._met[key].count += 1
+            return
+        self._places.note(file, line, function)
+        row = Break(
+            id=f"b{len(self._met)}",
+            file=self._places.shown(file),
+            line=line,
+            function=function,
+            text=linecache.getline(file, line).strip(),
+            kind=kind,
+            gb_id=parts.gb_id or self._ids.get(kind),
+            reason=parts.reason or kind,
+            explanation=parts.explanation,
+            hints=tuple(parts.hints),
+        )
+        self._met[key] = _Met(row)
+
+    def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
+        """The innermost frame outside of torch; of torch, when there is no other."""
+        frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
+        mine = [f for f in frames if self._places.is_user(f[0])]
+        found = (mine or frames)[-1:]
+        if not found:
+            return None
+        file, line, name = found[0]
+        match = _RESUME.match(name)
+        return file, line, match[1] if match else name
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """Ids of the kinds of breaks, from torch's registry."""
+        registry = tp.BREAK_REGISTRY.find()
+        found: dict[str, str] = {}
+        entries = {} if registry is None else registry()
+        for kind, value in entries.items():
+            id_ = value[0] if isinstance(value, list) else value
+            found[str(kind)] = str(id_)
+        return found
+
+    def take_failure(self, error: BaseException | None) -> None:
+        """Take the break that ended a capture in one graph, if one did."""
+        kinds = tuple(k for k in (tp.UNSUPPORTED.find(), tp.USER_ERROR.find()) if k is not None)
+        seen: set[int] = set()
+        while error is not None and id(error) not in seen:
+            seen.add(id(error))
+            if isinstance(error, kinds):
+                self.take(error)
+                return
+            error = error.__cause__ or error.__context__
+
+    def _on_recompile(self, record: Record) -> None:
+        for reason in _reasons(record.payload or ""):
+            function = ""
+            self.recompiles.append(Recompile(record.compile_id or "", function, reason))
+
+    def rows(self) -> list[Break]:
+        """The breaks in the order in which they were met."""
+        return [replace(met.row, count=met.count) for met in self._met.values()]
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._alive.clear()
+        self._seen.clear()
+
+
+@dataclass
+class _Parts:
+    kind: str
+    reason: str
+    explanation: str
+    hints: list[str]
+    gb_id: str | None
+
+
+def _parts(message: str) -> _Parts:
+    """The parts of Dynamo's message about a break."""
+    head, _, rest = message.strip().partition("\n  Explanation: ")
+    url = _URL.search(message)
+    body, _, context = rest.partition("\n  Developer debug context: ")
+    explanation, *hints = re.split(r"\n\s*Hint: ", body)
+    context = context.partition("\n\n For more details")[0].strip()
+    kind = head.partition("\n")[0].strip()
+    return _Parts(
+        kind=kind,
+        reason=f"{kind}: {_flat(context)}" if context else kind,
+        explanation=_flat(explanation),
+        hints=[_flat(hint) for hint in hints if hint.strip()],
+        gb_id=f"GB{url[1]}" if url else None,
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _reasons(payload: str) -> Iterator[str]:
+    """The reasons in a record that is JSON or a bare string, whatever it says that it is."""
+    try:
+        value = json.loads(payload)
+    except ValueError:
+        value = payload
+    for reason in value if isinstance(value, list) else [value]:
+        yield str(reason)
