@@ -31,12 +31,13 @@ class Limits:
     rows: int = 500
     sources: int = 100
     codes: int = 500
+    context: int = 4  # lines around one that has something to say; others are folded
     text: TextBudget = field(default_factory=lambda: TextBudget(40_000))
 
     @classmethod
     def for_notebook(cls) -> Limits:
         """Small: the output is saved with the notebook."""
-        return cls(rows=12, sources=3, codes=8, text=TextBudget(600))
+        return cls(rows=12, sources=4, codes=6, context=1, text=TextBudget(400))
 
 
 def cut(items: Sequence[T], limit: int, frame: str) -> tuple[Sequence[T], str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.report import Kernel, Report
 
 GENERATED = ("triton", "cpp")
+_FILES = 2  # named beside a kernel
 FALLBACKS = ("aten::", "aten.", "torch.ops.")
 
 
@@ -24,13 +25,21 @@ def ops_of(kernel: Kernel) -> str:
     return ", ".join(dict.fromkeys(short)) or kernel.name
 
 
-def line_numbers(kernel: Kernel) -> str:
-    """The user's lines behind a kernel: `12, 14–16`."""
-    by_source: dict[str, list[int]] = {}
+def line_numbers(report: Report, kernel: Kernel) -> str:
+    """The lines behind a kernel: `12, 14–16`, with file names when the report has several."""
+    files = {source.id: source.file for source in report.sources}
+    by_file: dict[str, list[int]] = {}
     for line in kernel.lines:
         _, source, number = line.split(":")
-        by_source.setdefault(source, []).append(int(number))
-    return "; ".join(_ranges(sorted(set(numbers))) for numbers in by_source.values())
+        by_file.setdefault(files.get(source, source), []).append(int(number))
+    parts = [
+        _ranges(sorted(set(numbers)))
+        if len(set(files.values())) == 1
+        else f"{file.rpartition('/')[2]}:{_ranges(sorted(set(numbers)))}"
+        for file, numbers in by_file.items()
+    ]
+    rest = f" and {len(parts) - _FILES} more files" if len(parts) > _FILES else ""
+    return "; ".join(parts[:_FILES]) + rest
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -57,8 +57,8 @@ def _kernels(report: Report) -> Iterator[str]:
     kernels = list(report.kernels)
     yield f"kernels       {len(kernels)}"
     for kernel in kernels[:_ROWS]:
-        lines = line_numbers(kernel)
-        where = f"  line {lines}" if lines else ""
+        lines = line_numbers(report, kernel)
+        where = f"  {lines if ':' in lines else f'line {lines}'}" if lines else ""
         yield f"  {kernel.id:<4} {kernel.language:<7} {ops_of(kernel)}{where}"
         if kernel.bytes_read is not None or kernel.bytes_written is not None:
             read, written = bytes_text(kernel.bytes_read), bytes_text(kernel.bytes_written)

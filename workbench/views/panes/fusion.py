@@ -96,8 +96,9 @@ def _moved(node: SchedulerNode) -> int | None:
 
 
 def _kernel_of(node: SchedulerNode, kernels: dict[str, str]) -> str | None:
-    names = (node.id, node.name, *node.members)
-    return next((kernels[name] for name in names if name in kernels), None)
+    names = (node.name, *node.members)
+    ids = (node.id, *(f"{node.graph}:{name}" for name in names), *names)
+    return next((kernels[name] for name in ids if name in kernels), None)
 
 
 def _savings_grid(groups: list[Saving], limits: Limits) -> Grid:

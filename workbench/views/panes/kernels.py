@@ -21,7 +21,7 @@ def pane(report: Report, limits: Limits) -> Pane:
         if backend == "inductor":
             text = "The graph needs none: its results are inputs or constants."
         return Pane("kernels", "Kernels", (missing(report, "kernels", "No kernels.", text),), 0)
-    blocks: list[Block] = [_grid(kernels, limits), *_codes(report, kernels, limits)]
+    blocks: list[Block] = [_grid(report, kernels, limits), *_codes(report, kernels, limits)]
     blocks += _wrappers(report, limits)
     return Pane("kernels", "Kernels", (*blocks, *omitted(report, "kernels")), len(kernels))
 
@@ -33,10 +33,10 @@ def language_of(kernel: Kernel) -> Tag:
     return Tag("fallback", "fallback") if is_fallback(kernel) else Tag("library call")
 
 
-def _grid(kernels: list[Kernel], limits: Limits) -> Grid:
+def _grid(report: Report, kernels: list[Kernel], limits: Limits) -> Grid:
     shown, more = cut(kernels, limits.rows, "kernels")
     is_timed = any(kernel.time_us is not None for kernel in kernels)
-    rows = tuple(_row(kernel, is_timed) for kernel in shown)
+    rows = tuple(_row(report, kernel, is_timed) for kernel in shown)
     columns = [
         Column("Kernel", "kernel"),
         Column("Kind", "tag"),
@@ -51,12 +51,12 @@ def _grid(kernels: list[Kernel], limits: Limits) -> Grid:
     return Grid("Kernels", tuple(columns), rows, "kernels", more)
 
 
-def _row(kernel: Kernel, is_timed: bool) -> tuple[object, ...]:
+def _row(report: Report, kernel: Kernel, is_timed: bool) -> tuple[object, ...]:
     row: tuple[object, ...] = (
         kernel.id,
         language_of(kernel),
         ops_of(kernel) + (f" × {kernel.calls}" if kernel.calls > 1 else ""),
-        line_numbers(kernel) or "–",
+        line_numbers(report, kernel) or "–",
         bytes_text(kernel.bytes_read),
         bytes_text(kernel.bytes_written),
         count_text(kernel.flops),

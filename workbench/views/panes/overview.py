@@ -6,12 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from workbench.analysis.traffic import LineTraffic, fusion_traffic, line_traffic
-from workbench.report import Report, Source
+from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane, Tone
 from workbench.views.limits import Limits
 from workbench.views.panes.missing import missing
 from workbench.views.places import is_fallback, text_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
+
+SHORT = 24  # lines: functions up to this length are not folded
 
 
 def pane(report: Report, limits: Limits) -> Pane:
@@ -87,45 +89,32 @@ def _guards(report: Report) -> Figure:
 
 
 def heats(report: Report, limits: Limits) -> list[Block]:
-    """The sources, the user's own first."""
+    """The sources, the user's own first; functions that left no trace are not shown."""
     rank = {"user": 0, "notebook": 0, "library": 1}
     sources = sorted(report.sources, key=lambda source: rank.get(source.kind, 2))
-    traffic = line_traffic(report)
-    states = _states(report, traffic)
-    notes = _notes(report)
+    lines_of = _Lines(report)
     found: list[Block] = []
-    for source in sources[: limits.sources]:
+    left = 0
+    for source in sources:
         text = text_of(report, source.text)
-        if text is not None and limits.text.take(text):
-            found.append(_heat(source, text, traffic, states, notes))
+        if text is None:
+            continue
+        lines = _folded(lines_of(source.file, text, source.first_line), limits.context)
+        shown = "\n".join(line.text for line in lines)
+        if len(found) < limits.sources and lines and limits.text.take(shown):
+            found.append(Heat(source.file, source.name, lines))
+        else:
+            left += 1
     if not found:
         return [missing(report, "sources", "No source.", "No source text was recorded.")]
-    if len(found) < len(sources):
-        rest = plural(len(sources) - len(found), "more function")
-        found.append(Note(f"{rest}.", "They are in report.frame('sources')."))
+    if left:
+        found.append(Note(f"{plural(left, 'more function')}.", "See report.frame('sources')."))
     return found
 
 
 def annotate(report: Report, file: str, text: str) -> Heat:
     """The lines of one file or cell, from its first line on, whatever functions are in it."""
-    sources = {source.id for source in report.sources if source.file == file}
-    traffic: dict[int, LineTraffic] = {}
-    for line, here in line_traffic(report).items():
-        _, source, number = line.split(":")
-        if source in sources:
-            traffic[int(number)] = here
-    states, notes = _states(report, line_traffic(report)), _notes(report)
-    lines = [
-        HeatLine(
-            number,
-            line,
-            states.get((file, number)),
-            traffic[number].kernels if number in traffic else (),
-            traffic[number].bytes if number in traffic else None,
-            tuple(notes.get((file, number), ())),
-        )
-        for number, line in enumerate(text.split("\n"), 1)
-    ]
+    lines = list(_Lines(report)(file, text, 1))
     while lines and not lines[-1].text.strip():
         lines.pop()
     while lines and not lines[0].text.strip():
@@ -133,29 +122,49 @@ def annotate(report: Report, file: str, text: str) -> Heat:
     return Heat(file, "", tuple(lines))
 
 
-def _heat(
-    source: Source,
-    text: str,
-    traffic: Mapping[str, LineTraffic],
-    states: Mapping[tuple[str, int], Tone],
-    notes: Mapping[tuple[str, int], list[Note]],
-) -> Heat:
-    lines = []
-    for number, line in enumerate(text.split("\n"), source.first_line):
-        here = traffic.get(f"L:{source.id}:{number}")
-        lines.append(
+class _Lines:
+    """What became of each line of the report's sources."""
+
+    def __init__(self, report: Report):
+        by_id = line_traffic(report)
+        files = {source.id: source.file for source in report.sources}
+        self.traffic: dict[tuple[str, int], LineTraffic] = {}
+        for line, here in by_id.items():
+            _, source, number = line.split(":")
+            self.traffic[files.get(source, ""), int(number)] = here
+        self.states = _states(report, by_id)
+        self.notes = _notes(report)
+
+    def __call__(self, file: str, text: str, first: int) -> tuple[HeatLine, ...]:
+        return tuple(
             HeatLine(
                 number,
                 line,
-                states.get((source.file, number)),
-                here.kernels if here else (),
-                here.bytes if here else None,
-                tuple(notes.get((source.file, number), ())),
+                self.states.get((file, number)),
+                self.traffic[file, number].kernels if (file, number) in self.traffic else (),
+                self.traffic[file, number].bytes if (file, number) in self.traffic else None,
+                tuple(self.notes.get((file, number), ())),
             )
+            for number, line in enumerate(text.split("\n"), first)
         )
-    while lines and not lines[-1].text.strip():
-        lines.pop()
-    return Heat(source.file, source.name, tuple(lines))
+
+
+def _folded(lines: tuple[HeatLine, ...], context: int) -> tuple[HeatLine, ...]:
+    """Leave out what is far from every line with a state; a short function stays whole."""
+    active = [index for index, line in enumerate(lines) if line.state is not None]
+    if not active:
+        return ()
+    is_short = len(lines) <= SHORT
+    near = {n for index in active for n in range(index - context, index + context + 1)}
+    shown = []
+    for index, line in enumerate(lines):
+        if is_short or index == 0 or index in near:
+            shown.append(line)
+        elif shown[-1].number:
+            shown.append(HeatLine(0, "…"))
+    while shown and not shown[-1].text.strip(" …"):
+        shown.pop()
+    return tuple(shown)
 
 
 def _states(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[tuple[str, int], Tone]:

@@ -129,7 +129,7 @@ def _heat_row(line: HeatLine, pieces: list[tuple[str | None, str]], most: float,
     row = (
         f"<tr{skin.at('line') if line.state else skin.at('line dead')}>"
         f"<td{skin.at('heat-state')}>{skin.icon(line.state) if line.state else ''}</td>"
-        f"<td{skin.at('heat-number')}>{line.number}</td>"
+        f"<td{skin.at('heat-number')}>{line.number or ''}</td>"
         f"<td{skin.at('heat-source')}>{source or ' '}</td>"
         f"<td{skin.at('heat-kernels')}>{kernels}</td>"
         f"<td{skin.at('heat-bytes')}>{moved}</td></tr>"
