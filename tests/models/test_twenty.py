@@ -1,0 +1,46 @@
+"""Twenty models: compiled, saved, loaded in a fresh process without a compiler, compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.fresh_process import run_fresh
+from tests.models import zoo
+
+SAMPLE = ("gpt2", "resnet", "t5")
+REST = tuple(name for name in zoo.BUILDERS if name not in SAMPLE)
+TOLERANCE = 1e-5
+
+
+def save(name: str, folder: Path) -> Path:
+    case = zoo.build(name)
+    compiled = wb.aot_compile(case.model, (), dict(case.inputs), grad=False)
+    path = folder / f"{name}.aot"
+    compiled.save(path)
+    return path
+
+
+def assert_they_load(names: tuple[str, ...], folder: Path) -> None:
+    saved = [f"{name}={save(name, folder)}" for name in names]
+    lines = run_fresh(folder, "tests.models.loads", *saved).splitlines()
+    differences = dict(json.loads(line) for line in lines)
+    assert list(differences) == list(names)
+    assert {n: d for n, d in differences.items() if not d <= TOLERANCE} == {}
+
+
+def test_the_zoo_has_twenty_models():
+    assert len(zoo.BUILDERS) == 20
+
+
+def test_a_sample_loads_in_a_fresh_process(tmp_path):
+    assert_they_load(SAMPLE, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REST)
+def test_every_model_loads_in_a_fresh_process(name, tmp_path):
+    assert_they_load((name,), tmp_path)
