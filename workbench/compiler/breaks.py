@@ -17,7 +17,7 @@ from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import Break, Recompile
 
 PANE = "breaks"
-_RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
+_RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 _URL = re.compile(r"gb(\d{4})\.html")
 _ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 _IN_LOOP = "graph break in loop"
@@ -39,18 +39,20 @@ class BreakRecorder:
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
         self.recompiles: list[Recompile] = []
+        self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
+        self.gave_up = False  # whether Dynamo left a function that it could not resume
 
     def install(self, trace: TraceHandler) -> None:
         """Watch Dynamo's graph breaks and recompilations."""
         self._patches.observe(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
         trace.on("recompile_reasons", self._on_recompile, PANE)
 
-    def _on_break(self, *args: Any, **kwargs: Any) -> None:
+    def _on_break(self, translator: Any, *args: Any, **kwargs: Any) -> None:
         for value in (*args, *kwargs.values()):
             if isinstance(value, BaseException):
-                self.take(value)
+                self.take(value, translator)
 
-    def take(self, error: BaseException) -> None:
+    def take(self, error: BaseException, translator: Any = None) -> None:
         """Take the error that stands for a break; the same error counts once."""
         if id(error) in self._seen or not hasattr(error, "msg"):
             return
@@ -64,6 +66,10 @@ class BreakRecorder:
         if frame is None:
             return
         file, line, function = frame
+        if _is_lost(translator) or kind in self.ignored:
+            return
+        if getattr(error, "skip_frame", False) or _IN_LOOP in rest:
+            self.gave_up = True
         if _IN_LOOP in rest:
             in_loop = "It is in a loop, so the whole function runs without being compiled."
             parts.hints.append(in_loop)
@@ -131,10 +137,33 @@ class BreakRecorder:
         """The breaks in the order in which they were met."""
         return [replace(met.row, count=met.count) for met in self._met.values()]
 
+    def counts(self) -> dict[tuple[str, int, str], int]:
+        """How often each break was met until now."""
+        return {key: met.count for key, met in self._met.items()}
+
+    def restore_counts(self, counts: dict[tuple[str, int, str], int]) -> None:
+        """Forget how often breaks were met since; a new one counts once."""
+        for key, met in self._met.items():
+            met.count = counts.get(key, 1)
+
     def close(self) -> None:
         """Let go of torch's objects."""
         self._alive.clear()
         self._seen.clear()
+
+
+def _is_lost(translator: Any) -> bool:
+    """Whether Dynamo does not know its line: back at the top of a loop that it has resumed.
+
+    The bytecode that it wrote for the rest of the loop ascribes the top of the loop to the line of
+    the break. The top was traced before, under its own lines.
+    """
+    code = getattr(translator, "f_code", None)
+    match = None if code is None else _RESUME.match(code.co_name)
+    positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
+    if match is None or positions is None:
+        return False
+    return positions.col_offset is None and str(positions.lineno) == match[2]
 
 
 @dataclass

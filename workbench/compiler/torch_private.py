@@ -267,3 +267,25 @@ TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs
 DISPATCH_MODE = Name(
     "torch.utils._python_dispatch:TorchDispatchMode", "timing the operators of eager code"
 )
+
+# Explaining graph breaks without touching what Dynamo has compiled.
+MAYBE_HAS_BACKEDGE = Name(
+    "torch._dynamo.symbolic_convert:InstructionTranslatorBase.maybe_has_backedge",
+    "breaks after a break in a loop",
+)
+INPUT_CODES = Name("torch._dynamo.convert_frame:input_codes", "keeping what Dynamo compiled")
+OUTPUT_CODES = Name("torch._dynamo.convert_frame:output_codes", "keeping what Dynamo compiled")
+CACHE_ENTRIES = Name(
+    "torch._dynamo.eval_frame:_debug_get_cache_entry_list", "keeping what Dynamo compiled"
+)
+RESET_CODE = Name("torch._dynamo.eval_frame:reset_code", "keeping what Dynamo compiled")
+DELETED_GUARDS = Name(
+    "torch._dynamo.guards:DeletedGuardManagerWrapper", "keeping what Dynamo compiled"
+)
+GRAPH_BREAK_REASONS = Name(
+    "torch._dynamo.utils:graph_break_reasons", "keeping what Dynamo compiled"
+)
+CLEANED_INSTRUCTIONS = (
+    Name("torch._dynamo.bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
+    Name("torch._dynamo.symbolic_convert:cleaned_instructions", "breaks inside of a try"),
+)

@@ -1,0 +1,187 @@
+"""Every graph break of a function and of what it calls, found by running it under Dynamo."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.capture import Recorder
+from workbench.compiler.dynamo_state import preserved
+from workbench.compiler.patches import Patches
+from workbench.report import Break, Guard, Outcome, Report, Request
+
+_TRIES_IN_LOOP = 10
+_OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time
+_OPS = ("call_function", "call_method", "call_module")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What stops a function from being one graph; `report` holds the graphs and their sources."""
+
+    breaks: tuple[Break, ...]
+    graph_count: int
+    op_count: int
+    guards: tuple[Guard, ...]
+    report: Report = field(repr=False)
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        return (
+            f"Explanation({len(self.breaks)} breaks, {self.graph_count} graphs, "
+            f"{self.op_count} operators, {len(self.guards)} guards)"
+        )
+
+    def __str__(self) -> str:
+        """The summary and one paragraph for each break."""
+        lines = [f"{self.graph_count} graphs with {self.op_count} operators"]
+        if not self.breaks:
+            lines.append("no graph break")
+        for b in self.breaks:
+            times = f" ({b.count} times)" if b.count > 1 else ""
+            lines += ["", f"{b.file}:{b.line} in {b.function}{times}", f"    {b.text}"]
+            lines.append(f"  {b.kind}{f' [{b.gb_id}]' if b.gb_id else ''}")
+            lines += [f"  {b.explanation}"] if b.explanation else []
+            lines += [f"  - {hint}" for hint in b.hints]
+        return "\n".join(lines)
+
+
+@dataclass
+class _Count:
+    """A backend that runs each graph as it is and counts it."""
+
+    graphs: int = 0
+    ops: int = 0
+
+    def __call__(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        self.graphs += 1
+        self.ops += sum(node.op in _OPS for node in module.graph.nodes)
+        return module.forward
+
+
+class _Entries:
+    """A guard filter that keeps every guard and remembers all of them."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+
+    def __call__(self, entries: Sequence[Any]) -> list[bool]:
+        self.all += entries
+        return [True] * len(entries)
+
+
+def explain(
+    fn: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+) -> Explanation:
+    """Find every graph break of a call; never raises because of one.
+
+    The function is **executed**, with its side effects, once as `torch.compile` would run it; when a
+    break stands where Dynamo gives a function up (a loop), once more, to see what comes after it. An
+    error that the function itself raises is raised here too. What Dynamo had compiled before stays.
+
+    Parameters
+    ----------
+    fn
+        A function, a method, a module or what `torch.compile` made of one.
+    args, kwargs
+        The arguments of the call.
+    """
+    target = _uncompiled(fn)
+    name = getattr(target, "__qualname__", type(target).__name__)
+    recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
+    count, entries = _Count(), _Entries()
+    with preserved(), recorder:
+        _run(target, args, kwargs or {}, count, entries)
+        if recorder.breaks.gave_up:
+            _look_further(recorder, target, args, kwargs or {})
+    recorder.guards.note(entries.all, [True] * len(entries.all), [None] * len(entries.all))
+    report = recorder.report(Outcome())
+    return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
+
+
+def _run(
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, entries: _Entries
+) -> None:
+    config = tp.DYNAMO_CONFIG.get()
+    options = {"guard_filter_fn": entries}
+    settings = {"recompile_limit": 64, "accumulated_recompile_limit": 1024, "suppress_errors": True}
+    known = {key: value for key, value in settings.items() if hasattr(config, key)}
+    with config.patch(known):
+        torch.compile(target, backend=count, options=options)(*args, **kwargs)
+
+
+def _look_further(
+    recorder: Recorder, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Run once more, silently, past the breaks at which Dynamo gave a function up."""
+    counted = recorder.breaks.counts()
+    recorder.breaks.ignored = _OURS
+    silent = contextlib.redirect_stdout(io.StringIO())
+    with contextlib.suppress(Exception), silent, preserved(), _resumable():
+        _run(target, args, kwargs, _Count(), _Entries())
+    recorder.breaks.restore_counts(counted)
+
+
+def _uncompiled(fn: Any) -> Any:
+    """What was compiled, when `fn` is what `torch.compile` returned."""
+    for name in ("_torchdynamo_orig_callable", "_orig_mod"):
+        inner = getattr(fn, name, None)
+        if inner is not None:
+            return _uncompiled(inner)
+    return fn
+
+
+@contextlib.contextmanager
+def _resumable() -> Iterator[None]:
+    """Let Dynamo go on after a break in a loop, a few times for each line, or in a `try`.
+
+    Dynamo gives a function up at the first break in a loop or a `try` of it, and would not see the
+    others. A `try` is taken away from what it traces: what it would have caught ends the run.
+    """
+    tries: dict[tuple[str, int], int] = {}
+
+    def loops(inner: Callable[..., bool]) -> Callable[..., bool]:
+        def maybe_has_backedge(translator: Any, *args: Any) -> bool:
+            key = (translator.f_code.co_filename, translator.lineno)
+            tries[key] = tries.get(key, 0) + 1
+            return tries[key] > _TRIES_IN_LOOP and inner(translator, *args)
+
+        return maybe_has_backedge
+
+    def blocks(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def cleaned_instructions(*args: Any, **kwargs: Any) -> Any:
+            instructions = inner(*args, **kwargs)
+            _without_try(instructions)
+            return instructions
+
+        return cleaned_instructions
+
+    with Patches() as patches:
+        patches.wrap(tp.MAYBE_HAS_BACKEDGE, loops)
+        for name in tp.CLEANED_INSTRUCTIONS:
+            patches.wrap(name, blocks)
+        yield
+
+
+def _without_try(instructions: Sequence[Any]) -> None:
+    """Take the handlers of `try` from instructions; those of `with` stay."""
+    following = {id(a): b for a, b in zip(instructions, instructions[1:], strict=False)}
+    outer = None
+    for instruction in instructions:
+        entry = instruction.exn_tab_entry
+        if entry is None:
+            outer = None
+            continue
+        handler = following.get(id(entry.target))
+        if handler is not None and handler.opname == "WITH_EXCEPT_START":
+            outer = entry
+        else:
+            instruction.exn_tab_entry = outer
