@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from workbench.artifacts.xray import ArtifactReport
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
-    from workbench.compiler.profile import Profile
     from workbench.compiler.verify import Verification
+    from workbench.report.profile import Profile
 
 Progress = Callable[[str, float], None]
 

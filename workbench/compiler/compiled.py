@@ -15,9 +15,8 @@ from workbench.errors import ContractError
 from workbench.report import Report
 
 if TYPE_CHECKING:
-    from workbench.compiler.profile import Profile
-
     from workbench.compiler.verify import Verification
+    from workbench.report.profile import Profile
 
 
 class Compiled:

@@ -87,6 +87,8 @@ def _why_not(entry: Any, anchored: set[str]) -> str | None:
             return f"{kind} compares an identity, which has no meaning in another process"
     if getattr(entry.orig_guard, "_unserializable", False):
         return "the type is local to a function, it cannot be named in a file"
+    if "__import__(" in entry.name:
+        return "reached through an import statement, which torch cannot read back from a file"
     if entry.is_global:
         place = parse(entry.name)
         if place is None or place[1].root not in anchored:

@@ -54,14 +54,16 @@ def thaw(
     scope.update(f_globals or {})
     state["compiled_fn"] = _thaw_callable(*state["compiled_fn"], libraries)
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
-    if check_release:
-        return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
-    # our manifest has compared the releases; torch would also refuse another patch release
-    artifacts.check_compatibility = lambda: None
-    try:
-        return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
-    finally:
-        del artifacts.check_compatibility
+    # reading back a guard on an imported module asks for a trace that is going on
+    with tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None)):
+        if check_release:
+            return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+        # our manifest has compared the releases; torch would also refuse another patch release
+        artifacts.check_compatibility = lambda: None
+        try:
+            return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+        finally:
+            del artifacts.check_compatibility
 
 
 def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:

@@ -289,3 +289,5 @@ CLEANED_INSTRUCTIONS = (
     Name("torch._dynamo.bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
     Name("torch._dynamo.symbolic_convert:cleaned_instructions", "breaks inside of a try"),
 )
+TRACING = Name("torch._guards:tracing", "reading guards back from a file")
+TRACING_CONTEXT = Name("torch._guards:TracingContext", "reading guards back from a file")
