@@ -41,7 +41,7 @@ def _grid(report: Report, kernels: list[Kernel], limits: Limits) -> Grid:
         Column("Kernel", "kernel"),
         Column("Kind", "tag"),
         Column("Ops in it", "code"),
-        Column("Lines"),
+        Column("Lines", "code"),
         Column("Read", "number"),
         Column("Written", "number"),
         Column("FLOPs", "number"),
