@@ -54,6 +54,8 @@ def fragment(report: Report) -> str:
     body = []
     for pane in panes(report, Limits.for_notebook()):
         content = "".join(parts.block(item, skin) for item in pane.blocks)
+        if any(isinstance(item, Heat) for item in pane.blocks):
+            content += legend(skin)
         is_open = " open" if pane.id == "overview" or pane.is_problem else ""
         count = f" <span{skin.at('muted')}>{pane.count}</span>" if pane.count else ""
         sign = f" {skin.icon('break')}" if pane.is_problem else ""

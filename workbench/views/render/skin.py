@@ -46,6 +46,9 @@ _INLINE: Mapping[str, str] = {
     "pre": "margin: 2px 0 8px 16px; padding: 6px; font-size: 12px; line-height: 17px; "
     "background-color: rgba(128,128,128,0.09); overflow: auto; max-height: 420px",
     "mono": _MONO,
+    "scroll": "overflow-x: auto",
+    "frame": "font-weight: normal; font-size: 11px",
+    "legend": "font-size: 11px; opacity: 0.8; margin: 6px 0 0 0",
     "row": "margin: 2px 0; padding: 0 0 0 14px; font-size: 12px",
     "list": "margin: 2px 0 2px 20px",
 }

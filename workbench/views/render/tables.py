@@ -91,7 +91,9 @@ def figures(block: Figures, skin: Skin) -> str:
 
 def legend(skin: Skin) -> str:
     """What the signs beside source lines mean."""
-    items = "".join(f"<span>{skin.icon(tone)} {word}</span> " for tone, word in WORDS.items())
+    items = "".join(
+        f"<span>{skin.icon(tone)} {word}</span> &#8194;" for tone, word in WORDS.items()
+    )
     return f"<div{skin.at('legend')}>{items}</div>"
 
 
