@@ -58,4 +58,4 @@ check: .venv/.test
 	$(BIN)/mypy
 
 bench: .venv/.test
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench --json bench.json
