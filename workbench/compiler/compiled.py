@@ -101,8 +101,8 @@ class Compiled:
         artifacts = self._aot_fn._artifacts
         env = artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
-        closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=True)}
-        self._binder = binder(artifacts.signature, closure)
+        cells = dict(zip(names, env.closure or (), strict=True))
+        self._binder = binder(artifacts.signature, cells)
         run = self._checked_call() if self._checked else self._unchecked_call()
         return _under_no_grad(run) if self._plan.enters_no_grad else run
 

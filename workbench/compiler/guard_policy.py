@@ -12,6 +12,7 @@ from workbench.compiler.baked import Baked, bake
 from workbench.compiler.paths import Path, parse
 from workbench.errors import CaptureError
 
+CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
 _CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
 _IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
@@ -51,7 +52,8 @@ def guard_filter(
         decisions.entries[:] = entries
         decisions.baked.clear()
         anchored = _anchored_globals(entries)
-        decisions.reasons[:] = [_why_not(entry, anchored) for entry in entries]
+        code = _code_in_closure(function)
+        decisions.reasons[:] = [_why_not(entry, anchored, code) for entry in entries]
         for entry, reason in zip(entries, decisions.reasons, strict=True):
             if reason is not None:
                 _stand_in(entry, function, decisions)
@@ -77,7 +79,13 @@ def _anchored_globals(entries: Sequence[Any]) -> set[str]:
     return roots
 
 
-def _why_not(entry: Any, anchored: set[str]) -> str | None:
+def _code_in_closure(function: types.FunctionType) -> set[str]:
+    """Closure variables that hold functions or classes: part of the code, not of the input."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name for name, cell in cells if isinstance(cell.cell_contents, CODE_TYPES)}
+
+
+def _why_not(entry: Any, anchored: set[str], code: set[str]) -> str | None:
     """The reason why a guard cannot travel in a file, or None when it can."""
     unsupported = tp.UNSERIALISABLE_GUARDS.get()
     if entry.guard_type == "GLOBAL_STATE":
@@ -89,10 +97,11 @@ def _why_not(entry: Any, anchored: set[str]) -> str | None:
         return "the type is local to a function, it cannot be named in a file"
     if "__import__(" in entry.name:
         return "reached through an import statement, which torch cannot read back from a file"
-    if entry.is_global:
-        place = parse(entry.name)
-        if place is None or place[1].root not in anchored:
-            return "reached through a global, which may not exist in another process"
+    place = parse(entry.name)
+    if place is not None and place[0] == "L" and place[1].root in code:
+        return "reached through a function in the closure, which is part of the code"
+    if entry.is_global and (place is None or place[1].root not in anchored):
+        return "reached through a global, which may not exist in another process"
     return None
 
 
