@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
     from workbench.compiler.verify import Verification
+    from workbench.compiler.warm_up import WarmUp
     from workbench.report.profile import Profile
 
 Progress = Callable[[str, float], None]
@@ -174,6 +175,13 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
     from workbench.compiler.files import recompile as run
 
     return run(path, module)
+
+
+def warm_up() -> WarmUp:
+    """Fill the compiler's cache in the background, so that the first compilation is short."""
+    from workbench.compiler.warm_up import warm_in_background
+
+    return warm_in_background()
 
 
 def show(x: Any) -> Any:

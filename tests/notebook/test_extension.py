@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from IPython.core.interactiveshell import InteractiveShell
+
+from workbench import api
+from workbench.notebook import extension
 
 NAMES = ("aot_compile", "aot_explain", "aot_load", "aot_inspect")
 
@@ -39,3 +43,20 @@ def test_reloading_registers_once(shell: InteractiveShell) -> None:
 def test_unloading_twice_is_harmless(shell: InteractiveShell) -> None:
     shell.run_line_magic("unload_ext", "workbench")
     shell.run_line_magic("unload_ext", "workbench")
+
+
+def test_the_cache_is_warmed_for_a_person_only(
+    bare_shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+
+    class WarmUp:
+        def stop(self) -> None:
+            events.append("stop")
+
+    monkeypatch.setattr(api, "warm_up", lambda: events.append("start") or WarmUp())
+    for watched in (False, True):
+        monkeypatch.setattr(extension, "is_interactive", lambda shell, watched=watched: watched)
+        bare_shell.run_line_magic("load_ext", "workbench")
+        bare_shell.run_line_magic("unload_ext", "workbench")
+    assert events == ["start", "stop"]

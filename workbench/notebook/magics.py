@@ -29,6 +29,7 @@ class WorkbenchMagics(Magics):
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
+    warm_up: Any = None
     shell: Any  # an InteractiveShell; IPython's own annotation allows None
 
     @magic_arguments()
