@@ -148,7 +148,7 @@ def _feed(digest: hashlib._Hash, file: IO[bytes], start: int, end: int) -> None:
 
 
 def _data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
-    file.seek(entry.header_offset)
+    file.seek(max(entry.header_offset, 0))
     header = file.read(_LOCAL_HEADER)
     if len(header) < _LOCAL_HEADER or header[:4] != b"PK\3\4":
         raise ArtifactError("The artifact is damaged: a member has no header. Get the file again.")
@@ -216,11 +216,12 @@ def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise ArtifactError(f"Cannot open {os.fspath(path)}: {error.strerror}.") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise ArtifactError(f"{os.fspath(path)} is {what}. Give the path of an .aot file.")
     with os.fdopen(handle, "rb") as file:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-            raise ArtifactError(f"{os.fspath(path)} is {what}. Give the path of an .aot file.")
         yield file
 
 

@@ -31,7 +31,7 @@ def read_library(data: bytes) -> Library:
     """Read a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
     try:
         return _read(data)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged ELF file: {error}") from error
 
 

@@ -16,7 +16,8 @@ from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
 from workbench.artifacts.preflight import best_build, check_fits, current_machine
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import torch_private as tp
-from workbench.compiler.thawing import Libraries, thaw
+from workbench.compiler.main_names import classes_in_main
+from workbench.compiler.thawing import Libraries, cache_that_can_be_written, thaw
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.report import Report
 from workbench.report.storage import from_bytes
@@ -80,10 +81,10 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        if opened.manifest is None:
-            return _load_torch_file(opened, request)
-        build = best_build(opened.manifest.builds, machine.cpu_flags)
-        with container.private_folder() as folder:
+        with container.private_folder() as folder, cache_that_can_be_written(folder / "cache"):
+            if opened.manifest is None:
+                return _load_torch_file(opened, request)
+            build = best_build(opened.manifest.builds, machine.cpu_flags)
             files = _unpack(opened, opened.manifest, folder, build, verify_weights)
             return _load(opened, opened.manifest, request, build, files)
 
@@ -128,7 +129,7 @@ def _load(
         )
     kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
     module = _module(manifest, files, request)
-    with _explained(request.path):
+    with _explained(request.path), classes_in_main(module, request.f_globals):
         function = thaw(
             files[container.PAYLOAD].read_bytes(),
             Libraries(kernels, build, packed=True),
@@ -190,7 +191,7 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
             f"{request.path} was written by a {newer} release of torch in a format that this "
             f"{older} one does not read. Save it again with this release."
         )
-    with _explained(request.path):
+    with _explained(request.path), classes_in_main(request.module, request.f_globals):
         function = thaw(
             content,
             Libraries({}, None, packed=False),

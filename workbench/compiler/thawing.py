@@ -7,7 +7,8 @@ import importlib.util
 import io
 import os
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
@@ -19,7 +20,9 @@ from workbench.compiler import torch_private as tp
 from workbench.compiler.generated import KernelRequest, run_generated
 from workbench.compiler.payload import Kept, built_function, resolve_place
 from workbench.errors import ArtifactError
+from workbench.settings import Settings
 
+_CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
@@ -64,6 +67,26 @@ def thaw(
             return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
         finally:
             del artifacts.check_compatibility
+
+
+@contextmanager
+def cache_that_can_be_written(folder: Path) -> Iterator[None]:
+    """Let torch start where its cache folder cannot be made: importing it makes that folder.
+
+    Only then is the folder another one for a moment.
+    """
+    chosen = Settings.from_environment().inductor_cache
+    try:
+        if chosen is not None:
+            Path(chosen).mkdir(parents=True, exist_ok=True)
+    except OSError:
+        os.environ[_CACHE_VARIABLE] = str(folder)
+        try:
+            yield
+        finally:
+            os.environ[_CACHE_VARIABLE] = str(chosen)
+    else:
+        yield
 
 
 def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:
