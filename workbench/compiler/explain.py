@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,9 +84,10 @@ def explain(
 ) -> Explanation:
     """Find every graph break of a call; never raises because of one.
 
-    The function is **executed**, with its side effects, once as `torch.compile` would run it; when a
-    break stands where Dynamo gives a function up (a loop), once more, to see what comes after it. An
-    error that the function itself raises is raised here too. What Dynamo had compiled before stays.
+    The function is **executed**, with its side effects, once as `torch.compile` would run it; when
+    a break stands where Dynamo gives a function up (in a loop or a `try`), once more, silently, to
+    see what comes after it. An error that the function itself raises is raised here too. What
+    Dynamo had compiled before stays, and so do its counters and the random state.
 
     Parameters
     ----------
@@ -111,11 +113,12 @@ def _run(
     target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, entries: _Entries
 ) -> None:
     config = tp.DYNAMO_CONFIG.get()
-    options = {"guard_filter_fn": entries}
+    options: dict[str, Any] = {"guard_filter_fn": entries}
     settings = {"recompile_limit": 64, "accumulated_recompile_limit": 1024, "suppress_errors": True}
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
     with config.patch(known):
-        torch.compile(target, backend=count, options=options)(*args, **kwargs)
+        compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
+        compiled(*args, **kwargs)
 
 
 def _look_further(
@@ -173,7 +176,7 @@ def _resumable() -> Iterator[None]:
 
 def _without_try(instructions: Sequence[Any]) -> None:
     """Take the handlers of `try` from instructions; those of `with` stay."""
-    following = {id(a): b for a, b in zip(instructions, instructions[1:], strict=False)}
+    following = {id(a): b for a, b in itertools.pairwise(instructions)}
     outer = None
     for instruction in instructions:
         entry = instruction.exn_tab_entry

@@ -142,6 +142,18 @@ class FusionRecorder:
     def _on_fused(self, result: Any, scheduler: Any, a: Any, b: Any, *args: Any) -> None:
         pair = self._pair(a, b)
         pair.verdict, pair.reason, pair.result = FUSED, "", result.get_name()
+        if not pair.score:  # nodes that grew in this round: what was scored is a part of them
+            pair.score = self._inherited(a, b)
+
+    def _inherited(self, a: Any, b: Any) -> tuple[tuple[str, float | str], ...]:
+        graph, number, _, _ = self._key(a, b)
+        ours, theirs = set(a.get_operation_names()), set(b.get_operation_names())
+        for (other, round_, first, second), pair in self._pairs.items():
+            if pair.score and (other, round_) == (graph, number):
+                parts = set(first.split("_")), set(second.split("_"))
+                if parts[0] <= ours and parts[1] <= theirs:
+                    return pair.score
+        return ()
 
     def _on_grouped(self, result: Any, scheduler: Any, *args: Any, **kwargs: Any) -> None:
         """Keep groups that the scheduler makes without asking about pairs."""

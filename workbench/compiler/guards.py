@@ -55,8 +55,9 @@ class GuardRecorder:
         code = getattr(entry, "code_parts", None) or guard.code_list
         file, line = self._place(guard)
         reason = None if keep else why or "dropped by the guard filter"
+        name = str(guard.name)
         return Guard(
-            "", keep, entry.guard_type, entry.name, _code(code), reason, entry.is_global, file, line
+            "", keep, entry.guard_type, name, _code(code), reason, entry.is_global, file, line
         )
 
     def _unfiltered(self, guard: Any) -> Guard:

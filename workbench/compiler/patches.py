@@ -17,12 +17,16 @@ _LINK = "_workbench_link"
 
 
 class _Link:
-    """What a wrapper calls next; changed when a wrapper below it is undone."""
+    """What a wrapper calls next; changed when a wrapper below it is undone.
 
-    __slots__ = ("inner",)
+    `raw` is `inner` as its holder stores it: a static method is no function there.
+    """
 
-    def __init__(self, inner: Function):
+    __slots__ = ("inner", "raw")
+
+    def __init__(self, inner: Function, raw: Any):
         self.inner = inner
+        self.raw = raw
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.inner(*args, **kwargs)
@@ -73,20 +77,18 @@ class Patches:
             return False
         with _LOCK:
             raw = _raw(holder, attribute)
+            wrapper = self._wrapper(_Link(_function(raw), raw), make)
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
-            function = raw.__func__ if isinstance(raw, staticmethod | classmethod) else raw
-            wrapper = self._wrapper(function, make)
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
         self._stack.callback(_unlink, holder, attribute, wrapper)
         return True
 
-    def _wrapper(self, function: Function, make: Callable[[Function], Function]) -> Function:
-        link = _Link(function)
+    def _wrapper(self, link: _Link, make: Callable[[Function], Function]) -> Function:
         hooked = make(link.call)
         threads = self.threads
         ident = threading.get_ident
 
-        @functools.wraps(function)
+        @functools.wraps(link.inner)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if ident() in threads:
                 return hooked(*args, **kwargs)
@@ -162,21 +164,20 @@ def _raw(holder: Any, attribute: str) -> Any:
     return vars(holder).get(attribute) or getattr(holder, attribute)
 
 
+def _function(raw: Any) -> Any:
+    return raw.__func__ if isinstance(raw, staticmethod | classmethod) else raw
+
+
 def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
     """Take `wrapper` out of the chain of wrappers, wherever in it it stands."""
     with _LOCK:
-        raw = _raw(holder, attribute)
-        kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
-        current = raw.__func__ if isinstance(raw, staticmethod | classmethod) else raw
-        inner = getattr(wrapper, _LINK).inner
+        removed: _Link = getattr(wrapper, _LINK)
+        current = _function(_raw(holder, attribute))
         if current is wrapper:
-            setattr(holder, attribute, kind(inner) if kind else inner)
+            setattr(holder, attribute, removed.raw)
             return
-        while current is not None:
-            link = getattr(current, _LINK, None)
-            if link is None:
-                return
-            if link.inner is wrapper:
-                link.inner = inner
-                return
-            current = link.inner
+        link = getattr(current, _LINK, None)
+        while link is not None and link.inner is not wrapper:
+            link = getattr(link.inner, _LINK, None)
+        if link is not None:
+            link.inner, link.raw = removed.inner, removed.raw

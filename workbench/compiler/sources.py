@@ -201,7 +201,7 @@ def _first_line(lines: Sequence[str], function: str, line: int) -> int | None:
         return None
     pattern = re.compile(rf"\s*(async\s+)?def\s+{wanted}\b")
     for number in range(line, 0, -1):
-        if pattern.match(lines[number - 1]):
+        if pattern.match(lines[number - 1]) and _last_line(lines, number) >= line:
             return number
     return None
 

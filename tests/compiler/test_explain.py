@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import explained
+import explained_helper
+import pytest
+import torch
+
+from workbench.compiler.explain import explain
+
+X = torch.ones(4, 4)
+
+
+@pytest.mark.parametrize(
+    ("fn", "breaking"),
+    [
+        (explained.in_loop, explained.in_loop),
+        (explained.in_comprehension, explained.in_comprehension),
+        (explained.in_try, explained.in_try),
+        (explained.caught, explained.caught),
+        (explained.branching, explained.branching),
+        (explained.in_helper, explained_helper.helper),
+        (explained.Parent(), explained.Sub),
+    ],
+)
+def test_each_break_once_on_the_right_line(fn: Callable[..., Any], breaking: Any) -> None:
+    explanation = explain(fn, (X,))
+    assert sorted(b.line for b in explanation.breaks) == explained.marked(breaking)
+    for found in explanation.breaks:
+        assert found.text.endswith(explained.MARK)
+        assert found.gb_id is not None
+        assert found.count >= 1
+        assert found.file.endswith(f"{breaking.__module__}.py")
+
+
+def test_a_clean_function_is_one_graph() -> None:
+    explanation = explain(explained.clean, (X,))
+    assert (explanation.breaks, explanation.graph_count) == ((), 1)
+    assert explanation.op_count > 3
+    assert explanation.guards
+    assert repr(explanation).startswith("Explanation(0 breaks, 1 graphs")
+    assert "no graph break" in str(explanation)
+
+
+def test_graphs_and_operators_are_counted_as_torch_compile_would_make_them() -> None:
+    explanation = explain(explained.branching, (X,))
+    assert explanation.graph_count == 2
+    assert [g.stage for g in explanation.report.graphs] == ["dynamo", "dynamo"]
+
+
+def test_an_error_of_the_function_is_raised() -> None:
+    def wrong(x: torch.Tensor) -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        explain(wrong, (X,))
+
+
+def test_what_was_compiled_before_stays_compiled() -> None:
+    torch.compiler.reset()
+    graphs: list[Any] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        graphs.append(module)
+        return module.forward
+
+    compiled = torch.compile(explained.branching, backend=backend)
+    compiled(X)
+    before = len(graphs)
+    assert len(explain(compiled, (X,)).breaks) == 1
+    compiled(X)
+    assert len(graphs) == before
+
+
+def test_a_function_that_dynamo_skips_is_looked_at_again() -> None:
+    torch.compiler.reset()
+    torch.compile(explained.in_try, backend="eager")(X)
+    lines = [b.line for b in explain(explained.in_try, (X,)).breaks]
+    assert sorted(lines) == explained.marked(explained.in_try)
+
+
+def test_the_random_state_and_counters_are_left_alone() -> None:
+    from torch._dynamo.utils import counters
+
+    counters.clear()
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    explain(lambda x: x + torch.rand(1), (X,))
+    assert torch.equal(torch.rand(1), expected)
+    assert not counters["stats"]
+
+
+def test_the_second_look_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    explain(explained.in_try, (X,))
+    assert capsys.readouterr().out.split() == ["one", "two"]
