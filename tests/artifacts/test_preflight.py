@@ -71,7 +71,8 @@ def test_a_gpu_artifact_needs_the_very_build_of_torch_and_a_gpu() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF files")
 def test_this_machine_is_read_from_its_libraries() -> None:
     machine = current_machine()
-    assert machine.torch and machine.symbols["GLIBC"].startswith("2.")
+    assert machine.torch
+    assert machine.symbols["GLIBC"].startswith("2.")
     assert machine.symbols["GLIBCXX"].startswith("3.4.")
 
 
@@ -82,7 +83,8 @@ def test_needs_are_the_newest_symbols() -> None:
     content = Path(library).read_bytes()
     assert "libc.so.6" in read_library(content).needed
     needs = system_needs([content])
-    assert needs.symbols["GLIBC"].startswith("2.") and needs.system == "Linux"
+    assert needs.symbols["GLIBC"].startswith("2.")
+    assert needs.system == "Linux"
 
 
 @pytest.mark.parametrize("content", [b"", b"MZ", b"\x7fELF\x02\x01" + b"\xff" * 90])

@@ -43,14 +43,16 @@ def test_a_signature_covers_everything_but_the_signatures(store: TrustStore) -> 
 def test_signing_keeps_the_signatures_of_others(store: TrustStore) -> None:
     theirs = Signature("hmac-sha256", "somebody", "00")
     signed = store.sign(store.sign(Manifest(signatures=(theirs,))))
-    assert len(signed.signatures) == 2 and signed.signatures[0] == theirs
+    assert len(signed.signatures) == 2
+    assert signed.signatures[0] == theirs
 
 
 def test_where_no_key_can_be_kept_a_file_is_saved_unsigned(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     nowhere = TrustStore(tmp_path / "file" / "data")
     assert nowhere.sign_if_possible(manifest()) == manifest()
-    assert not nowhere.signed_by_user(manifest()) and not nowhere.digests()
+    assert not nowhere.signed_by_user(manifest())
+    assert not nowhere.digests()
     with pytest.raises(ArtifactError, match="Load with trust='sha256:"):
         nowhere.vouch("sha256:00")
 
@@ -78,7 +80,8 @@ def test_trust_true_warns_once(store: TrustStore) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_trust("m.aot", "sha256:1", trust=True, store=store)
-    assert len(caught) == 1 and "nobody vouched for" in str(caught[0].message)
+    assert len(caught) == 1
+    assert "nobody vouched for" in str(caught[0].message)
 
 
 def test_the_user_vouches_for_any_kind_of_file(

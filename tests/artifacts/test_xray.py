@@ -50,7 +50,9 @@ def test_the_summary_is_short_and_names_what_matters(artifact: Path) -> None:
     store = TrustStore(artifact.parent / "data")
     text = repr(inspect(artifact, store=store))
     assert text == repr(inspect(artifact, store=store))
-    assert "not signed" in text and "sha256:" in text and "builtins:eval" in text
+    assert "not signed" in text
+    assert "sha256:" in text
+    assert "builtins:eval" in text
     store.vouch(inspect(artifact, store=store).digest)
     assert "trusted by you" in repr(inspect(artifact, store=store))
 
@@ -68,7 +70,8 @@ def test_files_of_torch_are_read_too(tmp_path: Path, header: bytes) -> None:
     path = tmp_path / "torch.bin"
     path.write_bytes(header + hidden(tmp_path / "ran"))
     report = inspect(path, store=TrustStore(tmp_path / "data"))
-    assert report.kind == "torch" and report.imports == ("builtins:eval",)
+    assert report.kind == "torch"
+    assert report.imports == ("builtins:eval",)
     assert not (tmp_path / "ran").exists()
 
 
@@ -92,7 +95,8 @@ def test_a_name_computed_while_reading_is_reported() -> None:
 
 def test_an_unreadable_pickle_says_so() -> None:
     facts = read_pickle(b"\x80\x04\x8c\x05ab")
-    assert not facts.complete and facts.problem
+    assert not facts.complete
+    assert facts.problem
 
 
 def test_looking_needs_no_torch(artifact: Path) -> None:

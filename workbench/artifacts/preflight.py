@@ -187,7 +187,10 @@ def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
     newest: dict[str, str] = {}
     names: set[str] = set()
     for content in libraries:
-        library = read_library(content)
+        try:
+            library = read_library(content)
+        except ValueError:  # another system's format: the loader there will tell
+            continue
         names.update(library.needed)
         for version in library.versions:
             family, _, number = version.rpartition("_")

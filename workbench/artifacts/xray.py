@@ -13,6 +13,7 @@ from workbench.artifacts.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
 from workbench.artifacts.trust import TrustStore
 
+_SHOWN = 8
 _USUAL_PACKAGES = ("torch", "sympy", "numpy")
 _USUAL_NAMES = frozenset(
     ("builtins:getattr", "builtins:list", "builtins:dict", "builtins:set", "builtins:frozenset",
@@ -84,7 +85,9 @@ class ArtifactReport:
         lines.append(
             f"  imports  {len(self.imports)} names, {len(self.unusual)} beyond torch's own"
         )
-        lines += [f"    {name}" for name in self.unusual[:8]]
+        lines += [f"    {name}" for name in self.unusual[:_SHOWN]]
+        if len(self.unusual) > _SHOWN:
+            lines.append(f"    … and {len(self.unusual) - _SHOWN} more: see .unusual")
         lines += [f"  DAMAGED  {name}" for name in damaged]
         return "\n".join(lines)
 

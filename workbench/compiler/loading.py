@@ -17,6 +17,7 @@ from workbench.artifacts.preflight import best_build, check_fits, current_machin
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import torch_private as tp
 from workbench.compiler.main_names import classes_in_main
+from workbench.compiler.payload import resolve_place
 from workbench.compiler.thawing import Libraries, cache_that_can_be_written, thaw
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.report import Report
@@ -121,7 +122,10 @@ def _load(
     build: Build | None,
     files: Mapping[str, Path],
 ) -> LoadedArtifact:
-    missing = [n for n in manifest.external_data if n not in request.external_data]
+    with _explained(request.path):
+        imported = {n: resolve_place(p) for n, p in manifest.contract.get("imports", {}).items()}
+    external_data = {**imported, **request.external_data}
+    missing = [name for name in manifest.external_data if name not in external_data]
     if missing:
         raise ArtifactError(
             f"{request.path} was saved without {', '.join(missing)}. Hand them over: "
@@ -134,7 +138,7 @@ def _load(
             files[container.PAYLOAD].read_bytes(),
             Libraries(kernels, build, packed=True),
             aliases=manifest.aliases,
-            external_data=request.external_data,
+            external_data=external_data,
             f_globals=request.f_globals,
         )
     report = files.get(container.REPORT)

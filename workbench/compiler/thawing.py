@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pickle
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -23,6 +24,7 @@ from workbench.errors import ArtifactError
 from workbench.settings import Settings
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+_CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
@@ -73,20 +75,26 @@ def thaw(
 def cache_that_can_be_written(folder: Path) -> Iterator[None]:
     """Let torch start where its cache folder cannot be made: importing it makes that folder.
 
-    Only then is the folder another one for a moment.
+    Only then is the folder another one while the block runs, for one thread at a time.
     """
-    chosen = Settings.from_environment().inductor_cache
+    with _CACHE_LOCK:
+        chosen = Settings.from_environment().inductor_cache
+        if chosen is not None and not _can_be_made(Path(chosen)):
+            os.environ[_CACHE_VARIABLE] = str(folder)
+            try:
+                yield
+            finally:
+                os.environ[_CACHE_VARIABLE] = chosen
+            return
+    yield
+
+
+def _can_be_made(folder: Path) -> bool:
     try:
-        if chosen is not None:
-            Path(chosen).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        os.environ[_CACHE_VARIABLE] = str(folder)
-        try:
-            yield
-        finally:
-            os.environ[_CACHE_VARIABLE] = str(chosen)
-    else:
-        yield
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:
