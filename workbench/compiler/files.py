@@ -43,29 +43,28 @@ def save_compiled(
         )
     plan = compiled.plan
     aot_fn, emptied = portable.saveable(compiled.aot_fn, plan.guarded)
+    modules, functions = portable.kept_outside(aot_fn)
     return saving.save_artifact(
         path,
         aot_fn=aot_fn,
-        contract_json=plan_json.to_json(plan, compiled.report.request),
+        contract_json={
+            **plan_json.to_json(plan, compiled.report.request),
+            "imports": {name: place for name, (_, place) in functions.items()},
+        },
         baked_json=plan_json.baked_to_json(plan, emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=compiled.report,
         module=compiled.module,
         weights=weights,
         isa=isa,
-        external_data={**_modules_inside(aot_fn), **external_data},
+        external_data={
+            **modules,
+            **{name: function for name, (function, _) in functions.items()},
+            **external_data,
+        },
         target=compiled.target,
         backend=compiled.report.request.backend,
     )
-
-
-def _modules_inside(aot_fn: Any) -> dict[str, Any]:
-    """Modules reached through a closure or a global: they are handed back at load, by name."""
-    env = aot_fn._artifacts.runtime_env
-    names = env.bytecode.co_freevars
-    closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
-    found = {**env.used_globals, **closure}
-    return {name: value for name, value in found.items() if isinstance(value, torch.nn.Module)}
 
 
 def load_compiled(

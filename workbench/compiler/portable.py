@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
-from workbench.compiler.baked import _is_literal
+from workbench.compiler.baked import _is_literal, resolve
 from workbench.compiler.guard_policy import Decisions
 from workbench.compiler.paths import Path, leaves, parse
 
@@ -43,6 +43,39 @@ def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]
     return twin, tuple(emptied)
 
 
+def kept_outside(aot_fn: Any) -> tuple[dict[str, Any], dict[str, tuple[Any, str]]]:
+    """What is reached through a closure or a global and stays out of the file, by name.
+
+    First the modules: they are handed back at load. Then functions that a decorator hides from
+    their own name, each with the place to import it from.
+    """
+    env = aot_fn._artifacts.runtime_env
+    names = env.bytecode.co_freevars
+    closure = {n: c.cell_contents for n, c in zip(names, env.closure or (), strict=False)}
+    found = {**env.used_globals, **closure}
+    modules = {n: value for n, value in found.items() if isinstance(value, torch.nn.Module)}
+    functions = {
+        n: (value, place)
+        for n, value in found.items()
+        if isinstance(value, types.FunctionType) and (place := _behind_decorators(value))
+    }
+    return modules, functions
+
+
+def _behind_decorators(function: types.FunctionType) -> str | None:
+    """`module:name.__wrapped__` for a function that a decorator replaced under its name."""
+    place = f"{function.__module__}:{function.__qualname__}"
+    if "<" in place:
+        return None
+    try:
+        found = resolve(place)
+    except (ImportError, AttributeError):
+        return None
+    while found is not function and hasattr(found, "__wrapped__"):
+        found, place = found.__wrapped__, f"{place}.__wrapped__"
+    return place if found is function and place.endswith("__wrapped__") else None
+
+
 def _plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | torch.Tensor) or _is_literal(value)
 
@@ -61,7 +94,8 @@ def guards_that_pickle(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
         self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
     ) -> bytes:
         def serialize(guards: list[Any]) -> bytes:
-            return original(self, builder, guards, output_graph)
+            with _needed_key_orders(output_graph, guards):
+                return original(self, builder, guards, output_graph)
 
         with _without_gradients(bound):
             try:
@@ -79,6 +113,28 @@ def guards_that_pickle(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
         yield
     finally:
         holder.serialize_guards = original
+
+
+@contextlib.contextmanager
+def _needed_key_orders(output_graph: Any, guards: Sequence[Any]) -> Iterator[None]:
+    """Keep only the dicts whose key order a kept guard reads.
+
+    torch reads them all back at load, also those that only dropped guards needed, such as a
+    registry of transformers that has other entries in another process.
+    """
+    before = output_graph.guard_on_key_order
+    names = [guard.name for guard in guards]
+    output_graph.guard_on_key_order = {
+        source for source in before if any(_name(source) in name for name in names)
+    }
+    try:
+        yield
+    finally:
+        output_graph.guard_on_key_order = before
+
+
+def _name(source: Any) -> str:
+    return str(source.name() if callable(source.name) else source.name)
 
 
 @contextlib.contextmanager
