@@ -15,6 +15,7 @@ from workbench.errors import CaptureError
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
 _CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
+_CONTAINERS = (list, tuple, dict, set, frozenset)  # a registry class grows with every import
 _IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
 
 
@@ -118,7 +119,7 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
         if located is None:
             return
         owner, path = located
-    if kinds & set(_LENGTHS) and hasattr(entry.value, "__len__"):
+    if kinds & set(_LENGTHS) and type(entry.value) in _CONTAINERS:
         baked = bake(path, entry.value, owner, length=True)
     elif kinds & {*_CONSTANTS, *_IDENTITIES}:
         baked = bake(path, entry.value, owner)
