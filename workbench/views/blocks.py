@@ -122,6 +122,7 @@ class Break:
     place: str
     line: str
     text: str
+    context: str = ""
     hints: tuple[str, ...] = ()
     gb_id: str | None = None
 

@@ -29,8 +29,10 @@ def _breaks(report: Report, limits: Limits) -> list[b.Block]:
     for item in shown:
         times = f" · met {item.count} times" if item.count > 1 else ""
         place = f"{item.file}:{item.line} in {item.function}{times}"
-        why = " ".join(dict.fromkeys(t for t in (item.explanation, item.reason) if t))
-        found.append(b.Break(item.kind, place, item.text, why, item.hints, item.gb_id))
+        context = item.reason if item.reason not in item.explanation else ""
+        found.append(
+            b.Break(item.kind, place, item.text, item.explanation, context, item.hints, item.gb_id)
+        )
     return [*found, b.Note("", more)] if more else found
 
 

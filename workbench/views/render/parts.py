@@ -74,6 +74,7 @@ def graph_break(item: b.Break, skin: Skin) -> str:
         f"<div{skin.at('card-head')}>{skin.icon('break')} <b>{escape(item.title)}</b> "
         f"<span{skin.at('muted')}>{escape(item.place)}{gb}</span></div>"
         f"<pre{skin.at('pre')}>{line}</pre><div>{escape(item.text)}</div>"
+        f"<div{skin.at('muted')}>{escape(item.context)}</div>"
         f"{what if hints else ''}</div>"
     )
 
