@@ -23,9 +23,9 @@ def test_a_dropped_guard_carries_its_reason() -> None:
     dropped = {row["name"]: row["why"] for row in compiled.plan.dropped}
     assert "identity" in dropped["act"]
     rows = {guard.source: guard for guard in compiled.report.guards}
-    assert not rows["act"].kept
-    assert rows["act"].why_dropped == dropped["act"]
-    assert rows["x"].kept
+    assert not rows["L['act']"].kept
+    assert rows["L['act']"].why_dropped == dropped["act"]
+    assert rows["L['x']"].kept
 
 
 def test_strict_names_each_guard_that_a_file_cannot_hold() -> None:

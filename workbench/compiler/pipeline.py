@@ -216,8 +216,7 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
 
 def _note_guards(recorder: Recorder, run: _Run) -> None:
     decisions = run.decisions
-    if hasattr(recorder, "guards"):
-        recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons)
+    recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons)
 
 
 def _recorded(error: BaseException, run: _Run, recorder: Recorder) -> BaseException:
