@@ -14,6 +14,7 @@ from tests.bench import (
     bench_first_compile,
     bench_import,
     bench_load,
+    bench_models,
     bench_report,
 )
 from tests.bench.figure import Figure
@@ -25,6 +26,7 @@ BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "load": bench_load.figures,
     "call": bench_call.figures,
     "report": bench_report.figures,
+    "models": bench_models.figures,
 }
 
 

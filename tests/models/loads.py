@@ -18,6 +18,11 @@ def difference(name: str, path: str) -> float:
     compiled = wb.load(path, module=case.model)
     with torch.no_grad():
         found, expected = compiled(**case.inputs), case.model(**case.inputs)
+    return largest_difference(found, expected)
+
+
+def largest_difference(found: object, expected: object) -> float:
+    """The largest difference between two outputs of the same kind."""
     assert type(found) is type(expected)
     pairs = zip(_tensors(found), _tensors(expected), strict=True)
     return max(float((a - b).abs().max()) for a, b in pairs)
