@@ -1,11 +1,49 @@
 from __future__ import annotations
 
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import sample_report as sample
 
+from workbench.compiler import torch_private as tp
 from workbench.report import Report
 
 
 @pytest.fixture
 def sample_report() -> Report:
     return sample.make()
+
+
+def _state() -> dict[str, Any]:
+    """What a test must leave as it found it, as far as torch has been imported."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    rows = [
+        row
+        for value in vars(tp).values()
+        for row in (value if isinstance(value, tuple) else (value,))
+        if isinstance(row, tp.Name) and row.module in sys.modules
+    ]
+    return {
+        "hooks": [row.target for row in rows if hasattr(row.find(), "_workbench_link")],
+        "trace handlers": list(logging.getLogger("torch.__trace").handlers),
+        "grad mode": torch.is_grad_enabled(),
+        "default dtype": torch.get_default_dtype(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "module hooks": len(torch.nn.modules.module._global_forward_hooks),
+    }
+
+
+@pytest.fixture(autouse=True)
+def no_state_leaks() -> Iterator[None]:
+    """Fail a test that leaves a hook in torch, a handler or a changed mode behind."""
+    before = _state()
+    yield
+    after = _state()
+    assert after.get("hooks", []) == []
+    for name in before.keys() & after.keys() - {"hooks"}:
+        assert after[name] == before[name], f"the test changed the {name}"
