@@ -30,7 +30,11 @@ def _state() -> dict[str, Any]:
     ]
     return {
         "hooks": [row.target for row in rows if hasattr(row.find(), "_workbench_link")],
-        "trace handlers": list(logging.getLogger("torch.__trace").handlers),
+        "trace handlers": [
+            handler
+            for handler in logging.getLogger("torch.__trace").handlers
+            if type(handler).__module__.startswith("workbench")
+        ],
         "grad mode": torch.is_grad_enabled(),
         "default dtype": torch.get_default_dtype(),
         "autocast": torch.is_autocast_enabled("cpu"),
