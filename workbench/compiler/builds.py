@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.manifest import Build
 from workbench.compiler import torch_private as tp
+from workbench.compiler.first_compile import PATIENCE, fast_start
 from workbench.compiler.generated import KernelRequest
 from workbench.compiler.payload import NATIVE, BuiltKernel, Frozen
 from workbench.errors import UsageError
@@ -62,7 +65,7 @@ def _portable(frozen: Frozen, own: Build, name: str) -> tuple[Build, tuple[Built
     if "avx512bf16" in isa.build_arch_flags():
         flags = (*flags, "avx512_bf16")
     build = Build(wanted.replace(" ", "-"), wanted, tuple(sorted(flags)))
-    return build, tuple(_build(kernel, isa, march) for kernel in frozen.kernels)
+    return build, _build_all(frozen.kernels, isa, march)
 
 
 def _find(name: str) -> Any | None:
@@ -70,27 +73,47 @@ def _find(name: str) -> Any | None:
     return next((isa for isa in known if str(isa) == name), None)
 
 
-def _build(kernel: BuiltKernel, isa: Any, march: str) -> BuiltKernel:
-    request = kernel.request
-    if request.entry != "kernel":
+def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[BuiltKernel, ...]:
+    if any(kernel.request.entry != "kernel" for kernel in kernels):
         raise UsageError(
             "A program compiled with cpp_wrapper=True cannot be packed for another ISA: save it "
             "with isa='native', or compile without cpp_wrapper."
         )
+    patience = 0 if len(kernels) > PATIENCE else PATIENCE
     with (
-        tempfile.TemporaryDirectory(prefix="aot-workbench-build-") as folder,
+        tempfile.TemporaryDirectory(prefix="aot-workbench-build-") as name,
         tp.INDUCTOR_CONFIG.get().patch({"cpp.march": march}),
+        fast_start(patience=patience),
+        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
     ):
-        source = Path(folder, "kernel.cpp")
-        source.write_text(_with_binding(request))
-        options = tp.CPP_BUILD_OPTIONS.get()(
-            vec_isa=isa, device_type="cpu", **tp.CPP_BINDINGS_CACHE.get().cpp_compile_command_flags
-        )
-        builder = tp.CPP_BUILDER.get()(
-            name="kernel", sources=str(source), BuildOption=options, output_dir=folder
-        )
-        builder.build()
-        return BuiltKernel(request, Path(builder.get_target_file_path()).read_bytes())
+        options = _build_options(isa)
+        builders = [_builder(kernel.request, options, Path(name)) for kernel in kernels]
+        list(pool.map(lambda builder: builder.build(), builders))
+        files = [Path(builder.get_target_file_path()) for builder in builders]
+        libraries = [file.read_bytes() for file in files]
+    pairs = zip(kernels, libraries, strict=True)
+    return tuple(BuiltKernel(kernel.request, library) for kernel, library in pairs)
+
+
+def _build_options(isa: Any) -> Any:
+    """How torch would build a kernel for this ISA, its precompiled header included."""
+    cache = tp.CPP_BINDINGS_CACHE.get()
+    command = {**cache.cpp_compile_command_flags, "vec_isa": isa, "device_type": "cpu"}
+    options = tp.CPP_BUILD_OPTIONS.get()(**command)
+    line = tp.CPP_BUILDER.get()(name="o", sources="i", BuildOption=options).get_command_line()
+    precompile = tp.PRECOMPILE_HEADER.find()
+    if precompile is not None:
+        header = cache._get_uncompiled_header("cpu")
+        options.precompiled_header = precompile(header, line, min_optimize=False, **command)
+    return options
+
+
+def _builder(request: KernelRequest, options: Any, folder: Path) -> Any:
+    source = folder / f"{request.key}.cpp"
+    source.write_text(_with_binding(request))
+    return tp.CPP_BUILDER.get()(
+        name=request.key, sources=str(source), BuildOption=options, output_dir=str(folder)
+    )
 
 
 def _with_binding(request: KernelRequest) -> str:
