@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from workbench.compiler import torch_private as tp
 from workbench.compiler.baked import Baked, bake
 from workbench.compiler.paths import Path, parse
@@ -55,6 +57,8 @@ def guard_filter(
         anchored = _anchored_globals(entries)
         code = _code_in_closure(function)
         decisions.reasons[:] = [_why_not(entry, anchored, code) for entry in entries]
+        if not _saves_for_backward(entries):
+            _drop_saved_tensor_hooks(decisions)
         for entry, reason in zip(entries, decisions.reasons, strict=True):
             if reason is not None:
                 _stand_in(entry, function, decisions)
@@ -84,6 +88,19 @@ def _code_in_closure(function: types.FunctionType) -> set[str]:
     """Closure variables that hold functions or classes: part of the code, not of the input."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name for name, cell in cells if isinstance(cell.cell_contents, CODE_TYPES)}
+
+
+def _saves_for_backward(entries: Sequence[Any]) -> bool:
+    return torch.is_grad_enabled() and any(
+        isinstance(entry.value, torch.Tensor) and entry.value.requires_grad for entry in entries
+    )
+
+
+def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
+    """Without a backward nothing is saved for it; the guard costs a Python call each time."""
+    for i, entry in enumerate(decisions.entries):
+        if entry.guard_type == "AUTOGRAD_SAVED_TENSORS_HOOKS":
+            decisions.reasons[i] = "there is no backward, so nothing is saved for it"
 
 
 def _why_not(entry: Any, anchored: set[str], code: set[str]) -> str | None:
