@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import re
@@ -37,17 +38,19 @@ def everything_touched() -> dict[str, Any]:
     return state
 
 
+def _raise(error: type[BaseException] | None) -> None:
+    if error is not None:
+        raise error
+
+
 @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
 def test_everything_is_undone(error: type[BaseException] | None) -> None:
     recording.record_function()
     before = everything_touched()
-    try:
-        with Recorder():
-            assert everything_touched() != before
-            if error is not None:
-                raise error
-    except BaseException as raised:
-        assert error is not None and isinstance(raised, error)
+    expected = contextlib.nullcontext() if error is None else pytest.raises(error)
+    with expected, Recorder():
+        assert everything_touched() != before
+        _raise(error)
     assert everything_touched() == before
 
 
@@ -221,3 +224,14 @@ def test_the_report_survives_a_file(trained: Report, tmp_path: Path) -> None:
     for name in trained.tables:
         assert list(again.tables[name]) == list(trained.tables[name])
     assert repr(again) == repr(trained)
+
+
+def test_a_thread_that_builds_is_followed_only_while_it_does() -> None:
+    from torch._inductor.async_compile import AsyncCompile
+
+    torch.compiler.reset()
+    with Recorder() as recorder:
+        threads = recorder._patches.threads
+        seen = AsyncCompile.submit(lambda: threading.get_ident() in threads).result()
+        assert seen
+        assert threads == {threading.get_ident()}

@@ -22,12 +22,10 @@ class AutotuneRecorder:
 
     def install(self) -> None:
         """Watch what is timed."""
-        self._patches.observe(tp.LOG_RESULTS, PANE, before=self._on_results)
+        self._patches.observe(tp.DO_AUTOTUNING, PANE, after=self._on_results)
         self._patches.observe(tp.BENCHMARK_ALL_CONFIGS, PANE, after=self._on_configs)
 
-    def _on_results(
-        self, selector: Any, name: str, nodes: Any, timings: Any, *_: Any, **__: Any
-    ) -> None:
+    def _on_results(self, timings: Any, selector: Any, name: str, *_: Any, **__: Any) -> None:
         self._add(name, {(c.name, _kind(c)): float(t) for c, t in timings.items()})
 
     def _on_configs(self, timings: Any, tuner: Any, *_: Any, **__: Any) -> None:
@@ -51,8 +49,15 @@ class AutotuneRecorder:
             )
 
 
+_KINDS = {
+    "ExternKernelCaller": "library",
+    "CppTemplateCaller": "cpp template",
+    "TritonTemplateCaller": "triton template",
+    "SubgraphChoiceCaller": "subgraph",
+}
+
+
 def _kind(choice: Any) -> str:
-    name = type(choice).__name__
-    return {"ExternKernelCaller": "library", "CppTemplateCaller": "cpp template"}.get(
-        name, "triton template" if name.startswith("Triton") else name
-    )
+    inner = getattr(choice, "_wrapped", choice)  # a template with weights repacked around it
+    name = type(inner).__name__
+    return _KINDS.get(name, name)

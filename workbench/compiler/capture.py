@@ -91,7 +91,7 @@ class Recorder:
 
     def _install(self) -> None:
         self.trace.install()
-        self.trace.on("chromium_event", self.phases.take, "phases")
+        self.phases.install(self._patches, self.trace)
         self.graphs.install(self.trace)
         self.lowering.install()
         self.fusion.install()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -39,6 +40,7 @@ _PARENTS = {
     "before_post_grad": ("forward", "backward", "after_joint_passes", "inference"),
     "after_post_grad": ("before_post_grad",),
 }
+_ROOT = re.compile(r"^L\['\w+'\]\.?")  # the local variable that holds the module
 _COLUMNS = tuple(f.name for f in fields(Node))
 
 
@@ -291,7 +293,7 @@ def _module_path(meta: dict[str, Any]) -> str | None:
     if not stack:
         return None
     path = next(reversed(stack.values()))[0]
-    return str(path).removeprefix("L['self'].").removeprefix("L['self']") or None
+    return _ROOT.sub("", str(path)) or None
 
 
 def _id(module: Any) -> int:

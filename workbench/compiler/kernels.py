@@ -129,7 +129,7 @@ class KernelRecorder:
         )
 
     def links(self, kernels: list[Kernel]) -> Iterator[Link]:
-        """Kernels with FX nodes, scheduler nodes, lines, buffers and the program that calls them."""
+        """Kernels with nodes, scheduler nodes, lines, buffers and the program that calls them."""
         wrappers = {wrapper.graph: wrapper.id for wrapper in self.wrappers}
         users: dict[str, list[str]] = {}
         for lowered in self._lowering.lowered:

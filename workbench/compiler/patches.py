@@ -133,6 +133,21 @@ class Patches:
         except Exception as error:
             self.failed[pane] = f"the observer failed: {type(error).__name__}: {error}"
 
+    def follow(self, task: Function) -> Function:
+        """A task for another thread, which counts as recorded while it runs the task."""
+
+        def followed() -> Any:
+            ident = threading.get_ident()
+            is_new = ident not in self.threads
+            self.threads.add(ident)
+            try:
+                return task()
+            finally:
+                if is_new:
+                    self.threads.discard(ident)
+
+        return followed
+
     def config(self, name: Name, values: Mapping[str, Any], pane: str = "") -> None:
         """Set options of a torch config module, for this thread, until the patches are undone."""
         config = name.find()

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.compiler.trace import Record
+from workbench.compiler import torch_private as tp
+from workbench.compiler.patches import Patches
+from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import Phase
 
+PANE = "phases"
 OnPhase = Callable[[str, float], object]
 
 
@@ -45,6 +48,18 @@ class PhaseRecorder:
         self.started = time.time()
         self.thread = threading.get_ident()
         self.on_phase = on_phase
+
+    def install(self, patches: Patches, trace: TraceHandler) -> None:
+        """Listen to torch's timers, also in the threads that build C++ kernels."""
+        trace.on("chromium_event", self.take, PANE)
+
+        def make(inner: Callable[..., Any]) -> Callable[..., Any]:
+            def submit(owner: Any, task: Callable[..., Any]) -> Any:
+                return inner(owner, patches.follow(task))
+
+            return submit
+
+        patches.wrap(tp.ASYNC_SUBMIT, make, PANE)
 
     def take(self, record: Record) -> None:
         """Take one chromium event."""

@@ -59,7 +59,10 @@ class Places:
         return not known
 
     def innermost(self, stack_trace: str) -> Frame | None:
-        """The innermost user frame of a stack trace as FX keeps it, or None."""
+        """The innermost user frame of a stack trace as FX keeps it.
+
+        Of torch, when there is no other: torch's own modules have lines too.
+        """
         try:
             return self._innermost[stack_trace]
         except KeyError:
@@ -68,15 +71,16 @@ class Places:
             return frame
 
     def _find(self, stack_trace: str) -> Frame | None:
-        found = None
-        for file, line, function in _FRAME.findall(stack_trace):
-            if self.is_user(file):
-                found = Frame(file, int(line), function)
-                if "site-packages" not in file:
-                    self._note(found)
-        if found is not None:
-            self._note(found)
-        return found
+        frames = [Frame(f, int(line), name) for f, line, name in _FRAME.findall(stack_trace)]
+        mine = [frame for frame in frames if self.is_user(frame.file)]
+        for frame in mine:
+            if "site-packages" not in frame.file:
+                self._note(frame)
+        found = (mine or frames)[-1:]
+        if not found:
+            return None
+        self._note(found[0])
+        return found[0]
 
     def _note(self, frame: Frame) -> None:
         self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)

@@ -250,8 +250,8 @@ AUTOGRAD_CACHE_LOOKUP = Name(
 CHECK_FUNCTION_MANAGER_INIT = Name(
     "torch._dynamo.guards:CheckFunctionManager.__init__", "guards that nobody filters"
 )
-LOG_RESULTS = Name(
-    "torch._inductor.select_algorithm:AlgorithmSelectorCache.log_results", "timed choices"
+DO_AUTOTUNING = Name(
+    "torch._inductor.select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices"
 )
 BENCHMARK_ALL_CONFIGS = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner.benchmark_all_configs",
@@ -291,3 +291,6 @@ CLEANED_INSTRUCTIONS = (
 )
 TRACING = Name("torch._guards:tracing", "reading guards back from a file")
 TRACING_CONTEXT = Name("torch._guards:TracingContext", "reading guards back from a file")
+ASYNC_SUBMIT = Name(
+    "torch._inductor.async_compile:AsyncCompile.submit", "following the builds of C++ kernels"
+)
