@@ -20,12 +20,14 @@ def small_gpt2() -> Any:
     """A GPT-2 with random weights: 2 layers, 64 wide, 1,000 words."""
     import transformers
 
-    transformers.logging.set_verbosity_error()
+    logging: Any = transformers.logging
+    logging.set_verbosity_error()
     torch.manual_seed(0)
     config = transformers.GPT2Config(
         n_layer=2, n_head=4, n_embd=64, vocab_size=1000, n_positions=128, use_cache=False
     )
-    return transformers.GPT2LMHeadModel(config).eval()
+    model: Any = transformers.GPT2LMHeadModel(config)
+    return model.eval()
 
 
 def main() -> None:
