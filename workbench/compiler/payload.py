@@ -90,7 +90,7 @@ def freeze(
 
 def _native_build() -> Build:
     """The build that torch made here: it may use every instruction of this processor."""
-    isa = str(tp.PICK_VEC_ISA.get()()).lower()
+    isa = str(tp.PICK_VEC_ISA.get()()).lower().replace("invalid_vec_isa", "scalar")
     name = "-".join((*isa.split(), NATIVE))
     return Build(name, isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,14 +38,13 @@ def save_artifact(
     external_data: Mapping[str, Any] | None = None,
     target: str = "cpu",
     backend: str = "inductor",
-    options: Mapping[str, Any] | None = None,
     store: TrustStore | None = None,
 ) -> str:
     """Write one artifact atomically and return its digest (`sha256:…`).
 
-    `options` are the compiler options that the function was compiled with.
+    The report's compiler options decide which ISA the kernels were generated for.
     """
-    frozen = freeze(aot_fn, external_data, options)
+    frozen = freeze(aot_fn, external_data, _options(report))
     builds = packed_builds(frozen, isa)
     with container.private_folder() as folder:
         members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
@@ -73,6 +73,17 @@ def save_artifact(
         manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
         container.write_artifact(path, manifest, members)
     return manifest.digest
+
+
+def _options(report: Report | None) -> dict[str, Any]:
+    """The compiler options that the function was compiled with, as far as they are plain data."""
+    found = {}
+    for name, text in report.request.options if report is not None else ():
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            continue
+    return found
 
 
 def _bundle(module: Any, folder: Path, members: dict[str, container.Content]) -> Mapping[str, Any]:
