@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -43,14 +44,14 @@ def test_the_cache_is_ours_unless_the_user_chose_one(settings, monkeypatch):
         assert os.environ[VARIABLE] == str(start.folder)
         assert start.folder.stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv(VARIABLE, "/somewhere/else")
-    with fast_start(settings):
+    with fast_start(replace(settings, inductor_cache="/somewhere/else")):
         assert os.environ[VARIABLE] == "/somewhere/else"
 
 
 def test_torchs_own_default_is_not_a_choice(settings, monkeypatch):
     default = os.path.abspath(tp.DEFAULT_CACHE_DIR.get()())
     monkeypatch.setenv(VARIABLE, default)
-    with fast_start(settings) as start:
+    with fast_start(replace(settings, inductor_cache=default)) as start:
         assert os.environ[VARIABLE] == str(start.folder)
     assert os.environ[VARIABLE] == default
 

@@ -73,7 +73,7 @@ def fast_start(
         start.folder = private_folder(cache_folder(settings))
     except OSError as error:
         start.notes.append(f"no lasting cache: {error.strerror or error}")
-    with Patches() as patches, _cache_variable(start.folder):
+    with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
         if not _torch_was_right(start.folder):
             patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
         if start.folder is not None:
@@ -92,23 +92,22 @@ def _torch_was_right(folder: Path | None) -> bool:
 
 
 @contextmanager
-def _cache_variable(folder: Path | None) -> Iterator[None]:
+def _cache_variable(folder: Path | None, chosen: str | None) -> Iterator[None]:
     """Send torch's caches to our folder, unless the user chose one."""
-    before = os.environ.get(_CACHE_VARIABLE)
     default = tp.DEFAULT_CACHE_DIR.find()
     # torch itself sets the variable to its default when it first needs the folder
-    chosen = before is not None and (default is None or before != os.path.abspath(default()))
-    if folder is None or chosen:
+    is_default = default is not None and chosen == os.path.abspath(default())
+    if folder is None or (chosen is not None and not is_default):
         yield
         return
     os.environ[_CACHE_VARIABLE] = str(folder)
     try:
         yield
     finally:
-        if before is None:
+        if chosen is None:
             os.environ.pop(_CACHE_VARIABLE, None)
         else:
-            os.environ[_CACHE_VARIABLE] = before
+            os.environ[_CACHE_VARIABLE] = chosen
 
 
 @dataclass(frozen=True)
