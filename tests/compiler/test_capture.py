@@ -140,7 +140,7 @@ def test_a_warm_cache_hides_nothing_at_full_and_is_named_at_light() -> None:
     assert len(full.fusion) > 0
     assert all(c.available for c in full.capabilities)
     lost = {c.name: c.reason for c in light.capabilities if not c.available}
-    assert {"fusion", "scheduler", "graphs"} <= lost.keys()
+    assert {"fusion", "scheduler_nodes", "graphs"} <= lost.keys()
     assert "cache" in (lost["fusion"] or "")
     assert [row.outcome for row in light.cache]
     assert light.wrappers[0].text is not None

@@ -32,9 +32,9 @@ from workbench.report import (
 
 FULL = "full"
 LIGHT = "light"
-_LOST_BY_HITS = ("graphs", "scheduler", "fusion", "autotune")
+_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "autotune")
 _PANES = (
-    *("trace", "phases", "graphs", "breaks", "guards", "scheduler", "fusion", "kernels"),
+    *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
     *("autotune", "cache"),
 )
 

@@ -11,7 +11,7 @@ from workbench.compiler.graphs import GraphRecorder, Kept
 from workbench.compiler.patches import Patches
 from workbench.report import Buffer, Link, SchedulerNode
 
-PANE = "scheduler"
+PANE = "scheduler_nodes"
 _KINDS = {
     "ExternKernelSchedulerNode": "extern",
     "NopKernelSchedulerNode": "nop",
