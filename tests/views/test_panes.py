@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.report import Capability, Outcome, Report, Table
+from workbench.report import Capability, FusionPair, Outcome, Report, Table
 from workbench.views import blocks as b
 from workbench.views.limits import Limits
 from workbench.views.panes import panes
@@ -93,3 +93,14 @@ def test_limits_leave_a_sentence_about_the_rest(sample_report: Report) -> None:
     kernels = next(grid for grid in grids if grid.title == "Kernels")
     assert len(kernels.rows) == 1
     assert kernels.more == "2 more in report.frame('kernels')"
+
+
+def test_pairs_that_end_in_one_group_are_not_called_rejected(sample_report: Report) -> None:
+    pairs = [
+        FusionPair("i0", 1, "op0", "op1", "rejected", "other pairs come first", 8),
+        FusionPair("i0", 2, "op0", "op1", "fused", "", 8, "vertical", "op0_op1"),
+        FusionPair("i0", 2, "op1", "op0_op1", "rejected", "made meanwhile", 8),
+        FusionPair("i0", 2, "op0_op1", "op2", "rejected", "no shared data", 0),
+    ]
+    tables = {**sample_report.tables, "fusion": Table.of(FusionPair, pairs)}
+    assert [pair.b for pair in rejected(replace(sample_report, tables=tables))] == ["op2"]

@@ -60,5 +60,5 @@ def _guards(report: Report, limits: Limits) -> list[b.Block]:
 
 
 def _line(guard: Guard) -> b.GuardLine:
-    code = " and ".join(guard.code)
+    code = " and ".join(part for part in guard.code if "_dynamo_" not in part)  # torch's own marks
     return b.GuardLine(guard.kept, guard.source, guard.kind, code, guard.why_dropped)

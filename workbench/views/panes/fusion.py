@@ -71,7 +71,7 @@ def savings(report: Report) -> list[Saving]:
 
 
 def rejected(report: Report) -> list[Rejected]:
-    """Pairs that were never fused with each other, most common data first."""
+    """Pairs that ended in different groups, most common data first."""
     rows: dict[tuple[str, str, str], list[tuple[int, str, int | None]]] = defaultdict(list)
     fused = set()
     for pair in report.fusion:
@@ -81,13 +81,29 @@ def rejected(report: Report) -> list[Rejected]:
         elif pair.verdict in ("rejected", "postponed"):
             rows[key].append((pair.round, pair.reason, pair.shared_bytes))
     found = []
+    group_of = _final_groups(report)
     for key, tries in rows.items():
-        if key not in fused:
+        ends = {group_of.get((key[0], name), name) for name in key[1:]}
+        if key not in fused and len(ends) == 2:
             shared = [s for _, _, s in tries if s is not None]
             rounds = len({r for r, _, _ in tries})
             most = max(shared) if shared else None
             found.append(Rejected(key[1], key[2], tries[-1][1], most, rounds))
     return sorted(found, key=lambda pair: -(pair.shared or 0))
+
+
+def _final_groups(report: Report) -> dict[tuple[str, str], str]:
+    """The final group of every node that fusion has seen, also of those that exist no more."""
+    groups = {
+        (node.graph, member.rpartition(":")[2]): node.name
+        for node in report.scheduler_nodes
+        if node.phase == "after"
+        for member in node.members
+    }
+    for pair in report.fusion:  # a fused node lies in the group of its parts
+        if pair.result is not None and (pair.graph, pair.a) in groups:
+            groups[pair.graph, pair.result] = groups[pair.graph, pair.a]
+    return groups
 
 
 def _moved(node: SchedulerNode) -> int | None:
