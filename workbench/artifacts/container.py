@@ -20,6 +20,7 @@ from typing import IO, BinaryIO
 
 from workbench.artifacts.manifest import Manifest, Member
 from workbench.errors import ArtifactError
+from workbench.report.atomic import atomic_file
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"
 WEIGHTS, SKELETON = "weights.safetensors", "skeleton"
@@ -53,22 +54,12 @@ def write_artifact(
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
-        )
+        with atomic_file(target) as file:
+            _write_zip(file, manifest, members)
     except OSError as error:
         raise ArtifactError(
             f"Cannot write {target}: {error.strerror}. Choose a folder that exists and is writable."
         ) from error
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            _write_zip(file, manifest, members)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
     _sync_folder(target.parent)
     return manifest
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -76,10 +74,9 @@ def load_compiled(
     trust: bool | str,
 ) -> Compiled:
     """Open a file as something that is called like the original; see `workbench.load`."""
-    with _classes_in_main(module, f_globals):
-        loaded = load_artifact(
-            path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
-        )
+    loaded = load_artifact(
+        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+    )
     receiver = loaded.module if loaded.module is not None else module
     if loaded.manifest is None:
         return _from_torch(Path(path), loaded, receiver)
@@ -110,26 +107,6 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
     )
     report = Report(request=Request(name=path.stem, kind="file of torch"))
     return Compiled(loaded.callable, plan, report)
-
-
-@contextlib.contextmanager
-def _classes_in_main(module: Any | None, f_globals: Mapping[str, Any] | None) -> Iterator[None]:
-    """Let a file made by a script or notebook find its classes, wherever they are defined here.
-
-    Pickle names them `__main__.Model`; the module that is passed has that class in its tree.
-    """
-    main = sys.modules["__main__"]
-    owned = module.modules() if isinstance(module, torch.nn.Module) else ()
-    found = {type(part).__qualname__: type(part) for part in owned}
-    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
-    added = [name for name in found if name.isidentifier() and not hasattr(main, name)]
-    for name in added:
-        setattr(main, name, found[name])
-    try:
-        yield
-    finally:
-        for name in added:
-            delattr(main, name)
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:

@@ -57,7 +57,8 @@ def thaw(
     state = _read_payload(payload, dict(external_data or {}))
     scope = {name: resolve_place(place) for name, place in (aliases or {}).items()}
     scope.update(f_globals or {})
-    state["compiled_fn"] = _thaw_callable(*state["compiled_fn"], libraries)
+    deserialize, data = state["compiled_fn"]
+    state["compiled_fn"] = _thaw_callable(deserialize, data, libraries)
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
     with tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None)):
@@ -154,7 +155,7 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
 
 
 def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Libraries) -> Any:
-    bundled = tp.BUNDLED_CALLABLE.find()
+    bundled: Any = tp.BUNDLED_CALLABLE.find()
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
         if bundled is None or getattr(deserialize, "__self__", None) is not bundled:
             return deserialize(data)
@@ -208,7 +209,7 @@ class _ToSaveAgain:
         bundle = pickle.loads(self._data)
         return bundle[0] if isinstance(bundle, tuple) else bundle
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._entry)  # pickle compares it with what __reduce_ex__ names
 

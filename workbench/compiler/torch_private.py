@@ -38,8 +38,12 @@ class Name:
             found: Any = importlib.import_module(self.module)
             for part in self.attribute.split(".") if self.attribute else ():
                 found = getattr(found, part)
-        except (ImportError, AttributeError):
+        except AttributeError:
             return None
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] in ("torch", ""):
+                return None
+            raise  # torch itself lacks a package here: not a matter of its release
         return found
 
     def get(self) -> Any:

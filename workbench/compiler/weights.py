@@ -126,12 +126,12 @@ def _store(
 def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """Where the tensor's elements lie in its storage, in bytes."""
     size = tensor.element_size()
-    start = tensor.storage_offset() * size
+    start = int(tensor.storage_offset()) * size
     aligned = start // _ALIGNMENT * _ALIGNMENT
     if tensor.numel() == 0:
         return aligned, start
     reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return aligned, start + (reach + 1) * size
+    return aligned, start + (int(reach) + 1) * size
 
 
 def _flat(members: list[torch.Tensor], extent: _Extent) -> torch.Tensor:
@@ -144,7 +144,7 @@ def _flat(members: list[torch.Tensor], extent: _Extent) -> torch.Tensor:
     if alone and fills:
         return first.cpu()
     whole = torch.empty(0, dtype=torch.uint8, device=first.device)
-    whole.set_(first.untyped_storage())  # type: ignore[call-overload]
+    whole.set_(first.untyped_storage())
     return whole[extent.start : extent.end].cpu().clone()
 
 
@@ -184,7 +184,7 @@ class Weights:
         view = torch.empty(0, dtype=dtype, device=base.device)
         offset = base.storage_offset() * base.element_size() + row["offset"]
         size = view.element_size()
-        view.set_(base.untyped_storage(), offset // size, row["shape"], row["stride"])  # type: ignore[call-overload]
+        view.set_(base.untyped_storage(), offset // size, row["shape"], row["stride"])
         if row["parameter"]:
             return torch.nn.Parameter(view, requires_grad=row["requires_grad"])
         return view.requires_grad_(row["requires_grad"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.errors import ArtifactError
+from workbench.report.atomic import atomic_file
 from workbench.report.record import SCHEMA, TABLES, Environment, Outcome, Report, Request, _read
 from workbench.report.table import Table
 from workbench.report.texts import Texts
@@ -157,17 +156,8 @@ def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[
 
 def save(report: Report, path: str | PathLike[str]) -> None:
     """Write a report file, atomically: a reader sees the old file or the new one."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(to_bytes(report))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        file.write(to_bytes(report))
 
 
 def load(path: str | PathLike[str]) -> Report:
