@@ -157,7 +157,8 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
 def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Libraries) -> Any:
     bundled: Any = getattr(deserialize, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
-        if bundled is None or bundled is not tp.BUNDLED_CALLABLE.find():
+        is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
+        if not is_bundled:
             return deserialize(data)
         entry = _BundleUnpickler(io.BytesIO(data)).entry()
         for part in (entry.compiled_fw, entry.compiled_bw):
