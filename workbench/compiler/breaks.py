@@ -89,9 +89,9 @@ class BreakRecorder:
             text=linecache.getline(file, line).strip(),
             kind=kind,
             gb_id=parts.gb_id or self._ids.get(kind),
-            reason=parts.reason or kind,
-            explanation=parts.explanation,
-            hints=tuple(parts.hints),
+            reason=self._places.shared(parts.reason or kind),
+            explanation=self._places.shared(parts.explanation),
+            hints=tuple(self._places.shared(hint) for hint in parts.hints),
         )
         self._met[key] = _Met(row)
 
