@@ -5,7 +5,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -249,3 +252,14 @@ def test_an_interrupt_leaves_torch_usable(monkeypatch: pytest.MonkeyPatch) -> No
     assert tp.SERIALIZE_GUARDS.get() is before
     assert torch.is_grad_enabled()
     torch.testing.assert_close(compile_eager(add, (X, Y))(X, Y), X + Y)
+
+
+def test_code_typed_at_a_prompt_has_no_source(tmp_path: Path) -> None:
+    script = (
+        "import torch, workbench as wb\n"
+        "f = wb.aot_compile(lambda x: x + 1, (torch.ones(3),), backend='eager')\n"
+        f"f.save({str(tmp_path / 'a.aot')!r})\n"
+        f"print(wb.load({str(tmp_path / 'a.aot')!r})(torch.ones(3)).sum().item())\n"
+    )
+    done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True)
+    assert done.stdout.strip() == "6.0", done.stderr

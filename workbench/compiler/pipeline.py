@@ -24,7 +24,7 @@ from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filte
 from workbench.compiler.modes import merged_options
 from workbench.compiler.paths import Path, leaves
 from workbench.compiler.plan import CallPlan
-from workbench.compiler.portable import guards_that_pickle
+from workbench.compiler.portable import compiling_portably
 from workbench.compiler.request import Options
 from workbench.compiler.state import GlobalState
 from workbench.errors import UsageError, WorkbenchError
@@ -186,7 +186,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with guards_that_pickle(run.decisions, run.bound):
+    with compiling_portably(run.decisions, run.bound):
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

@@ -15,6 +15,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.baked import _is_literal, resolve
 from workbench.compiler.guard_policy import Decisions
+from workbench.compiler.patches import Patches
 from workbench.compiler.paths import Path, leaves, parse
 
 
@@ -81,21 +82,37 @@ def _plain(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def guards_that_pickle(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
-    """While compiling, drop guards whose values cannot be pickled instead of failing.
+def compiling_portably(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
+    """While compiling, leave out what would make torch fail instead.
 
-    Each is recorded in `decisions` with its reason. The live function keeps checking them.
-    `bound` are the example inputs; their gradients are kept out of what is pickled, because torch
-    cannot read back a guard on a tensor that has one.
+    Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;
+    the live function keeps checking them. `bound` are the example inputs; their gradients are kept
+    out of what is pickled, because torch cannot read back a guard on a tensor that has one. Code
+    without a source file (typed at a prompt) is not recorded as source.
     """
-    original: Callable[..., bytes] = tp.SERIALIZE_GUARDS.get()
+    with Patches() as patches:
+        patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
+        patches.wrap(tp.ADD_SOURCE, _source_recorder)
+        yield
 
+
+def _source_recorder(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def add_code(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(OSError):  # what inspect raises when there is no source
+            return inner(*args, **kwargs)
+
+    return add_code
+
+
+def _serializer(
+    inner: Callable[..., bytes], decisions: Decisions, bound: Mapping[str, Any]
+) -> Callable[..., bytes]:
     def serialize_guards(
         self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
     ) -> bytes:
         def serialize(guards: list[Any]) -> bytes:
             with _needed_key_orders(output_graph, guards):
-                return original(self, builder, guards, output_graph)
+                return inner(self, builder, guards, output_graph)
 
         with _without_gradients(bound):
             try:
@@ -107,12 +124,7 @@ def guards_that_pickle(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
                 _note(decisions, lost)
                 return serialize([g for g in sorted_guards if _root(g.name) not in lost])
 
-    holder = tp.CHECK_FUNCTION_MANAGER.get()
-    holder.serialize_guards = serialize_guards
-    try:
-        yield
-    finally:
-        holder.serialize_guards = original
+    return serialize_guards
 
 
 @contextlib.contextmanager

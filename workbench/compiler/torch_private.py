@@ -161,9 +161,7 @@ SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without 
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
 MARK_STATIC = Name("torch._dynamo:mark_static", "dimensions of Dim.STATIC")
-CHECK_FUNCTION_MANAGER = Name(
-    "torch._dynamo.guards:CheckFunctionManager", "building the guards of a capture"
-)
+ADD_SOURCE = Name("torch._dynamo.package:SourceInfo.add_code", "code without a source file")
 
 # The record of a compilation.
 TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
