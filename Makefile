@@ -1,5 +1,5 @@
 # `make lab` opens the tutorial, `make demo` shows the whole way without a browser, `make test` tests.
-# TORCH_INDEX=https://download.pytorch.org/whl/cpu chooses the index that torch comes from.
+# TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
 TORCH_INDEX ?=
