@@ -65,6 +65,7 @@ X, Y = torch.randn(4, 8), torch.randn(4, 8)
         (torch.sin, (X,)),
         (torch.ops.aten.sin.default, (X,)),
         (F.relu, (X,)),
+        (torch.atleast_3d, (X,)),
         (torch.compile(add), (X, Y)),
         (torch.nn.Linear(8, 2), (X,)),
         (torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), (X,)),
