@@ -1,13 +1,15 @@
-"""The call path of a compiled function: bind, check, run, with nothing slow on the way."""
+"""The call path of a compiled function, generated for its signature so that nothing is slow."""
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Binder = Callable[..., dict[str, Any]]
+Check = Callable[[dict[str, Any]], bool]
+_KINDS = inspect.Parameter
 
 
 def binder(
@@ -18,32 +20,104 @@ def binder(
     Python itself then binds positional, keyword and default arguments, in a tenth of the time of
     `Signature.bind`. `cells` are the closure, whose current values are part of the result.
     """
-    scope: dict[str, Any] = {f"cell_{i}": c for i, c in enumerate((cells or {}).values())}
+    parameters = list(signature.parameters.values())
+    scope = _scope(parameters, cells or {})
+    pairs = [f"{p.name!r}: {p.name}" for p in parameters]
+    return _function(_shown(parameters), [f"return {_bound(pairs, cells or {})}"], scope)
+
+
+def caller(
+    signature: inspect.Signature,
+    cells: Mapping[str, types.CellType],
+    run: Callable[..., Any],
+    *,
+    receiver: tuple[Any, ...] = (),
+    before: Callable[[], None] | None = None,
+    state: tuple[Callable[[], bool], Callable[[], bool]] | None = None,
+    checks: Sequence[Check] = (),
+    refuse: Callable[[dict[str, Any]], None] | None = None,
+    grad_switch: tuple[Callable[[], bool], Callable[[bool], None]] | None = None,
+) -> Callable[..., Any]:
+    """A function with the same signature, less the receiver, that checks a call and runs it.
+
+    `state` are a quick and a thorough check of the global state, the second for when the first
+    says no. Each of `checks` gets the arguments by name; when one says no, `refuse` is called with
+    them. `grad_switch` (read, set) keeps gradients off meanwhile.
+    """
+    parameters = list(signature.parameters.values())
+    scope = {**_scope(parameters, cells), "run": run, "before": before, "refuse": refuse}
+    scope.update({f"check_{i}": check for i, check in enumerate(checks)})
+    scope.update(receiver=receiver[0] if receiver else None)
+    scope["quick"], scope["thorough"] = state or (None, None)
+    scope["grad"], scope["set_grad"] = grad_switch or (None, None)
+    pairs = {p.name: p.name for p in parameters}
+    passed = _passed(parameters)
+    if receiver and parameters[0].kind is _KINDS.VAR_POSITIONAL:
+        pairs[parameters[0].name] = f"(receiver, *{parameters[0].name})"
+        passed = ["receiver", *passed]
+    elif receiver:
+        pairs[parameters[0].name] = passed[0] = "receiver"
+        parameters = parameters[1:]
+    lines = ["before()"] if before is not None else []
+    if checks:
+        shown = [f"{name!r}: {value}" for name, value in pairs.items()]
+        lines.append(f"bound = {_bound(shown, cells)}")
+        tests = [f"check_{i}(bound)" for i in range(len(checks))]
+        tests = ["(quick() or thorough())", *tests] if state is not None else tests
+        lines.append(f"if not ({' and '.join(tests)}): refuse(bound)")
+    lines.append(f"return run({', '.join(passed)})")
+    if grad_switch is not None:
+        inner = [f"    {line}" for line in lines]
+        lines = ["was = grad()", "set_grad(False)", "try:", *inner, "finally:", "    set_grad(was)"]
+    return _function(_shown(parameters), lines, scope)
+
+
+def _scope(
+    parameters: Sequence[inspect.Parameter], cells: Mapping[str, types.CellType]
+) -> dict[str, Any]:
+    defaults = {f"default_{p.name}": p.default for p in parameters if p.default is not _KINDS.empty}
+    return {**defaults, **{f"cell_{i}": cell for i, cell in enumerate(cells.values())}}
+
+
+def _bound(pairs: Sequence[str], cells: Mapping[str, types.CellType]) -> str:
+    closure = [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]
+    return f"{{{', '.join([*pairs, *closure])}}}"
+
+
+def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
+    """The arguments as they are handed on."""
+    stars: dict[Any, str] = {_KINDS.VAR_POSITIONAL: "*", _KINDS.VAR_KEYWORD: "**"}
+    return [
+        f"{p.name}={p.name}" if p.kind is _KINDS.KEYWORD_ONLY else stars.get(p.kind, "") + p.name
+        for p in parameters
+    ]
+
+
+def _shown(parameters: Sequence[inspect.Parameter]) -> str:
+    """The parameters as source; defaults are names."""
     shown: list[str] = []
     starred = False
-    parameters = list(signature.parameters.values())
     for i, parameter in enumerate(parameters):
         text = parameter.name
-        if parameter.default is not inspect.Parameter.empty:
-            scope[f"default_{i}"] = parameter.default
-            text += f"=default_{i}"
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        if parameter.default is not _KINDS.empty:
+            text += f"=default_{parameter.name}"
+        if parameter.kind is _KINDS.VAR_POSITIONAL:
             text, starred = f"*{text}", True
-        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        elif parameter.kind is _KINDS.VAR_KEYWORD:
             text = f"**{text}"
-        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
+        elif parameter.kind is _KINDS.KEYWORD_ONLY and not starred:
             shown.append("*")
             starred = True
         shown.append(text)
-        last_positional_only = parameter.kind is inspect.Parameter.POSITIONAL_ONLY and (
-            i + 1 == len(parameters)
-            or parameters[i + 1].kind is not inspect.Parameter.POSITIONAL_ONLY
-        )
-        if last_positional_only:
+        following = parameters[i + 1].kind if i + 1 < len(parameters) else None
+        if parameter.kind is _KINDS.POSITIONAL_ONLY and following is not parameter.kind:
             shown.append("/")
-    pairs = [f"{p.name!r}: {p.name}" for p in parameters]
-    pairs += [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells or {})]
-    source = f"def bind({', '.join(shown)}):\n    return {{{', '.join(pairs)}}}"
-    exec(source, scope)
-    bind: Binder = scope["bind"]
-    return bind
+    return ", ".join(shown)
+
+
+def _function(shown: str, lines: Sequence[str], scope: dict[str, Any]) -> Callable[..., Any]:
+    """The function with these parameters and this body."""
+    body = "".join(f"\n    {line}" for line in lines)
+    exec(f"def call({shown}):{body}", scope)
+    made: Callable[..., Any] = scope["call"]
+    return made

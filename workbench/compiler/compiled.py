@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.compiler import torch_private as tp
-from workbench.compiler.calling import binder
+from workbench.compiler.calling import caller
 from workbench.compiler.plan import CallPlan
 from workbench.errors import ContractError
 from workbench.report import Report
@@ -43,7 +43,12 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled code on inputs that fit the contract."""
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # from inside: not a matter of the signature
+            raise ContractError(self._signature_error(error)) from error
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
@@ -93,18 +98,22 @@ class Compiled:
         """Whether a call switches gradients off by itself."""
         return self._plan.enters_no_grad
 
-    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        bound: dict[str, Any] = self._binder(*self._plan.receiver, *args, **kwargs)
-        return bound
-
     def _build_call(self) -> Callable[..., Any]:
-        artifacts = self._aot_fn._artifacts
+        artifacts, plan = self._aot_fn._artifacts, self._plan
         env = artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
-        cells = dict(zip(names, env.closure or (), strict=True))
-        self._binder = binder(artifacts.signature, cells)
-        run = self._checked_call() if self._checked else self._unchecked_call()
-        return _under_no_grad(run) if self._plan.enters_no_grad else run
+        state = plan.state
+        return caller(
+            artifacts.signature,
+            dict(zip(names, env.closure or (), strict=True)),
+            self._aot_fn.fn,
+            receiver=plan.receiver,
+            before=self._refresher(),
+            state=(state.quick, state.holds) if self._checked and state is not None else None,
+            checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
+            refuse=self._refuse,
+            grad_switch=_grad_switch() if plan.enters_no_grad else None,
+        )
 
     def _refresher(self) -> Callable[[], None] | None:
         """Brings the globals that the code reads up to date; torch keeps a copy of them."""
@@ -120,41 +129,8 @@ class Compiled:
 
         return refresh
 
-    def _unchecked_call(self) -> Callable[..., Any]:
-        run, receiver, refresh = self._aot_fn.fn, self._plan.receiver, self._refresher()
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if refresh is not None:
-                refresh()
-            return run(*receiver, *args, **kwargs)
-
-        return call
-
-    def _checked_call(self) -> Callable[..., Any]:
-        plan, bind = self._plan, self._binder
-        run, receiver = self._aot_fn.fn, self._plan.receiver
-        guards = self._aot_fn._artifacts.guard_manager.check
-        checks, refresh = plan.checks(), self._refresher()
-        state = plan.state.holds if plan.state is not None else _always
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if refresh is not None:
-                refresh()
-            try:
-                bound = bind(*receiver, *args, **kwargs)
-            except TypeError as error:
-                raise ContractError(f"{self._signature_error(error)}") from error
-            if not (state() and guards(bound)):
-                self._refuse(bound)
-            for check in checks:
-                if not check(bound):
-                    self._refuse(bound)
-            return run(*receiver, *args, **kwargs)
-
-        return call
-
     def _signature_error(self, error: TypeError) -> str:
-        words = str(error).replace("bind()", f"{self.name}()")
+        words = str(error).replace("call()", f"{self.name}()")
         shown = self._aot_fn._artifacts.signature
         return f"{words}. The signature is {self.name}{shown}."
 
@@ -222,19 +198,6 @@ class Compiled:
         )
 
 
-def _always() -> bool:
-    return True
-
-
-def _under_no_grad(run: Callable[..., Any]) -> Callable[..., Any]:
-    enabled, set_enabled = torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        before = enabled()
-        set_enabled(False)
-        try:
-            return run(*args, **kwargs)
-        finally:
-            set_enabled(before)
-
-    return call
+def _grad_switch() -> tuple[Callable[[], bool], Callable[[bool], None]]:
+    """Read and set the grad mode, without an object for each call."""
+    return torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()

@@ -106,7 +106,7 @@ def _bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
     try:
         return binder(signature)(*callee.receiver, *args, **kwargs)
     except TypeError as error:
-        words = str(error).replace("bind()", f"{callee.name}()")
+        words = str(error).replace("call()", f"{callee.name}()")
         raise UsageError(
             f"The example inputs do not fit {callee.name}{signature}: {words}."
         ) from error

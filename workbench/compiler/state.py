@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.compiler import torch_private as tp
@@ -45,6 +45,12 @@ class GlobalState:
         """The devices for which autocast was on, as text, or None."""
         enabled = self.snapshot["autocast_state"]["enabled"]
         return f"{sum(map(bool, enabled))} device type(s)" if any(enabled) else None
+
+    @property
+    def quick(self) -> Callable[[], bool]:
+        """A check in C++ that also compares the thread count; `holds` decides when it says no."""
+        check: Callable[[], bool] = self._guard.check
+        return check
 
     def _build(self) -> Any:
         guard = tp.GLOBAL_STATE_GUARD.get()()
