@@ -36,19 +36,22 @@ def caller(
     state: tuple[Callable[[], bool], Callable[[], bool]] | None = None,
     checks: Sequence[Check] = (),
     refuse: Callable[[dict[str, Any]], None] | None = None,
+    quick: tuple[str, Mapping[str, Any]] | None = None,
     grad_switch: tuple[Callable[[], bool], Callable[[bool], None]] | None = None,
 ) -> Callable[..., Any]:
     """A function with the same signature, less the receiver, that checks a call and runs it.
 
     `state` are a quick and a thorough check of the global state, the second for when the first
     says no. Each of `checks` gets the arguments by name; when one says no, `refuse` is called with
-    them. `grad_switch` (read, set) keeps gradients off meanwhile.
+    them. `quick` is an expression over the parameters, with the names that it uses: where it is
+    true, no other check is made but the quick one of the state. `grad_switch` (read, set) keeps
+    gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
     scope = {**_scope(parameters, cells), "run": run, "before": before, "refuse": refuse}
     scope.update({f"check_{i}": check for i, check in enumerate(checks)})
     scope.update(receiver=receiver[0] if receiver else None)
-    scope["quick"], scope["thorough"] = state or (None, None)
+    scope["same_state"], scope["thorough"] = state or (None, None)
     scope["grad"], scope["set_grad"] = grad_switch or (None, None)
     pairs = {p.name: p.name for p in parameters}
     passed = _passed(parameters)
@@ -59,11 +62,14 @@ def caller(
         pairs[parameters[0].name] = passed[0] = "receiver"
         parameters = parameters[1:]
     lines = ["before()"] if before is not None else []
+    if quick is not None and state is not None:
+        scope.update(quick[1])
+        lines.append(f"if {quick[0]} and same_state(): return run({', '.join(passed)})")
     if checks:
         shown = [f"{name!r}: {value}" for name, value in pairs.items()]
         lines.append(f"bound = {_bound(shown, cells)}")
         tests = [f"check_{i}(bound)" for i in range(len(checks))]
-        tests = ["(quick() or thorough())", *tests] if state is not None else tests
+        tests = ["(same_state() or thorough())", *tests] if state is not None else tests
         lines.append(f"if not ({' and '.join(tests)}): refuse(bound)")
     lines.append(f"return run({', '.join(passed)})")
     if grad_switch is not None:

@@ -11,6 +11,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.calling import caller
 from workbench.compiler.plan import CallPlan
+from workbench.compiler.quick_check import constants_of, quick_check
 from workbench.errors import ContractError
 from workbench.report import Report
 
@@ -112,8 +113,18 @@ class Compiled:
             state=(state.quick, state.holds) if self._checked and state is not None else None,
             checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
             refuse=self._refuse,
+            quick=self._quick() if self._checked else None,
             grad_switch=_grad_switch() if plan.enters_no_grad else None,
         )
+
+    def _quick(self) -> tuple[str, Mapping[str, Any]] | None:
+        """One expression that stands before the guards, where the signature is plain."""
+        plan, signature = self._plan, self._aot_fn._artifacts.signature
+        if not plan.plain or plan.receiver or plan.checks():
+            return None
+        constants = constants_of(plan.contract, signature)
+        found = None if constants is None else quick_check(signature, plan.contract, constants)
+        return None if found is None else (found.expression, found.scope)
 
     def _refresher(self) -> Callable[[], None] | None:
         """Brings the globals that the code reads up to date; torch keeps a copy of them."""

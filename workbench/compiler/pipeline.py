@@ -25,6 +25,7 @@ from workbench.compiler.modes import merged_options
 from workbench.compiler.paths import Path, leaves
 from workbench.compiler.plan import CallPlan
 from workbench.compiler.portable import compiling_portably
+from workbench.compiler.quick_check import is_plain
 from workbench.compiler.request import Options
 from workbench.compiler.state import GlobalState
 from workbench.errors import UsageError, WorkbenchError
@@ -210,6 +211,7 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         kind=run.callee.kind,
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
+        plain=is_plain(run.decisions, run.bound),
         dropped=tuple(dropped_rows(run.decisions)),
     )
 

@@ -17,7 +17,8 @@ class CallPlan:
     """How a compiled function is called and what a call has to fulfil.
 
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global
-    that the compiled code reads to the scope in which its current value stands.
+    that the compiled code reads to the scope in which its current value stands. `plain` says that
+    a quick check may stand before torch's guards.
     """
 
     contract: Contract
@@ -29,6 +30,7 @@ class CallPlan:
     function_module: str = ""
     kind: str = "function"
     guarded: frozenset[str] = frozenset()
+    plain: bool = False
     dropped: tuple[Mapping[str, str], ...] = ()
     reference: str | None = None
 

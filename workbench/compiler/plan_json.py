@@ -29,6 +29,7 @@ def to_json(plan: CallPlan, request: Request) -> dict[str, Any]:
         "receiver": _receiver(plan),
         "reference": plan.reference,
         "guarded": sorted(plan.guarded),
+        "plain": plan.plain,
     }
 
 
@@ -89,4 +90,5 @@ def from_json(
         kind=data["kind"],
         reference=data["reference"],
         guarded=frozenset(data["guarded"]),
+        plain=data["plain"],
     )

@@ -157,6 +157,9 @@ SERIALIZE_GUARDS = Name(
 GLOBAL_STATE_GUARD = Name(
     "torch._C._dynamo.guards:GlobalStateGuard", "checking grad mode, autocast and the like"
 )
+TENSOR_GUARDS = Name("torch._C._dynamo.guards:TensorGuards", "checking tensors in one call")
+FUNCTION_MODES = Name("torch._C:_len_torch_function_stack", "torch function modes that are on")
+DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
