@@ -67,8 +67,13 @@ class CacheRecorder:
     def _on_lowering(
         self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any
     ) -> None:
-        cache, config = tp.FX_GRAPH_CACHE.get(), tp.INDUCTOR_CONFIG.get()
         options = {key: value for key, value in kw.items() if key != "compile_region_name"}
+        if _nothing_kept():
+            reason = _refusal(module, inputs, options)
+            outcome = "miss" if reason is None else "bypass"
+            self.rows.append(CacheEvent("FX graph cache", outcome, None, reason))
+            return
+        cache, config = tp.FX_GRAPH_CACHE.get(), tp.INDUCTOR_CONFIG.get()
         counters = tp.COUNTERS.get()["inductor"]
         before = dict(counters)
         with config.patch({"fx_graph_cache": True}):
@@ -83,3 +88,20 @@ class CacheRecorder:
         folder = tp.FX_CACHE_FOLDER.get()(key)
         is_hit = os.path.isdir(folder) and bool(os.listdir(folder))
         self.rows.append(CacheEvent("FX graph cache", "hit" if is_hit else "miss", key))
+
+
+def _nothing_kept() -> bool:
+    """True when no graph is in the cache: a key, which takes longest to compute, finds nothing."""
+    one = tp.FX_CACHE_FOLDER.get()("key")
+    folder = os.path.dirname(os.path.dirname(one))
+    return not os.path.isdir(folder) or not os.listdir(folder)
+
+
+def _refusal(module: Any, inputs: Any, options: dict[str, Any]) -> str | None:
+    """Why torch's cache would refuse the graph; None when it would take it."""
+    try:
+        with tp.INDUCTOR_CONFIG.get().patch({"fx_graph_cache": True}):
+            tp.FX_GRAPH_CACHE.get()._check_can_cache(module, inputs, options)
+    except tp.FX_CACHE_BYPASS.get() as error:
+        return str(error)
+    return None

@@ -20,6 +20,7 @@ from workbench.compiler.capture import Recorder
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.contract import Contract
 from workbench.compiler.first_compile import fast_start
+from workbench.compiler.garbage import few_collections
 from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filter
 from workbench.compiler.modes import merged_options
 from workbench.compiler.paths import Path, leaves
@@ -50,6 +51,7 @@ class _Run:
     step: str = "prepare"
 
 
+@few_collections()
 def compile_ahead(
     target: Any,
     args: tuple[Any, ...],

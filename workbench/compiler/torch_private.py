@@ -266,6 +266,9 @@ FX_GRAPH_CACHE = Name("torch._inductor.codecache:FxGraphCache", "keys of the FX 
 FX_CACHE_FOLDER = Name(
     "torch._inductor.codecache:FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache"
 )
+FX_CACHE_BYPASS = Name(
+    "torch._inductor.codecache:BypassFxGraphCache", "graphs that the FX graph cache refuses"
+)
 COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")
 TREE_LEAVES = Name("torch.utils._pytree:tree_leaves", "tensors of nested inputs and outputs")
 TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs")
