@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import cloudpickle
 import pytest
 import torch
 from torch.utils._pytree import tree_leaves
@@ -42,7 +43,9 @@ def save(made: cases.Case, folder: Path) -> str | None:
         compiled.save(folder / "op.aot")
     except wb.WorkbenchError as error:
         return f"{type(error).__name__}: {error}" if torch_compiles(made) else None
-    torch.save((made.args, made.kwargs, expected), folder / "call.pt")
+    # some samples pass the module torch itself, which only cloudpickle can name
+    call = (made.args, made.kwargs, expected)
+    torch.save(call, folder / "call.pt", pickle_module=cloudpickle)
     return None
 
 
