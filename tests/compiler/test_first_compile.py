@@ -2,13 +2,15 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from workbench.compiler import first_compile
 from workbench.compiler import torch_private as tp
-from workbench.compiler.first_compile import FastStart, fast_start, trial_marker
+from workbench.compiler.first_compile import FastStart, early_header, fast_start, trial_marker
+from workbench.compiler.private_folder import private_folder
 from workbench.settings import Settings
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
@@ -85,6 +87,35 @@ def test_the_header_is_built_once_it_pays(tmp_path):
     assert built == ["h", "h"]
 
 
+def test_the_opening_serves_until_the_whole_header_pays(tmp_path):
+    class Early:
+        def for_command(self, command_line):
+            return "opening.h" if command_line == "g++ -O3" else None
+
+    start = FastStart(tmp_path)
+    headers = first_compile._Headers(start, tmp_path / "headers", patience=2, early=Early())
+    hook = headers.hook(lambda header, command, **options: "header.h")
+    assert [hook("h", "g++ -O3") for _ in range(3)] == ["opening.h", "opening.h", "header.h"]
+    assert hook("h", "g++ -O2") is None
+    assert start.header == "skipped"
+
+
+def test_no_opening_beside_a_whole_header(settings, monkeypatch):
+    monkeypatch.delitem(sys.modules, tp.CODECACHE_MODULE.module, raising=False)
+    asked = []
+    monkeypatch.setattr(
+        first_compile, "precompiling", lambda folder: asked.append(folder) or nullcontext()
+    )
+    with early_header(settings):
+        pass
+    headers = asked[0]
+    private_folder(headers)
+    (headers / "0.ready").touch()
+    with early_header(settings):
+        pass
+    assert asked[1] is None
+
+
 def test_a_header_is_kept_in_our_folder_only_while_it_is_built(tmp_path):
     cache = tp.CODECACHE_MODULE.get()
     before = cache._HEADER_DIR
@@ -96,10 +127,17 @@ def test_a_header_is_kept_in_our_folder_only_while_it_is_built(tmp_path):
 CHILD = """
 import sys, contextlib, hashlib, torch
 from pathlib import Path
-from workbench.compiler.first_compile import fast_start
-with fast_start() if sys.argv[1] == "ours" else contextlib.nullcontext():
+from workbench.compiler.first_compile import early_header, fast_start
+with contextlib.ExitStack() as stack:
+    if sys.argv[1] == "ours":
+        early = stack.enter_context(early_header())
+        if early is not None:
+            early.process.wait()  # however busy the machine is, it is used
+        start = stack.enter_context(fast_start(early=early))
     f = torch.compile(lambda x: torch.relu(x) * 2 + x.sin().sum(-1, keepdim=True), fullgraph=True)
     f(torch.ones(64, 32))
+    if sys.argv[1] == "ours":
+        assert start.header == ("skipped" if early is None else "its opening only"), start
 from torch._inductor.codecache import CppPythonBindingsCodeCache as kernels
 from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 print([str(isa) for isa in valid_vec_isa_list()])

@@ -8,17 +8,20 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.early_header import EarlyHeader, precompiling
 from workbench.compiler.patches import Patches
 from workbench.compiler.private_folder import private_folder
 from workbench.compiler.vector_isa import without_trial
+from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
+_HEADERS = "precompiled_headers"
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 _HEADER_LOCK = threading.Lock()  # the folder of precompiled headers is a global of torch
 PATIENCE = 3
@@ -33,7 +36,7 @@ class FastStart:
     """What was done to make a compilation start quickly; filled while it runs.
 
     `folder` is our cache folder, None when it cannot be written. `header` says what became of the
-    precompiled header: "unused", "skipped", "built or reused".
+    precompiled header: "unused", "skipped", "its opening only", "built or reused".
     """
 
     folder: Path | None = None
@@ -59,7 +62,10 @@ def cache_folder(settings: Settings) -> Path:
 
 @contextmanager
 def fast_start(
-    settings: Settings | None = None, *, patience: int = PATIENCE
+    settings: Settings | None = None,
+    *,
+    patience: int = PATIENCE,
+    early: EarlyHeader | None = None,
 ) -> Iterator[FastStart]:
     """Compile without trial compilations and with a cache that only this user can enter.
 
@@ -77,9 +83,27 @@ def fast_start(
         if not _torch_was_right(start.folder):
             patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
         if start.folder is not None:
-            headers = _Headers(start, start.folder / "precompiled_headers", patience)
+            headers = _Headers(start, start.folder / _HEADERS, patience, early)
             patches.wrap(tp.PRECOMPILE_HEADER, headers.hook, "first compile")
         yield start
+
+
+@contextmanager
+def early_header(settings: Settings | None = None) -> Iterator[EarlyHeader | None]:
+    """Precompile what kernels include first, for `fast_start`; begin it before anything else.
+
+    It runs beside the import of torch's compiler: None once that is imported, and where a whole
+    precompiled header is there already.
+    """
+    settings = settings or Settings.from_environment()
+    headers: Path | None = None
+    if tp.CODECACHE_MODULE.module not in sys.modules:
+        with suppress(OSError, WorkbenchError):  # `fast_start` says what is wrong with the folder
+            private_folder(settings.cache_folder)
+            headers = private_folder(cache_folder(settings)) / _HEADERS
+    is_there = headers is not None and any(headers.glob("*.ready"))
+    with precompiling(None if is_there else headers) as early:
+        yield early
 
 
 def trial_marker(folder: Path) -> Path:
@@ -120,13 +144,15 @@ class _Headers:
     start: FastStart
     folder: Path
     patience: int
+    early: EarlyHeader | None = None
 
     def hook(self, precompile: Callable[..., Any]) -> Callable[..., Any]:
         def precompile_header(header: str, command_line: str, **options: Any) -> Any:
             digest = hashlib.sha256(f"{header}\n{command_line}".encode()).hexdigest()[:16]
             if not self._wanted(digest):
-                self.start.header = "skipped"
-                return None
+                opening = None if self.early is None else self.early.for_command(command_line)
+                self.start.header = "skipped" if opening is None else "its opening only"
+                return opening
             self.start.header = "built or reused"
             with _header_folder(self.folder):
                 built = precompile(header, command_line, **options)

@@ -19,7 +19,8 @@ from workbench.compiler.calling import binder
 from workbench.compiler.capture import Recorder
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.contract import Contract
-from workbench.compiler.first_compile import fast_start
+from workbench.compiler.early_header import EarlyHeader
+from workbench.compiler.first_compile import early_header, fast_start
 from workbench.compiler.garbage import few_collections
 from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filter
 from workbench.compiler.modes import merged_options
@@ -64,7 +65,21 @@ def compile_ahead(
     Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
     the report of what was done until then is on the exception.
     """
-    run = _prepare(target, args, dict(kwargs or {}), options)
+    with contextlib.ExitStack() as stack:
+        builds = options.backend == "inductor" and _is_for_cpu(args)
+        early = stack.enter_context(early_header()) if builds else None
+        run = _prepare(target, args, dict(kwargs or {}), options)
+        return _recording(run, early, progress)
+
+
+def _is_for_cpu(args: Any) -> bool:
+    values = args if isinstance(args, tuple | list) else ()
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return all(tensor.device.type == "cpu" for tensor in tensors)
+
+
+def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> Compiled:
+    options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
         request = _request(run, state)
@@ -73,7 +88,7 @@ def compile_ahead(
         try:
             with (
                 tp.COMPILE_LOCK.get(),
-                fast_start(),
+                fast_start(early=early),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
             ):
