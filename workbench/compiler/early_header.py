@@ -20,7 +20,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.private_folder import private_folder
 
-PATIENCE_SECONDS = 0.4
+PATIENCE_SECONDS = 0.7
 """How long a kernel waits for a header that is nearly built; it saves about a second."""
 _STALE_SECONDS = 3600.0
 _PREFIX = "early-"
