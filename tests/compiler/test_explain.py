@@ -96,3 +96,18 @@ def test_the_random_state_and_counters_are_left_alone() -> None:
 def test_the_second_look_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     explain(explained.in_try, (X,))
     assert capsys.readouterr().out.split() == ["one", "two"]
+
+
+def test_a_second_run_that_ends_early_is_said_to() -> None:
+    def guarded(x: torch.Tensor) -> torch.Tensor:
+        try:
+            if x.sum() > 0:
+                raise ValueError("caught by the function itself")
+        except ValueError:
+            x = x + 1
+        return x
+
+    found = explain(guarded, (torch.ones(3),))
+    assert [row.text for row in found.breaks] == ["if x.sum() > 0:"]
+    (note,) = found.report.request.notes
+    assert "ended with ValueError: caught by the function itself" in note

@@ -28,7 +28,7 @@ def test_the_innermost_line_outside_of_torch() -> None:
 def test_files_are_shown_without_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     places = Places()
-    assert places.shown("/home/me/work/model.py") == "~/work/model.py"
+    assert places.shown("/home/me/models/model.py") == "~/models/model.py"
     assert places.shown("/x/lib/site-packages/pkg/m.py") == "site-packages/pkg/m.py"
     assert places.shown("<ipython-input-7-abc>") == "cell 7"
     assert places.shared("# File: /home/me/a.py:3") == "# File: ~/a.py:3"

@@ -6,7 +6,7 @@ import contextlib
 import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -103,7 +103,8 @@ def explain(
     with preserved(), recorder:
         _run(target, args, kwargs or {}, count, entries)
         if recorder.breaks.gave_up:
-            _look_further(recorder, target, args, kwargs or {})
+            notes = _look_further(recorder, target, args, kwargs or {})
+            recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries.all, [True] * len(entries.all), [None] * len(entries.all))
     report = recorder.report(Outcome())
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
@@ -123,14 +124,26 @@ def _run(
 
 def _look_further(
     recorder: Recorder, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> None:
-    """Run once more, silently, past the breaks at which Dynamo gave a function up."""
+) -> tuple[str, ...]:
+    """Run once more, silently, past the breaks at which Dynamo gave a function up.
+
+    Returns a sentence when that run ended with an error, which may hide later breaks: without its
+    `try`, a function ends with what it would have caught.
+    """
     counted = recorder.breaks.counts()
     recorder.breaks.ignored = _OURS
     silent = contextlib.redirect_stdout(io.StringIO())
-    with contextlib.suppress(Exception), silent, preserved(), _resumable():
-        _run(target, args, kwargs, _Count(), _Entries())
+    notes: tuple[str, ...] = ()
+    try:
+        with silent, preserved(), _resumable():
+            _run(target, args, kwargs, _Count(), _Entries())
+    except Exception as error:  # whatever the user's own function catches otherwise
+        notes = (
+            "the second run, which looks past breaks in a loop or a try, ended with "
+            f"{type(error).__name__}: {error}; breaks after that point are not listed",
+        )
     recorder.breaks.restore_counts(counted)
+    return notes
 
 
 def _uncompiled(fn: Any) -> Any:
