@@ -1,0 +1,431 @@
+// Generated from workbench/views/wire.py by `python -m workbench.views.typescript`.
+
+export const VERSION = 1;
+
+export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
+
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "artifact";
+
+export type Cell = string | number | boolean | null;
+
+/**
+ * A message: what is so, why, what to do; `select` is an id that it leads to.
+ */
+export interface Note {
+  title: string;
+  text: string;
+  tone: Tone;
+  select?: string;
+}
+
+/**
+ * One tab; `empty` says why there is nothing to see in it and what would change that.
+ */
+export interface PaneHead {
+  id: PaneId;
+  title: string;
+  count: number | null;
+  is_problem: boolean;
+  empty: Note | null;
+}
+
+/**
+ * One of the numbers of the overview, the line that explains it, the pane that it leads to.
+ */
+export interface Figure {
+  label: string;
+  value: string;
+  note: string;
+  pane: PaneId;
+}
+
+/**
+ * What became of one source line; `bytes` is its estimated share of its kernels' traffic.
+ * `called_in` lists the lines of other functions that it was inlined into.
+ */
+export interface Line {
+  id: string;
+  state: Tone | "outside";
+  kernels: string[];
+  bytes: number | null;
+  time_us: number | null;
+  called_in: string[];
+  notes: Note[];
+}
+
+/**
+ * A function that was traced: `lines[i]` is line `first + i` of `file`.
+ */
+export interface Source {
+  id: string;
+  name: string;
+  file: string;
+  kind: string;
+  first: number;
+  lines: string[];
+  marks: Line[];
+}
+
+/**
+ * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
+ * `code` is the part that holds its source, or None for a library call.
+ */
+export interface Kernel {
+  id: string;
+  label: string;
+  name: string;
+  kind: string;
+  mark: string;
+  language: string;
+  graph: string;
+  is_backward: boolean;
+  ops: string[];
+  nodes: string[];
+  lines: string[];
+  groups: string[];
+  buffers: string[];
+  bytes_read: number | null;
+  bytes_written: number | null;
+  flops: number | null;
+  time_us: number | null;
+  calls: number;
+  code: string | null;
+  code_lines: number;
+  wrapper: string | null;
+  facts: [string, string][];
+}
+
+/**
+ * One graph of one stage; `part` asks for it, `next` are the graphs made from it.
+ */
+export interface GraphHead {
+  id: string;
+  stage: string;
+  title: string;
+  compile_id: string | null;
+  node_count: number;
+  is_backward: boolean;
+  part: string;
+  next: string[];
+}
+
+/**
+ * One graph break; `rewrite` is a suggested change of the line, where one is known.
+ */
+export interface Break {
+  id: string;
+  file: string;
+  line: number;
+  line_id: string | null;
+  function: string;
+  text: string;
+  kind: string;
+  gb_id: string | null;
+  reason: string;
+  explanation: string;
+  hints: string[];
+  count: number;
+  rewrite: Rewrite | null;
+}
+
+/**
+ * A suggested change: what it does in a sentence, the lines before and after.
+ */
+export interface Rewrite {
+  title: string;
+  why: string;
+  before: string[];
+  after: string[];
+}
+
+/**
+ * One guard; `path` are the steps of its source, from the input or global to the leaf.
+ */
+export interface Guard {
+  id: string;
+  kept: boolean;
+  kind: string;
+  source: string;
+  path: string[];
+  text: string;
+  why_dropped: string | null;
+}
+
+/**
+ * One tensor of the call as the guard sandbox edits it; `path` such as `L['x']`.
+ */
+export interface Input {
+  path: string;
+  shape: number[];
+  stride: number[];
+  dtype: string;
+  device: string;
+}
+
+/**
+ * The inputs to edit; `why_not` says why no guard can be tried, or None.
+ */
+export interface Sandbox {
+  inputs: Input[];
+  dtypes: string[];
+  why_not: string | null;
+}
+
+/**
+ * The answer of the real guards: which fails first, if any, and how many were tried.
+ */
+export interface GuardCheck {
+  ok: boolean;
+  failed: string | null;
+  guard: string | null;
+  checked: number;
+}
+
+/**
+ * One more compilation, with the guard that failed.
+ */
+export interface Recompile {
+  compile_id: string;
+  function: string;
+  reason: string;
+}
+
+/**
+ * One final group of scheduler nodes: the bytes of its parts alone, and together.
+ */
+export interface Group {
+  id: string;
+  graph: string;
+  name: string;
+  kernel: string | null;
+  parts: string[];
+  nodes: string[];
+  before: number;
+  after: number;
+}
+
+/**
+ * One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
+ * `a_nodes` and `b_nodes` are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+ */
+export interface Rejected {
+  id: string;
+  graph: string;
+  a: string;
+  b: string;
+  a_nodes: string[];
+  b_nodes: string[];
+  a_kernel: string | null;
+  b_kernel: string | null;
+  reason: string;
+  why: string;
+  help: string | null;
+  shared_bytes: number | null;
+  shared: string[];
+  rounds: number;
+}
+
+/**
+ * One bar of the flame chart.
+ */
+export interface Phase {
+  id: string;
+  name: string;
+  start_s: number;
+  duration_s: number;
+  self_s: number;
+  depth: number;
+  thread: string;
+}
+
+/**
+ * One choice that the autotuner timed.
+ */
+export interface Choice {
+  id: string;
+  op: string;
+  choice: string;
+  kind: string;
+  time_ms: number | null;
+  chosen: boolean;
+  note: string | null;
+}
+
+/**
+ * What the artifact pane lists: facts in groups, such as versions, inputs, caches.
+ */
+export interface Artifact {
+  title: string;
+  facts: [string, string][];
+}
+
+/**
+ * Everything that a view shows at rest. `frames` names the DataFrame behind each table;
+ * `omitted` counts rows that are not here. `variable` is how code that is copied names the
+ * result, such as `_` or `compiled`.
+ */
+export interface Document {
+  version: number;
+  name: string;
+  verdict: string;
+  tone: Tone;
+  target: string;
+  inputs: string[];
+  variable: string;
+  panes: PaneHead[];
+  figures: Figure[];
+  notes: Note[];
+  missing: Note[];
+  sources: Source[];
+  kernels: Kernel[];
+  graphs: GraphHead[];
+  breaks: Break[];
+  guards: Guard[];
+  sandbox: Sandbox;
+  recompiles: Recompile[];
+  groups: Group[];
+  rejected: Rejected[];
+  phases: Phase[];
+  choices: Choice[];
+  artifact: Artifact[];
+  omitted: Record<string, number>;
+}
+
+/**
+ * A graph with its layout, by column; entry i of each list belongs to node i. `inputs` are
+ * indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its layer.
+ * `routes` are the edges: from, to, then the bends x, y, x, y, … (empty: a rail, drawn only for
+ * the selection). `module`, `kernel` are indexes into `modules`, `kernels`, or -1. `before` are
+ * the ids of the nodes of the earlier stage that it came from. `is_quiet` marks views, casts
+ * and weights, hidden by default.
+ */
+export interface GraphPart {
+  id: string;
+  names: string[];
+  ops: string[];
+  targets: string[];
+  inputs: number[][];
+  shapes: string[];
+  strides: string[];
+  dtypes: string[];
+  bytes: (number | null)[];
+  lines: (string | null)[];
+  before: string[][];
+  module: number[];
+  modules: string[];
+  kernel: number[];
+  kernels: string[];
+  is_quiet: boolean[];
+  x: number[];
+  y: number[];
+  width: number;
+  height: number;
+  routes: number[][];
+}
+
+/**
+ * The source of a kernel; `nodes[i]` are the FX nodes behind line i + 1.
+ */
+export interface CodePart {
+  id: string;
+  text: string;
+  language: string;
+  nodes: string[][];
+}
+
+/**
+ * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
+ */
+export interface WrapperPart {
+  id: string;
+  text: string;
+  kernels: (string | null)[];
+}
+
+/**
+ * One table of the report by column.
+ */
+export interface TablePart {
+  name: string;
+  columns: Record<string, Cell[]>;
+  rows: number;
+}
+
+/**
+ * What a pass did between two stages: node ids added, removed, replaced (before, after).
+ */
+export interface ChangesPart {
+  before: string;
+  after: string;
+  added: string[];
+  removed: string[];
+  replaced: [string[], string[]][];
+  kept: number;
+}
+
+/**
+ * The edited inputs that the guard sandbox asks about.
+ */
+export interface GuardQuestion {
+  inputs: Input[];
+}
+
+/**
+ * A request of the front end; every one gets exactly one `Answer` with the same id.
+ */
+export interface Ask {
+  id: number;
+  ask: string;
+  question?: GuardQuestion;
+}
+
+/**
+ * What Python sends: `error` is a sentence; otherwise the first buffer is the gzipped part.
+ */
+export interface Answer {
+  id: number;
+  ask: string;
+  error: string | null;
+}
+
+/**
+ * One phase of a running compilation.
+ */
+export interface StepState {
+  name: string;
+  start_s: number;
+  duration_s: number | null;
+}
+
+/**
+ * A running or ended compilation: phases so far, kernels as they are generated. `can_cancel` is
+ * true only where a button works (a compilation in a worker process).
+ */
+export interface Progress {
+  status: "idle" | "running" | "cancelled" | "failed" | "done";
+  title: string;
+  elapsed_s: number;
+  steps: StepState[];
+  kernels: string[];
+  can_cancel: boolean;
+  error: string | null;
+}
+
+/**
+ * The small synchronised state of a live view: traits of these names.
+ */
+export interface State {
+  progress: Progress;
+  revision: number;
+  pane: PaneId;
+  selected: string | null;
+}
+
+/**
+ * What a page on disk carries: the document and the parts that fit, by name.
+ */
+export interface Embedded {
+  document: Document;
+  parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart>;
+  left_out: Record<string, string>;
+}
