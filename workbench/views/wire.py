@@ -298,8 +298,8 @@ class GraphPart(TypedDict):
     """A graph with its layout, by column; entry i of each list belongs to node i.
 
     `inputs` are indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its
-    layer. `routes` are the edges: from, to, then the bends x, y, x, y, … (empty: a rail, drawn only
-    for the selection). `module`, `kernel` are indexes into `modules`, `kernels`, or -1. `before`
+    layer. `routes` are the edges: from, to, then the points x, y, x, y, … from end to end (none: a
+    rail, drawn only for the selection). `module`, `kernel` are indexes into `modules`, `kernels`, or -1. `before`
     are the ids of the nodes of the earlier stage that it came from. `is_quiet` marks views, casts
     and weights, hidden by default.
     """
@@ -322,6 +322,7 @@ class GraphPart(TypedDict):
     is_quiet: list[bool]
     x: list[float]
     y: list[float]
+    level: list[int]
     width: float
     height: float
     routes: list[list[float]]
