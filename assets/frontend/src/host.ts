@@ -1,0 +1,62 @@
+// What a view asks of the place that it is shown in, whether a kernel answers there or not.
+
+import { signal, type Signal } from "@preact/signals";
+import type { Document as Report, GuardQuestion, Progress } from "./wire";
+
+export interface Host {
+  /** "live": a kernel answers; "saved": a notebook's output without one; "page": report.html. */
+  readonly kind: "live" | "saved" | "page";
+  readonly document: Signal<Report | null>;
+  /** Why there is no document, as a sentence. */
+  readonly failure: Signal<string | null>;
+  readonly progress: Signal<Progress>;
+  /**
+   * The part of this name. Answers without a question are kept; a rejection is an `Error` whose
+   * message is a sentence for the reader.
+   */
+  part<T>(name: string, question?: GuardQuestion): Promise<T>;
+  cancel(): void;
+}
+
+export function idle(): Progress {
+  return {
+    status: "idle",
+    title: "",
+    elapsed_s: 0,
+    steps: [],
+    kernels: [],
+    can_cancel: false,
+    error: null,
+  };
+}
+
+/** Keeps the answers that do not depend on a question, so that each part is asked for once. */
+export class PartCache {
+  private readonly kept = new Map<string, Promise<unknown>>();
+
+  get<T>(name: string, ask: () => Promise<T>): Promise<T> {
+    const known = this.kept.get(name);
+    if (known) return known as Promise<T>;
+    const answer = ask();
+    this.kept.set(name, answer);
+    return answer;
+  }
+
+  clear(): void {
+    this.kept.clear();
+  }
+}
+
+export interface HostSignals {
+  document: Signal<Report | null>;
+  failure: Signal<string | null>;
+  progress: Signal<Progress>;
+}
+
+export function hostSignals(): HostSignals {
+  return {
+    document: signal<Report | null>(null),
+    failure: signal<string | null>(null),
+    progress: signal<Progress>(idle()),
+  };
+}

@@ -1,0 +1,62 @@
+// The ids of things: what kind of thing an id names, and its parts.
+
+export type Kind =
+  | "line"
+  | "node"
+  | "kernel"
+  | "kernel-line"
+  | "wrapper-line"
+  | "wrapper"
+  | "graph"
+  | "group"
+  | "rejected"
+  | "break"
+  | "guard"
+  | "phase"
+  | "choice"
+  | "buffer"
+  | "source"
+  | "unknown";
+
+const FORMS: [RegExp, Kind][] = [
+  [/^L:/, "line"],
+  [/^K:/, "kernel-line"],
+  [/^W:/, "wrapper-line"],
+  [/^g\d+:/, "node"],
+  [/^g\d+$/, "graph"],
+  [/^k\d+$/, "kernel"],
+  [/^w\d+$/, "wrapper"],
+  [/^f\d+:\d+$/, "rejected"],
+  [/^i\d+:buf/, "buffer"],
+  [/^i\d+:/, "group"],
+  [/^b\d+$/, "break"],
+  [/^q\d+$/, "guard"],
+  [/^p\d+$/, "phase"],
+  [/^a\d+$/, "choice"],
+  [/^s\d+$/, "source"],
+];
+
+export function kindOf(id: string): Kind {
+  for (const [form, kind] of FORMS) if (form.test(id)) return kind;
+  return "unknown";
+}
+
+/** The number after the last colon: a line number of `L:`, `K:` and `W:` ids. */
+export function numberOf(id: string): number {
+  return Number(id.slice(id.lastIndexOf(":") + 1));
+}
+
+/** What comes between the first and the last colon, such as the kernel of `K:k0:12`. */
+export function ownerOf(id: string): string {
+  return id.slice(id.indexOf(":") + 1, id.lastIndexOf(":"));
+}
+
+/** The graph of a node id such as `g7:add_1`. */
+export function graphOf(node: string): string {
+  return node.slice(0, node.indexOf(":"));
+}
+
+/** The name of a node without its graph. */
+export function nameOf(node: string): string {
+  return node.slice(node.indexOf(":") + 1);
+}

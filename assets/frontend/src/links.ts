@@ -1,0 +1,262 @@
+// Who belongs to whom: indexes built once from the document, and grown by each part that loads.
+
+import { graphOf, kindOf, numberOf, ownerOf } from "./ids";
+import type { CodePart, Document as Report, GraphPart, WrapperPart } from "./wire";
+
+export type Part = GraphPart | CodePart | WrapperPart;
+
+type Index = Map<string, string[]>;
+
+function add(index: Index, key: string, value: string): void {
+  const known = index.get(key);
+  if (!known) index.set(key, [value]);
+  else if (!known.includes(value)) known.push(value);
+}
+
+const NONE: readonly string[] = [];
+
+export class Links {
+  /** Graphs that the kernels' nodes belong to: the stage whose nodes are counted. */
+  readonly kernelGraphs = new Set<string>();
+  private readonly kernelsOfLine: Index = new Map();
+  private readonly linesOfKernel: Index = new Map();
+  private readonly kernelsOfNode: Index = new Map();
+  private readonly nodesOfKernel: Index = new Map();
+  private readonly nodesOfLine: Index = new Map();
+  private readonly lineOfNode = new Map<string, string>();
+  private readonly earlier: Index = new Map();
+  private readonly later: Index = new Map();
+  private readonly callers: Index = new Map();
+  private readonly called: Index = new Map();
+  private readonly kernelLinesOfNode: Index = new Map();
+  private readonly nodesOfKernelLine: Index = new Map();
+  private readonly wrapperLinesOfKernel: Index = new Map();
+  private readonly kernelOfWrapperLine = new Map<string, string>();
+  private readonly kernelsOfBuffer: Index = new Map();
+  private readonly direct: Index = new Map();
+  private readonly learned = new Set<string>();
+
+  constructor(report: Report) {
+    for (const source of report.sources)
+      for (const mark of source.marks) {
+        for (const kernel of mark.kernels) this.tieLine(mark.id, kernel);
+        for (const caller of mark.called_in) {
+          add(this.callers, mark.id, caller);
+          add(this.called, caller, mark.id);
+        }
+      }
+    for (const kernel of report.kernels) {
+      for (const line of kernel.lines) this.tieLine(line, kernel.id);
+      for (const node of kernel.nodes) {
+        add(this.kernelsOfNode, node, kernel.id);
+        add(this.nodesOfKernel, kernel.id, node);
+        this.kernelGraphs.add(graphOf(node));
+      }
+      for (const buffer of kernel.buffers) add(this.kernelsOfBuffer, buffer, kernel.id);
+      for (const group of kernel.groups) this.tie(group, kernel.id);
+    }
+    for (const group of report.groups) {
+      if (group.kernel) this.tie(group.id, group.kernel);
+      for (const node of group.nodes) add(this.direct, group.id, node);
+    }
+    for (const pair of report.rejected) this.readRejected(pair);
+    for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
+  }
+
+  /** Adds what a part knows; true when it was new. */
+  learn(part: Part): boolean {
+    const key = "x" in part ? part.id : `${"language" in part ? "code" : "wrapper"}:${part.id}`;
+    if (this.learned.has(key)) return false;
+    this.learned.add(key);
+    if ("x" in part) this.learnGraph(part);
+    else if ("nodes" in part) this.learnCode(part);
+    else this.learnWrapper(part);
+    return true;
+  }
+
+  /** Everything that belongs to `id`, without itself. */
+  related(id: string): Set<string> {
+    const found = new Set<string>();
+    this.collect(id, found);
+    found.delete(id);
+    return found;
+  }
+
+  kernelsOf(node: string): readonly string[] {
+    return this.kernelsOfNode.get(node) ?? NONE;
+  }
+
+  nodesOf(line: string): readonly string[] {
+    return this.nodesOfLine.get(line) ?? NONE;
+  }
+
+  lineOf(node: string): string | null {
+    return this.lineOfNode.get(node) ?? null;
+  }
+
+  private tie(a: string, b: string): void {
+    add(this.direct, a, b);
+    add(this.direct, b, a);
+  }
+
+  private tieLine(line: string, kernel: string): void {
+    add(this.kernelsOfLine, line, kernel);
+    add(this.linesOfKernel, kernel, line);
+  }
+
+  private readRejected(pair: Report["rejected"][number]): void {
+    for (const kernel of [pair.a_kernel, pair.b_kernel])
+      if (kernel) add(this.direct, pair.id, kernel);
+    for (const node of pair.a_nodes) add(this.direct, pair.id, node);
+    for (const node of pair.b_nodes) add(this.direct, pair.id, node);
+  }
+
+  private learnGraph(part: GraphPart): void {
+    part.names.forEach((name, i) => {
+      const node = name.includes(":") ? name : `${part.id}:${name}`;
+      const line = part.lines[i];
+      if (line) {
+        add(this.nodesOfLine, line, node);
+        this.lineOfNode.set(node, line);
+      }
+      for (const before of part.before[i] ?? NONE) {
+        add(this.earlier, node, before);
+        add(this.later, before, node);
+      }
+      const kernel = part.kernels[part.kernel[i] ?? -1];
+      if (kernel) {
+        add(this.kernelsOfNode, node, kernel);
+        if (this.kernelGraphs.has(part.id)) add(this.nodesOfKernel, kernel, node);
+      }
+    });
+  }
+
+  private learnCode(part: CodePart): void {
+    part.nodes.forEach((nodes, i) => {
+      const line = `K:${part.id}:${i + 1}`;
+      for (const node of nodes) {
+        add(this.kernelLinesOfNode, node, line);
+        add(this.nodesOfKernelLine, line, node);
+      }
+    });
+  }
+
+  private learnWrapper(part: WrapperPart): void {
+    part.kernels.forEach((kernel, i) => {
+      if (!kernel) return;
+      const line = `W:${part.id}:${i + 1}`;
+      add(this.wrapperLinesOfKernel, kernel, line);
+      this.kernelOfWrapperLine.set(line, kernel);
+    });
+  }
+
+  private collect(id: string, found: Set<string>): void {
+    const kind = kindOf(id);
+    if (kind === "line") this.fromLine(id, found);
+    else if (kind === "node") this.fromNode(id, found);
+    else if (kind === "kernel") this.fromKernel(id, found);
+    else if (kind === "kernel-line") this.fromKernelLine(id, found);
+    else if (kind === "wrapper-line") {
+      const kernel = this.kernelOfWrapperLine.get(id);
+      if (kernel) this.withKernel(kernel, found);
+    } else if (kind === "buffer") put(found, this.kernelsOfBuffer.get(id));
+    else this.fromOther(id, found);
+  }
+
+  private fromLine(line: string, found: Set<string>): void {
+    put(found, this.callers.get(line));
+    put(found, this.direct.get(line));
+    const own = [line, ...(this.called.get(line) ?? NONE)];
+    for (const each of own) {
+      found.add(each);
+      for (const node of this.nodesOfLine.get(each) ?? NONE) {
+        found.add(node);
+        put(found, this.kernelLinesOfNode.get(node));
+      }
+      for (const kernel of this.kernelsOfLine.get(each) ?? NONE) this.callOf(kernel, found);
+    }
+  }
+
+  private fromNode(node: string, found: Set<string>): void {
+    const stages = [node, ...closure(node, this.earlier), ...closure(node, this.later)];
+    for (const each of stages) {
+      found.add(each);
+      put(found, this.kernelLinesOfNode.get(each));
+      for (const kernel of this.kernelsOfNode.get(each) ?? NONE) this.callOf(kernel, found);
+      const line = this.lineOfNode.get(each);
+      if (line) found.add(line);
+    }
+    const line = this.lineOfNode.get(node);
+    if (line) put(found, this.callers.get(line));
+  }
+
+  private fromKernel(kernel: string, found: Set<string>): void {
+    this.withKernel(kernel, found);
+    put(found, this.linesOfKernel.get(kernel));
+    put(found, this.nodesOfKernel.get(kernel));
+  }
+
+  private fromKernelLine(id: string, found: Set<string>): void {
+    this.callOf(ownerOf(id), found);
+    for (const node of this.nodesOfKernelLine.get(id) ?? NONE) {
+      found.add(node);
+      const line = this.lineOfNode.get(node);
+      if (line) found.add(line);
+    }
+  }
+
+  private fromOther(id: string, found: Set<string>): void {
+    for (const other of this.direct.get(id) ?? NONE) {
+      const kind = kindOf(other);
+      if (kind === "kernel") {
+        found.add(other);
+        if (kindOf(id) === "group") this.fromKernel(other, found);
+      } else if (kind === "node") {
+        found.add(other);
+        put(found, this.kernelLinesOfNode.get(other));
+        const line = this.lineOfNode.get(other);
+        if (line) found.add(line);
+      } else {
+        found.add(other);
+        if (kind === "line") this.fromLine(other, found);
+      }
+    }
+  }
+
+  private withKernel(kernel: string, found: Set<string>): void {
+    this.callOf(kernel, found);
+    put(found, this.linesOfKernel.get(kernel));
+    put(found, this.nodesOfKernel.get(kernel));
+  }
+
+  /** A kernel, its group, and where its wrapper calls it. */
+  private callOf(kernel: string, found: Set<string>): void {
+    found.add(kernel);
+    put(found, this.wrapperLinesOfKernel.get(kernel));
+    put(found, this.direct.get(kernel));
+  }
+}
+
+function put(found: Set<string>, ids: readonly string[] | undefined): void {
+  if (ids) for (const id of ids) found.add(id);
+}
+
+function closure(start: string, index: Index): Set<string> {
+  const seen = new Set<string>();
+  const open = [start];
+  for (let node = open.pop(); node !== undefined; node = open.pop())
+    for (const next of index.get(node) ?? NONE)
+      if (!seen.has(next)) {
+        seen.add(next);
+        open.push(next);
+      }
+  return seen;
+}
+
+/** The lines that are numbered, in order: for scrolling to the first related line of a column. */
+export function firstOf(ids: Iterable<string>, prefix: string): string | null {
+  let first: string | null = null;
+  for (const id of ids)
+    if (id.startsWith(prefix) && (first === null || numberOf(id) < numberOf(first))) first = id;
+  return first;
+}

@@ -1,0 +1,209 @@
+// The state of one view: one selection with what belongs to it, the pane, and their history.
+
+import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { Host } from "./host";
+import { kindOf } from "./ids";
+import { Links, type Part } from "./links";
+import type {
+  Document as Report,
+  GraphPart,
+  CodePart,
+  Kernel,
+  Line,
+  PaneId,
+  Source,
+  WrapperPart,
+} from "./wire";
+
+interface Place {
+  pane: PaneId;
+  selected: string | null;
+}
+
+const HISTORY = 200;
+const NOTHING: ReadonlySet<string> = new Set();
+
+
+export class Store {
+  readonly doc: ReadonlySignal<Report | null>;
+  readonly pane: Signal<PaneId> = signal("overview");
+  readonly selected: Signal<string | null> = signal(null);
+  readonly related: ReadonlySignal<Set<string>>;
+  /** A thing under the pointer and what belongs to it; marks without selecting. */
+  readonly hovered: Signal<string | null> = signal(null);
+  readonly hoveredRelated: ReadonlySignal<ReadonlySet<string>>;
+  /** Grows with each part that is learned, for those that read `links` or `parts`. */
+  readonly learned: Signal<number> = signal(0);
+  readonly links: ReadonlySignal<Links | null>;
+  /** The parts that were loaded so far, by name. */
+  readonly parts = new Map<string, Part>();
+  readonly canGoBack: ReadonlySignal<boolean>;
+  readonly canGoForward: ReadonlySignal<boolean>;
+  private readonly places: Signal<{ list: Place[]; at: number }>;
+  private readonly tables: ReadonlySignal<Tables | null>;
+  private readonly stopFollowing: () => void;
+
+  constructor(readonly host: Host) {
+    this.doc = computed(() => host.document.value);
+    this.links = computed(() => (this.doc.value ? new Links(this.doc.value) : null));
+    this.tables = computed(() => (this.doc.value ? tablesOf(this.doc.value) : null));
+    this.related = computed(() => {
+      const id = this.selected.value;
+      void this.learned.value;
+      const links = this.links.value;
+      return id && links ? links.related(id) : new Set<string>();
+    });
+    this.hoveredRelated = computed(() => {
+      const id = this.hovered.value;
+      void this.learned.value;
+      const links = this.links.value;
+      return id && links ? links.related(id).add(id) : NOTHING;
+    });
+    this.places = signal({ list: [{ pane: this.pane.peek(), selected: null }], at: 0 });
+    this.canGoBack = computed(() => this.places.value.at > 0);
+    this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
+    this.stopFollowing = effect(() => {
+      if (this.doc.value) this.parts.clear();
+    });
+  }
+
+  /** Selects a thing (null clears), in the pane given or the present one, and keeps the step. */
+  select(id: string | null, options: { pane?: PaneId } = {}): void {
+    this.go({ pane: options.pane ?? this.pane.peek(), selected: id });
+  }
+
+  show(pane: PaneId): void {
+    this.go({ pane, selected: this.selected.peek() });
+  }
+
+  back(): void {
+    this.step(-1);
+  }
+
+  forward(): void {
+    this.step(1);
+  }
+
+  /** Adds the links of a part that was loaded. */
+  learn(part: Part): void {
+    const links = this.links.peek();
+    if (!links) return;
+    this.parts.set(partName(part), part);
+    if (links.learn(part)) this.learned.value += 1;
+  }
+
+  /** Asks for a graph, a kernel's code or a wrapper, and learns it. */
+  async need<T extends Part>(name: string): Promise<T> {
+    const known = this.parts.get(name);
+    if (known) return known as T;
+    const part = await this.host.part<T>(name);
+    this.learn(part);
+    return part;
+  }
+
+  kernel(id: string): Kernel | undefined {
+    return this.tables.value?.kernels.get(id);
+  }
+
+  /** Where a line id points to: its source, number, text and mark. */
+  line(id: string): PlacedLine | null {
+    return this.tables.value?.lines.get(id) ?? null;
+  }
+
+  close(): void {
+    this.stopFollowing();
+  }
+
+  private go(place: Place): void {
+    const { list, at } = this.places.peek();
+    const here = list[at];
+    if (here && here.pane === place.pane && here.selected === place.selected) return;
+    const kept = [...list.slice(Math.max(0, at + 2 - HISTORY), at + 1), place];
+    batch(() => {
+      this.places.value = { list: kept, at: kept.length - 1 };
+      this.arrive(place);
+    });
+  }
+
+  private step(by: number): void {
+    const { list, at } = this.places.peek();
+    const place = list[at + by];
+    if (!place) return;
+    batch(() => {
+      this.places.value = { list, at: at + by };
+      this.arrive(place);
+    });
+  }
+
+  private arrive(place: Place): void {
+    this.pane.value = place.pane;
+    this.selected.value = place.selected;
+    if (place.selected) void this.follow(place.selected);
+  }
+
+  /** Loads what is needed to say what belongs to a thing: its kernels' graphs and code. */
+  private async follow(id: string): Promise<void> {
+    const wanted = this.partsFor(id);
+    await Promise.allSettled(wanted.map((name) => this.need(name)));
+    if (this.selected.peek() !== id) return;
+    // A line or a node may only now have led to its kernels.
+    const more = this.partsFor(id).filter((name) => !wanted.includes(name));
+    await Promise.allSettled(more.map((name) => this.need(name)));
+  }
+
+  private partsFor(id: string): string[] {
+    const links = this.links.peek();
+    const report = this.doc.peek();
+    if (!links || !report || !FOLLOWED.has(kindOf(id))) return [];
+    const names = new Set<string>();
+    for (const graph of links.kernelGraphs) names.add(`graph:${graph}`);
+    const kernels = [id, ...links.related(id)].filter((each) => kindOf(each) === "kernel");
+    for (const each of kernels.slice(0, FOLLOWED_KERNELS)) {
+      const kernel = this.kernel(each);
+      if (kernel?.code) names.add(kernel.code);
+      if (kernel?.wrapper) names.add(wrapperPart(kernel.wrapper));
+    }
+    const known = new Map(report.graphs.map((graph) => [graph.part, graph.node_count]));
+    return [...names].filter((name) => (known.get(name) ?? 0) <= FOLLOWED_NODES);
+  }
+}
+
+const FOLLOWED = new Set(["line", "node", "kernel", "kernel-line", "wrapper-line", "rejected", "group"]);
+const FOLLOWED_KERNELS = 12;
+const FOLLOWED_NODES = 20_000;
+
+export interface PlacedLine {
+  id: string;
+  source: Source;
+  number: number;
+  text: string;
+  mark: Line | undefined;
+}
+
+interface Tables {
+  kernels: Map<string, Kernel>;
+  lines: Map<string, PlacedLine>;
+}
+
+function tablesOf(report: Report): Tables {
+  const kernels = new Map(report.kernels.map((kernel) => [kernel.id, kernel]));
+  const lines = new Map<string, PlacedLine>();
+  for (const source of report.sources) {
+    const marks = new Map(source.marks.map((mark) => [mark.id, mark]));
+    source.lines.forEach((text, i) => {
+      const number = source.first + i;
+      const id = `L:${source.id}:${number}`;
+      lines.set(id, { id, source, number, text, mark: marks.get(id) });
+    });
+  }
+  return { kernels, lines };
+}
+
+function wrapperPart(wrapper: string): string {
+  return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
+}
+
+export function partName(part: GraphPart | CodePart | WrapperPart): string {
+  if ("x" in part) return `graph:${part.id}`;
+  return "language" in part ? `code:${part.id}` : `wrapper:${part.id}`;
+}
