@@ -25,7 +25,9 @@ def test_the_name_of_a_guard(text: str, scope: str, path: Path | None) -> None:
     assert str(found[1]) == text if path is None else found[1] == path
 
 
-@pytest.mark.parametrize("text", ["type(x)", "x.__defaults__[f(1)]", "a +", "x[1:2]"])
+@pytest.mark.parametrize(
+    "text", ["type(x)", "x.__defaults__[f(1)]", "a +", "x[1:2]", "None.a", "x[-1]"]
+)
 def test_more_than_keys_and_attributes_is_no_path(text: str) -> None:
     assert parse(text) is None
 

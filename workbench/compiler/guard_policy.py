@@ -57,7 +57,8 @@ def guard_filter(
         decisions.baked.clear()
         anchored = _anchored_globals(entries)
         code = _code_in_closure(function)
-        decisions.reasons[:] = [_why_not(entry, anchored, code) for entry in entries]
+        unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
+        decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
         if not _saves_for_backward(entries):
             _drop_saved_tensor_hooks(decisions)
         for entry, reason in zip(entries, decisions.reasons, strict=True):
@@ -104,9 +105,10 @@ def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
             decisions.reasons[i] = "there is no backward, so nothing is saved for it"
 
 
-def _why_not(entry: Any, anchored: set[str], code: set[str]) -> str | None:
+def _why_not(
+    entry: Any, unsupported: frozenset[str], anchored: set[str], code: set[str]
+) -> str | None:
     """The reason why a guard cannot travel in a file, or None when it can."""
-    unsupported = tp.UNSERIALISABLE_GUARDS.get()
     if entry.guard_type == "GLOBAL_STATE":
         return "checked by the workbench itself, without the thread count"
     for kind in (entry.guard_type, *entry.derived_guard_types):

