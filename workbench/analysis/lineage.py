@@ -1,0 +1,93 @@
+"""Which nodes of one stage became which nodes of a later one, and in which kernel they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from workbench.report import Report
+
+Pair = tuple[str, str]
+
+
+def node_links(report: Report) -> dict[str, list[Pair]]:
+    """Links from a node to the node that was made from it, by the later node's graph."""
+    columns = report.links.columns
+    found: dict[str, list[Pair]] = {graph.id: [] for graph in report.graphs}
+    rows = zip(columns.get("a", ()), columns.get("b", ()), columns.get("relation", ()), strict=True)
+    for a, b, relation in rows:
+        if relation == "node-node":
+            found.setdefault(b.partition(":")[0], []).append((a, b))
+    return found
+
+
+def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
+    """By node id of the graph `after`: the nodes of the earlier graph `before` that it came from.
+
+    Follows every stage between the two.
+    """
+    prefix = f"{before}:"
+    found: dict[str, list[str]] = {}
+    links = node_links(report)
+    for graph in _between(report, before, after):
+        for a, b in links[graph]:
+            known = [a] if a.startswith(prefix) else found.get(a)
+            if known:
+                kept = found.setdefault(b, [])
+                kept.extend([node for node in known if node not in kept])
+    prefix = f"{after}:"
+    return {node: origins for node, origins in found.items() if node.startswith(prefix)}
+
+
+def _between(report: Report, before: str, after: str) -> Iterator[str]:
+    """The graphs after `before` up to `after`, in the order of the compiler."""
+    ids = [graph.id for graph in report.graphs]
+    yield from ids[ids.index(before) + 1 : ids.index(after) + 1]
+
+
+def kernels_of_nodes(report: Report, quiet: Iterable[str] = ()) -> dict[str, str]:
+    """The kernel that each node ended in, by node id, for the nodes of every stage.
+
+    A node that several kernels compute belongs to the first that runs, so that kernels drawn as
+    boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
+    node ids counting least.
+    """
+    owners = _owners(report)
+    hushed = frozenset(quiet)
+    links = node_links(report)
+    for graph in reversed(list(links)):
+        votes: dict[str, dict[str, int]] = {}
+        for a, b in links[graph]:
+            kernel = owners.get(b)
+            if kernel is not None:
+                count = votes.setdefault(a, {})
+                count[kernel] = count.get(kernel, 0) + (1 if b in hushed else 100)
+        for node, count in votes.items():
+            owners.setdefault(node, max(count, key=count.__getitem__))
+    return owners
+
+
+def _owners(report: Report) -> dict[str, str]:
+    columns = report.kernels.columns
+    rows: list[tuple[str, str, Sequence[str]]] = list(
+        zip(
+            columns.get("id", ()),
+            columns.get("language", ()),
+            columns.get("nodes", ()),
+            strict=True,
+        )
+    )
+    # A library call names the nodes of its inputs too, so that it comes last.
+    rows.sort(key=lambda row: row[1] == "extern" and len(row[2]) > 1)
+    owners: dict[str, str] = {}
+    for kernel, _, nodes in rows:
+        for node in nodes:
+            owners.setdefault(node, kernel)
+    return owners
+
+
+def node_index(report: Report) -> Mapping[str, list[int]]:
+    """The rows of the table of nodes by graph id."""
+    found: dict[str, list[int]] = {graph.id: [] for graph in report.graphs}
+    for index, graph in enumerate(report.nodes.columns.get("graph", ())):
+        found.setdefault(graph, []).append(index)
+    return found
