@@ -5,9 +5,10 @@ PYTHON ?= $(or $(shell command -v python3.11),python3)
 TORCH_INDEX ?=
 BIN := .venv/bin
 NEWEST := .venv-newest/bin
+FRONTEND := assets/frontend
 CONSTRAINED := install --quiet --constraint constraints.txt
 
-.PHONY: setup lab demo test test-all test-newest check bench browser
+.PHONY: setup lab demo test test-all test-newest check bench browser frontend screenshots
 setup: .venv/.lab
 
 .venv/.python:
@@ -35,11 +36,11 @@ demo: .venv/.lab
 browser:
 	sh tests/browser/install_chromium.sh
 
-test: .venv/.test browser
+test: .venv/.test browser $(FRONTEND)/node_modules/.installed
 	$(BIN)/python -m pytest -m 'not slow and not gpu'
 	$(BIN)/python -m pytest --nbval-lax notebooks
 
-test-all: .venv/.test browser
+test-all: .venv/.test browser $(FRONTEND)/node_modules/.installed
 	$(BIN)/python -m pytest -m 'not gpu'
 	$(BIN)/python -m pytest --nbval-lax notebooks
 
@@ -52,10 +53,22 @@ test-all: .venv/.test browser
 test-newest: .venv-newest/.test browser
 	$(NEWEST)/python -m pytest -m 'not slow and not gpu'
 
-check: .venv/.test
+$(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json
+	sh $(FRONTEND)/install_node.sh
+	cd $(FRONTEND) && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+frontend: $(FRONTEND)/node_modules/.installed
+	cd $(FRONTEND) && npm run build
+
+screenshots: .venv/.test browser
+	$(BIN)/python -m tests.browser.screenshots out/screenshots
+
+check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	cd $(FRONTEND) && npm run check
 
 bench: .venv/.test
 	$(BIN)/python -m tests.bench --json bench.json
