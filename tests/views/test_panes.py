@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from workbench.analysis.fusion import rejected, savings
 from workbench.report import Capability, FusionPair, Outcome, Report, Table
 from workbench.views import blocks as b
 from workbench.views.limits import Limits
 from workbench.views.panes import panes
-from workbench.views.panes.fusion import rejected, savings
 from workbench.views.panes.overview import annotate, figures, heats
 from workbench.views.panes.timeline import flames
 
@@ -21,9 +21,11 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     shown = {figure.label: (figure.value, figure.note) for figure in figures(sample_report)}
     assert shown["Captured ops"][0] == "5"
     assert shown["Kernels"] == ("3", "1 C++, 2 library")
-    assert shown["Memory traffic"] == ("10.5 MB → 6.31 MB", "−40 % through fusion (estimate)")
+    assert shown["DRAM traffic"] == ("10.5 MB → 6.31 MB", "−40 % through fusion (estimate)")
     assert shown["Compile time"] == ("4.42 s", "C++ build 3.00 s")
-    assert shown["Guards"] == ("2", "2 dropped, with reasons")
+    assert shown["Artifact"] == ("none", "needs one graph without a break")
+    (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
+    assert (artifact.value, artifact.pane) == ("133 kB", "artifact")
 
 
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:
@@ -31,7 +33,7 @@ def test_every_source_line_has_its_state_and_its_share(sample_report: Report) ->
     assert isinstance(heat, b.Heat)
     lines = {line.number: line for line in heat.lines}
     assert [lines[n].state for n in (12, 13, 14, 16, 18)] == [
-        None,
+        "folded",
         "captured",
         "break",
         "fallback",

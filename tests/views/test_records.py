@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.fusion import savings
 from workbench.report import TABLES, Report
 from workbench.views.display import show
 from workbench.views.html import fragment, page
-from workbench.views.panes.fusion import savings
 
 RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.wbr"))
 

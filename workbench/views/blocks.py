@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Tone = Literal["plain", "captured", "break", "fallback", "folded"]
+from workbench.views.wire import PaneId, Tone
+
+State = Tone | Literal["outside"]
 Kind = Literal["text", "code", "number", "kernel", "meter", "tag"]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of the overview with a line that explains it."""
+    """One number of the overview, a line that explains it, the pane that it leads to."""
 
     label: str
     value: str
     note: str
+    pane: PaneId = "overview"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class HeatLine:
 
     number: int
     text: str
-    state: Tone | None = None
+    state: State | None = None
     kernels: tuple[str, ...] = ()
     bytes: float | None = None
     notes: tuple[Note, ...] = ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.analysis.kinds import kernel_marks
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.html import fragment, kernel_marks
+from workbench.views.html import fragment
 from workbench.views.panes.overview import annotate
 from workbench.views.render.skin import SYMBOLS, Skin
 from workbench.views.render.tables import heat, legend

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.analysis.fusion import savings
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.panes.fusion import savings
 from workbench.views.panes.timeline import flames
 from workbench.views.places import ops_of
 

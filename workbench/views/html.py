@@ -7,12 +7,14 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
+from workbench.analysis.kinds import kernel_marks
 from workbench.analysis.redact import redact as without_sources
 from workbench.report import Report
 from workbench.views.blocks import Heat, Note, Pane
+from workbench.views.document.overview import verdict
 from workbench.views.limits import Limits
 from workbench.views.panes import panes
-from workbench.views.places import is_fallback, is_library, title_of
+from workbench.views.places import title_of
 from workbench.views.render import parts
 from workbench.views.render.skin import Skin
 from workbench.views.render.tables import legend
@@ -64,31 +66,6 @@ def fragment(report: Report) -> str:
             f"{escape(pane.title)}{sign}{count}</summary>{content}</details>"
         )
     return f"<div>{_headline(report, skin)}{''.join(body)}</div>"
-
-
-def kernel_marks(report: Report) -> dict[str, str]:
-    """How each kernel's square looks: `g0` to `g7` generated, `ext` library call, `fb` fallback."""
-    marks = {}
-    generated = 0
-    for kernel in report.kernels:
-        if is_fallback(kernel):
-            marks[kernel.id] = "fb"
-        elif is_library(kernel):
-            marks[kernel.id] = "ext"
-        else:
-            marks[kernel.id] = f"g{generated % 8}"
-            generated += 1
-    return marks
-
-
-def verdict(report: Report) -> tuple[str, str]:
-    """How the compilation ended: words, tone."""
-    if not report.outcome.ok:
-        return f"failed in {report.outcome.step or 'compilation'}", "break"
-    if len(report.breaks):
-        count = len(report.breaks)
-        return f"{count} graph break{'s' * (count > 1)}", "break"
-    return "compiled", "captured"
 
 
 def _header(report: Report, skin: Skin) -> str:

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from workbench.report import Kernel, Report
 
-GENERATED = ("triton", "cpp")
 _FILES = 2  # named beside a kernel
-FALLBACKS = ("aten::", "aten.", "torch.ops.")
-
-
-def is_library(kernel: Kernel) -> bool:
-    """Whether a kernel is a call of a library routine that Inductor chose, such as a GEMM."""
-    return kernel.language not in GENERATED and not is_fallback(kernel)
-
-
-def is_fallback(kernel: Kernel) -> bool:
-    """Whether a kernel is an eager operator that Inductor has no code for."""
-    return kernel.language not in GENERATED and kernel.name.startswith(FALLBACKS)
 
 
 def ops_of(kernel: Kernel) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from workbench.analysis.fusion import rejected
 from workbench.analysis.traffic import fusion_traffic
 from workbench.report import Report
-from workbench.views.panes.fusion import rejected
 from workbench.views.panes.overview import figures
 from workbench.views.places import line_numbers, ops_of, title_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import AutotuneChoice, Report
-from workbench.views.blocks import Column, Grid, Pane, Tag
+from workbench.views.blocks import Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.units import seconds_text
@@ -16,10 +16,10 @@ _NOTHING = (
 
 def pane(report: Report, limits: Limits) -> Pane:
     """Choices by operator, the chosen one marked."""
+    nothing = empty(report)
+    if nothing is not None:
+        return Pane("autotune", "Autotune", (nothing,))
     choices = list(report.autotune)
-    if not choices:
-        note = missing(report, "autotune", "Nothing was timed.", _NOTHING)
-        return Pane("autotune", "Autotune", (note,))
     shown, more = cut(choices, limits.rows, "autotune")
     best = _best(choices)
     rows = tuple(_row(choice, best) for choice in shown)
@@ -33,6 +33,13 @@ def pane(report: Report, limits: Limits) -> Pane:
     )
     grid = Grid("Choices", columns, rows, "autotune", more)
     return Pane("autotune", "Autotune", (grid, *omitted(report, "autotune")), len(choices))
+
+
+def empty(report: Report) -> Note | None:
+    """Why there is no choice to show, or None."""
+    if len(report.autotune):
+        return None
+    return missing(report, "autotune", "Nothing was timed.", _NOTHING)
 
 
 def _best(choices: list[AutotuneChoice]) -> dict[str, float]:

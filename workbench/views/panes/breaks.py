@@ -18,6 +18,11 @@ def pane(report: Report, limits: Limits) -> b.Pane:
     return b.Pane("breaks", "Breaks & guards", tuple(blocks), count, is_problem=count > 0)
 
 
+def empty(report: Report) -> b.Note:
+    """Why there are no guards to show."""
+    return missing(report, "guards", "No guards.", "The call has nothing that could change.")
+
+
 def _breaks(report: Report, limits: Limits) -> list[b.Block]:
     if not len(report.breaks):
         reason = report.why_missing("breaks")
@@ -47,8 +52,7 @@ def _recompiles(report: Report, limits: Limits) -> list[b.Block]:
 
 def _guards(report: Report, limits: Limits) -> list[b.Block]:
     if not len(report.guards):
-        text = "The call has nothing that could change."
-        return [missing(report, "guards", "No guards.", text)]
+        return [empty(report)]
     found: list[b.Block] = []
     for title, kept in (("Kept, checked on every call", True), ("Dropped, not portable", False)):
         guards = [guard for guard in report.guards if guard.kept is kept]

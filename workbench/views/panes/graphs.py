@@ -43,9 +43,17 @@ def pane(report: Report, limits: Limits) -> Pane:
     if left:
         rest = plural(left, "more graph")
         blocks.append(Note(f"{rest}.", "Their texts are in report.frame('graphs')."))
-    if not blocks:
-        blocks.append(missing(report, "graphs", "No graphs.", "No graph was captured."))
+    nothing = empty(report)
+    if nothing is not None:
+        blocks.append(nothing)
     return Pane("graphs", "Graphs", (*blocks, *omitted(report, "graphs")), len(report.graphs))
+
+
+def empty(report: Report) -> Note | None:
+    """Why there is no graph to show, or None."""
+    if len(report.graphs):
+        return None
+    return missing(report, "graphs", "No graphs.", "No graph was captured.")
 
 
 def stage_name(graph: Graph) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from workbench.analysis.kinds import is_fallback
 from workbench.report import Kernel, Report
 from workbench.views.blocks import Block, Code, Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.places import is_fallback, line_numbers, ops_of, text_of
+from workbench.views.places import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text
 
 LANGUAGES = {"triton": "Triton", "cpp": "C++"}
@@ -14,16 +15,26 @@ LANGUAGES = {"triton": "Triton", "cpp": "C++"}
 
 def pane(report: Report, limits: Limits) -> Pane:
     """All kernels, then their codes, then the wrappers."""
+    nothing = empty(report)
+    if nothing is not None:
+        return Pane("kernels", "Kernels", (nothing,), 0)
     kernels = list(report.kernels)
-    if not kernels:
-        backend = report.request.backend
-        text = f"The backend {backend} generates no kernels; -b inductor does."
-        if backend == "inductor":
-            text = "The graph needs none: its results are inputs or constants."
-        return Pane("kernels", "Kernels", (missing(report, "kernels", "No kernels.", text),), 0)
     blocks: list[Block] = [_grid(report, kernels, limits), *_codes(report, kernels, limits)]
     blocks += _wrappers(report, limits)
     return Pane("kernels", "Kernels", (*blocks, *omitted(report, "kernels")), len(kernels))
+
+
+def empty(report: Report) -> Note | None:
+    """Why there is no kernel to show, or None."""
+    if len(report.kernels):
+        return None
+    backend = report.request.backend
+    text = f"The backend {backend} generates no kernels; -b inductor does."
+    if backend == "inductor":
+        text = "The graph needs none: its results are inputs or constants."
+    if report.request.kind == "explanation":
+        text = "An explanation only looks; aot_compile makes the kernels."
+    return missing(report, "kernels", "No kernels.", text)
 
 
 def language_of(kernel: Kernel) -> Tag:

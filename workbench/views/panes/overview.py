@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 
+from workbench.analysis.lines import line_states
 from workbench.analysis.traffic import LineTraffic, fusion_traffic, line_traffic
 from workbench.report import Report
-from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane, Tone
+from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
 from workbench.views.panes.missing import missing
-from workbench.views.places import is_fallback, text_of
+from workbench.views.places import text_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
 
 SHORT = 24  # lines: functions up to this length are not folded
@@ -28,15 +28,15 @@ def pane(report: Report, limits: Limits) -> Pane:
     return Pane("overview", "Overview", tuple(blocks))
 
 
-def figures(report: Report) -> tuple[Figure, ...]:
-    """The six figures."""
+def figures(report: Report, saved: tuple[str, int] | None = None) -> tuple[Figure, ...]:
+    """The six figures; `saved` is the path and the size in bytes of the artifact."""
     return (
         _graphs(report),
         _ops(report),
         _kernels(report),
         _traffic(report),
         _time(report),
-        _guards(report),
+        _artifact(report, saved),
     )
 
 
@@ -44,7 +44,7 @@ def _graphs(report: Report) -> Figure:
     count = sum(1 for graph in report.graphs if graph.stage == "dynamo")
     broken = len(report.breaks)
     note = plural(broken, "graph break") if broken else "no graph break"
-    return Figure("Graphs", str(count), note)
+    return Figure("Graphs", str(count), note, "graphs")
 
 
 def _ops(report: Report) -> Figure:
@@ -52,40 +52,47 @@ def _ops(report: Report) -> Figure:
     columns = report.nodes.columns
     pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
     count = sum(1 for graph, op in pairs if graph in captured and op.startswith("call_"))
-    return Figure("Captured ops", str(count), f"{len(report.nodes)} nodes in all stages")
+    return Figure("Captured ops", str(count), f"{len(report.nodes)} nodes in all stages", "graphs")
 
 
 def _kernels(report: Report) -> Figure:
     words = {"triton": "Triton", "cpp": "C++", "extern": "library"}
     counts = Counter(kernel.language for kernel in report.kernels)
     note = ", ".join(f"{n} {words.get(language, language)}" for language, n in counts.items())
-    return Figure("Kernels", str(len(report.kernels)), note or "none generated")
+    return Figure("Kernels", str(len(report.kernels)), note or "none generated", "kernels")
 
 
 def _traffic(report: Report) -> Figure:
     traffic = fusion_traffic(report)
     if traffic is None:
-        return Figure("Memory traffic", "–", "not recorded")
+        return Figure("DRAM traffic", "–", "not recorded", "fusion")
     change = percent_text(traffic.after - traffic.before, traffic.before).replace("-", "−")
     value = f"{bytes_text(traffic.before)} → {bytes_text(traffic.after)}"
-    return Figure("Memory traffic", value, f"{change} through fusion (estimate)")
+    return Figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
 
 
 def _time(report: Report) -> Figure:
     roots = [phase for phase in report.phases if phase.depth == 0]
     if not roots:
-        return Figure("Compile time", "–", "not recorded")
+        return Figure("Compile time", "–", "not recorded", "timeline")
     longest = max(report.phases, key=lambda phase: phase.self_s)
     by_thread: dict[str, float] = defaultdict(float)
     for phase in roots:
         by_thread[phase.thread] += phase.duration_s
     note = f"{longest.name} {seconds_text(longest.self_s)}"
-    return Figure("Compile time", seconds_text(max(by_thread.values())), note)
+    return Figure("Compile time", seconds_text(max(by_thread.values())), note, "timeline")
 
 
-def _guards(report: Report) -> Figure:
+def _artifact(report: Report, saved: tuple[str, int] | None) -> Figure:
     kept = sum(report.guards.columns.get("kept", ()))
-    return Figure("Guards", str(kept), f"{len(report.guards) - kept} dropped, with reasons")
+    guards = f"{plural(kept, 'guard')} kept, {len(report.guards) - kept} dropped"
+    if saved is not None:
+        return Figure("Artifact", bytes_text(saved[1]), guards, "artifact")
+    if len(report.breaks):
+        return Figure("Artifact", "none", "needs one graph without a break", "artifact")
+    if not report.outcome.ok:
+        return Figure("Artifact", "none", "the compilation failed", "artifact")
+    return Figure("Artifact", "not saved", guards, "artifact")
 
 
 def heats(report: Report, limits: Limits) -> list[Block]:
@@ -106,10 +113,15 @@ def heats(report: Report, limits: Limits) -> list[Block]:
         else:
             left += 1
     if not found:
-        return [missing(report, "sources", "No source.", "No source text was recorded.")]
+        return [empty(report)]
     if left:
         found.append(Note(f"{plural(left, 'more function')}.", "See report.frame('sources')."))
     return found
+
+
+def empty(report: Report) -> Note:
+    """Why there is no source to show."""
+    return missing(report, "sources", "No source.", "No source text was recorded.")
 
 
 def annotate(report: Report, file: str, text: str) -> Heat:
@@ -132,7 +144,7 @@ class _Lines:
         for line, here in by_id.items():
             _, source, number = line.split(":")
             self.traffic[files.get(source, ""), int(number)] = here
-        self.states = _states(report, by_id)
+        self.states = line_states(report, by_id)
         self.notes = _notes(report)
 
     def __call__(self, file: str, text: str, first: int) -> tuple[HeatLine, ...]:
@@ -165,23 +177,6 @@ def _folded(lines: tuple[HeatLine, ...], context: int) -> tuple[HeatLine, ...]:
     while shown and not shown[-1].text.strip(" …"):
         shown.pop()
     return tuple(shown)
-
-
-def _states(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[tuple[str, int], Tone]:
-    """What became of each line; a worse state wins."""
-    files = {source.id: source.file for source in report.sources}
-    fallbacks = {kernel.id for kernel in report.kernels if is_fallback(kernel)}
-    states: dict[tuple[str, int], Tone] = {}
-    for node in report.nodes:
-        if node.file is not None and node.line is not None and node.op.startswith("call_"):
-            states[node.file, node.line] = "folded" if len(report.kernels) else "captured"
-    for line, here in traffic.items():
-        _, source, number = line.split(":")
-        is_fallen = bool(fallbacks.intersection(here.kernels))
-        states[files.get(source, ""), int(number)] = "fallback" if is_fallen else "captured"
-    for item in report.breaks:
-        states[item.file, item.line] = "break"
-    return states
 
 
 def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:

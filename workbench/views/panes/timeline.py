@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from workbench.report import Phase, Report
-from workbench.views.blocks import Bar, Block, Column, Flame, Grid, Pane
+from workbench.views.blocks import Bar, Block, Column, Flame, Grid, Note, Pane
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.units import seconds_text
@@ -15,12 +15,19 @@ NARROWEST = 0.0008  # of the whole: under one pixel
 
 def pane(report: Report, limits: Limits) -> Pane:
     """One chart for each thread, then the table."""
+    nothing = empty(report)
+    if nothing is not None:
+        return Pane("timeline", "Timeline", (nothing,))
     phases = list(report.phases)
-    if not phases:
-        note = missing(report, "phases", "No timeline.", "No phase was recorded.")
-        return Pane("timeline", "Timeline", (note,))
     blocks: list[Block] = [*flames(phases), _grid(phases, limits), *omitted(report, "phases")]
     return Pane("timeline", "Timeline", tuple(blocks))
+
+
+def empty(report: Report) -> Note | None:
+    """Why there is no phase to show, or None."""
+    if len(report.phases):
+        return None
+    return missing(report, "phases", "No timeline.", "No phase was recorded.")
 
 
 def flames(phases: list[Phase]) -> list[Flame]:

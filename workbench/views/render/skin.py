@@ -55,12 +55,20 @@ _INLINE: Mapping[str, str] = {
 _INLINE_TOKENS = {"k": "font-weight: bold", "c": "opacity: 0.7"}
 _SQUARES = ("#4a86c5", "#d9683c", "#2f9a69", "#b455a1", "#a98a1a", "#2f9cc0", "#7a62c9", "#8a6a4c")
 
-SYMBOLS = {"captured": "✓", "break": "↯", "fallback": "↗", "folded": "=", "plain": "•"}
+SYMBOLS = {
+    "captured": "✓",
+    "break": "↯",
+    "fallback": "↗",
+    "folded": "=",
+    "outside": "–",
+    "plain": "•",
+}
 WORDS = {
     "captured": "Captured",
     "break": "Graph break",
     "fallback": "Fallback",
-    "folded": "No kernel of its own",
+    "folded": "Worked out while compiling",
+    "outside": "Runs in Python",
 }
 
 _ICONS = {
@@ -68,6 +76,7 @@ _ICONS = {
     "break": "M7 1 3 6.5h6L5 11",
     "fallback": "M2 10 10 2M5 2h5v5",
     "folded": "M2 4.2h8M2 7.8h8",
+    "outside": "M3 6h6",
     "plain": "M6 5.5v3.2M6 3.2v.1M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1",
 }
 

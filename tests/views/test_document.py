@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from wire_types import mismatches
+
+from workbench.analysis.redact import redact
+from workbench.report import Guard, Kernel, Outcome, Report, Table
+from workbench.views import wire
+from workbench.views.document import Setting, document
+from workbench.views.document.guards import path
+
+BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
+
+
+def test_every_field_is_what_the_wire_says(sample_report: Report) -> None:
+    for report in (sample_report, BLOCK, Report(), redact(sample_report)[0]):
+        made = document(report)
+        assert mismatches(made, wire.Document) == []
+        assert json.loads(json.dumps(made)) is not None
+
+
+def test_a_line_leads_to_its_kernels_its_bytes_and_its_call_sites() -> None:
+    made = document(BLOCK)
+    marks = {mark["id"]: mark for source in made["sources"] for mark in source["marks"]}
+    assert marks["L:s0:23"]["state"] == "folded"
+    assert marks["L:s0:26"]["notes"][0]["title"] == "Fallback."
+    assert marks["L:s0:26"]["notes"][0]["select"] == "k5"
+    assert marks["L:s1:20"]["called_in"] == ["L:s0:24", "L:s0:29"]
+    assert marks["L:s0:27"]["kernels"]
+    assert (marks["L:s0:27"]["bytes"] or 0) > 0
+    assert "L:s0:22" not in marks  # the line of the def is plain
+
+
+def test_measured_time_is_shared_among_the_lines_of_a_kernel(sample_report: Report) -> None:
+    (source,) = document(sample_report)["sources"]
+    assert {mark["id"]: mark["time_us"] for mark in source["marks"]}["L:s0:13"] == 182.4
+
+
+def test_a_kernel_names_what_it_is_tied_to() -> None:
+    kernel = next(k for k in document(BLOCK)["kernels"] if k["id"] == "k6")
+    assert (kernel["kind"], kernel["mark"], kernel["graph"]) == ("reduction", "g3", "g7")
+    assert kernel["groups"] == ["i0:op10_op11_op12_op13"]
+    assert "i0:buf6" in kernel["buffers"]
+    assert (kernel["code"], kernel["wrapper"]) == ("code:k6", "w0")
+    assert ("Lines", "26–27") in kernel["facts"]
+
+
+def test_a_library_call_has_no_code(sample_report: Report) -> None:
+    kernel = next(k for k in document(sample_report)["kernels"] if k["id"] == "k2")
+    assert (kernel["mark"], kernel["code"], kernel["code_lines"]) == ("ext", None, 0)
+
+
+def test_graphs_name_what_was_made_from_them() -> None:
+    graphs = {graph["id"]: graph for graph in document(BLOCK)["graphs"]}
+    assert graphs["g2"]["next"] == ["g3"]
+    assert graphs["g7"]["part"] == "graph:g7"
+
+
+def test_rejected_pairs_carry_the_whole_reason() -> None:
+    pair = document(BLOCK)["rejected"][0]
+    assert (pair["a_kernel"], pair["b_kernel"], pair["rounds"]) == ("k4", "k6", 4)
+    assert pair["why"].startswith("Not fused with k6: another node lies between. In between, k5")
+    assert BLOCK.fusion[int(pair["id"].partition(":")[2])].reason.startswith("intermediate")
+
+
+def test_tabs_say_why_they_are_empty(sample_report: Report) -> None:
+    empty = {pane["id"]: pane["empty"] for pane in document(Report())["panes"]}
+    assert all(empty[name] for name in empty if name != "artifact")
+    assert "-m max-autotune" in (empty["autotune"] or {"text": ""})["text"]
+    full = document(sample_report)["panes"]
+    assert not any(pane["empty"] for pane in full)
+    assert [pane["id"] for pane in full if pane["is_problem"]] == ["breaks"]
+
+
+def test_a_failure_and_what_was_not_captured_are_said(sample_report: Report) -> None:
+    made = document(replace(sample_report, outcome=Outcome(False, "capture", "Unsupported")))
+    assert (made["verdict"], made["tone"]) == ("failed in capture", "break")
+    assert made["notes"][0]["text"] == "Unsupported"
+    assert made["missing"][0]["title"] == "recompiles"
+
+
+@pytest.mark.parametrize(
+    ("source", "steps"),
+    [
+        ("L['x']", ["L['x']"]),
+        ("L['self']._modules['h'].weight", ["L['self']", "._modules", "['h']", ".weight"]),
+        ("G['torch'].nn", ["G['torch']", ".nn"]),
+        ("", ["torch's global state"]),
+        ("len(L['xs'])", ["len(L['xs'])"]),
+    ],
+)
+def test_the_path_of_a_guard(source: str, steps: list[str]) -> None:
+    assert path(source) == steps
+
+
+def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
+    made = document(BLOCK)["sandbox"]
+    (x,) = made["inputs"]
+    assert (x["path"], x["shape"], x["stride"]) == ("L['x']", [2, 128, 256], [32768, 256, 1])
+    assert "Run the cell again" in (made["why_not"] or "")
+    assert document(BLOCK, Setting(can_try_guards=True))["sandbox"]["why_not"] is None
+
+
+def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:
+    guards = [Guard("q0", True, "TENSOR_MATCH", f"L['{name}']") for name in "xw"]
+    tables = {**sample_report.tables, "guards": Table.of(Guard, guards)}
+    inputs = document(replace(sample_report, tables=tables))["sandbox"]["inputs"]
+    assert [(item["path"], item["stride"]) for item in inputs] == [
+        ("L['x']", [1024, 1]),
+        ("L['w']", [1024, 1]),
+    ]
+
+
+def test_the_artifact_says_where_it_is(sample_report: Report) -> None:
+    saved = document(BLOCK, Setting(saved=("block.aot", 133_000)))
+    assert saved["artifact"][0]["facts"][:2] == [("Saved as", "block.aot"), ("Size", "133 kB")]
+    assert saved["figures"][-1]["value"] == "133 kB"
+    titles = [group["title"] for group in document(sample_report)["artifact"]]
+    assert titles[:3] == ["File", "Inputs", "Request"]
+
+
+def test_backward_kernels_say_so(sample_report: Report) -> None:
+    kernel = replace(sample_report.kernels[0], is_backward=True)
+    tables = {**sample_report.tables, "kernels": Table.of(Kernel, [kernel])}
+    (made,) = document(replace(sample_report, tables=tables))["kernels"]
+    assert made["is_backward"]
+    assert ("Pass", "backward") in made["facts"]

@@ -1,0 +1,72 @@
+"""Which lines of the source call which: a helper's line, and the lines that it was inlined into."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from workbench.report import Report
+
+RELATION = "line-line"  # a link from a line to the line that called its function
+_CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
+
+
+def callers(report: Report) -> dict[str, tuple[str, ...]]:
+    """By line id: the lines of other functions that it was inlined into, nearest first.
+
+    Taken from the links of the record. A record without them is read by name: `self.norm(…)` calls
+    what Dynamo traced under a module path with `norm` in it, `scaled(…)` the only function of that
+    name.
+    """
+    links = [(link.a, link.b) for link in report.links if link.relation == RELATION]
+    direct: Mapping[str, dict[str, None]] = defaultdict(dict)
+    for line, caller in links or _by_name(report):
+        direct[line][caller] = None
+    return {line: _all(line, direct) for line in direct}
+
+
+def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    waiting = list(direct.get(line, ()))
+    while waiting:
+        caller = waiting.pop(0)
+        if caller not in found and caller != line:
+            found[caller] = None
+            waiting += direct.get(caller, ())
+    return tuple(found)
+
+
+def _by_name(report: Report) -> Iterator[tuple[str, str]]:
+    calls = _calls(report)
+    functions = defaultdict(list)
+    for source in report.sources:
+        functions[source.name].append(source)
+    modules = defaultdict(set)  # by segment of a module path: the lines of its nodes
+    lines = {link.b: link.a for link in report.links if link.relation == "line-node"}
+    for node in report.nodes:
+        line = lines.get(node.id)
+        if line is not None and node.module_path is not None:
+            for part in node.module_path.split("."):
+                modules[part].add(line)
+    of_source = defaultdict(set)
+    for line in lines.values():
+        of_source[line.split(":")[1]].add(line)
+    for caller, is_own, name in calls:
+        own = caller.split(":")[1]
+        called = set(modules.get(name, ())) if is_own else set()
+        if len(functions[name]) == 1:
+            called |= of_source[functions[name][0].id]
+        yield from ((line, caller) for line in sorted(called) if line.split(":")[1] != own)
+
+
+def _calls(report: Report) -> list[tuple[str, bool, str]]:
+    found = []
+    for source in report.sources:
+        text = None if source.text is None else report.texts.get(source.text)
+        for number, line in enumerate((text or "").split("\n"), source.first_line):
+            if line.lstrip().startswith(("def ", "async def ", "class ", "#", "@")):
+                continue
+            for match in _CALL.finditer(line):
+                found.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
+    return found

@@ -1,0 +1,64 @@
+"""A report as the one document that a view shows at rest; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.report import TABLES, Report
+from workbench.views import wire
+from workbench.views.document import (
+    about,
+    breaks,
+    fusion,
+    graphs,
+    guards,
+    heads,
+    kernels,
+    overview,
+    sources,
+)
+
+__all__ = ["Setting", "document"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a report cannot know: how the user calls the result, what is alive, what was saved."""
+
+    variable: str = "report"
+    can_try_guards: bool = False
+    saved: tuple[str, int] | None = None
+    """The path and the size in bytes of the artifact."""
+
+
+def document(report: Report, setting: Setting | None = None) -> wire.Document:
+    """Everything that a view shows at rest."""
+    here = setting or Setting()
+    verdict, tone = overview.verdict(report)
+    omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
+    return {
+        "version": wire.VERSION,
+        "name": report.request.name or "compilation",
+        "verdict": verdict,
+        "tone": tone,
+        "target": report.request.target,
+        "inputs": list(report.request.inputs),
+        "variable": here.variable,
+        "panes": heads.heads(report),
+        "figures": overview.figures(report, here.saved),
+        "notes": overview.notes(report),
+        "missing": overview.missing_parts(report),
+        "sources": sources.sources(report),
+        "kernels": kernels.kernels(report),
+        "graphs": graphs.graphs(report),
+        "breaks": breaks.breaks(report),
+        "guards": guards.guards(report),
+        "sandbox": guards.sandbox(report, is_alive=here.can_try_guards),
+        "recompiles": breaks.recompiles(report),
+        "groups": fusion.groups(report),
+        "rejected": fusion.rejected_pairs(report),
+        "phases": about.phases(report),
+        "choices": about.choices(report),
+        "artifact": about.artifact(report, here.saved),
+        "omitted": {name: count for name, count in omitted.items() if count},
+    }

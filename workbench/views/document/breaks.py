@@ -1,0 +1,49 @@
+"""Graph breaks with a rewrite where one is known, and recompilations."""
+
+from __future__ import annotations
+
+from workbench.report import Report
+from workbench.views import wire
+
+
+def breaks(report: Report) -> list[wire.Break]:
+    """Every graph break on its line."""
+    line_of = _line_ids(report)
+    found: list[wire.Break] = []
+    for item in report.breaks:
+        found.append(
+            {
+                "id": item.id,
+                "file": item.file,
+                "line": item.line,
+                "line_id": line_of.get((item.file, item.line)),
+                "function": item.function,
+                "text": item.text,
+                "kind": item.kind,
+                "gb_id": item.gb_id,
+                "reason": item.reason,
+                "explanation": item.explanation,
+                "hints": list(item.hints),
+                "count": item.count,
+                "rewrite": None,
+            }
+        )
+    return found
+
+
+def recompiles(report: Report) -> list[wire.Recompile]:
+    """Every further compilation, with the guard that failed."""
+    return [
+        {"compile_id": row.compile_id, "function": row.function, "reason": row.reason}
+        for row in report.recompiles
+    ]
+
+
+def _line_ids(report: Report) -> dict[tuple[str, int], str]:
+    found = {}
+    for source in report.sources:
+        text = None if source.text is None else report.texts.get(source.text)
+        count = 0 if text is None else text.count("\n") + 1
+        for number in range(source.first_line, source.first_line + count):
+            found[source.file, number] = f"L:{source.id}:{number}"
+    return found

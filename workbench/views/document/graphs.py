@@ -1,0 +1,30 @@
+"""The graphs of every stage and what was made from each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from workbench.report import Report
+from workbench.views import wire
+from workbench.views.panes.graphs import stage_name
+
+
+def graphs(report: Report) -> list[wire.GraphHead]:
+    """Every graph, in the order in which the compiler made them."""
+    following: dict[str, dict[str, None]] = defaultdict(dict)
+    for link in report.links:
+        if link.relation == "node-node":
+            following[link.a.partition(":")[0]][link.b.partition(":")[0]] = None
+    return [
+        {
+            "id": graph.id,
+            "stage": graph.stage,
+            "title": stage_name(graph),
+            "compile_id": graph.compile_id,
+            "node_count": graph.node_count,
+            "is_backward": graph.is_backward,
+            "part": f"graph:{graph.id}",
+            "next": [id for id in following[graph.id] if id != graph.id],
+        }
+        for graph in report.graphs
+    ]

@@ -1,0 +1,126 @@
+"""Guards as steps of a path, and the inputs that the guard sandbox edits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from workbench.report import Guard, Node, Report
+from workbench.views import wire
+
+DTYPES = (
+    *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
+    *("bool", "complex64"),
+)
+_ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
+_STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
+_INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
+_GLOBAL = "torch's global state"
+
+
+def guards(report: Report) -> list[wire.Guard]:
+    """Every guard, kept and dropped."""
+    inputs = {item["path"]: item for item in _tensors(report)}
+    return [
+        {
+            "id": guard.id,
+            "kept": guard.kept,
+            "kind": guard.kind,
+            "source": guard.source,
+            "path": path(guard.source),
+            "text": guard_text(guard, inputs.get(guard.source)),
+            "why_dropped": guard.why_dropped,
+        }
+        for guard in report.guards
+    ]
+
+
+def path(source: str) -> list[str]:
+    """The steps from the input or global to what is guarded: `L['m'].w` is `L['m']`, `.w`."""
+    if not source:
+        return [_GLOBAL]
+    root = _ROOT.match(source)
+    if root is None:
+        return [source]
+    steps = [match[0] for match in _STEP.finditer(source, root.end())]
+    is_whole = root[0] + "".join(steps) == source
+    return [root[0], *steps] if is_whole else [source]
+
+
+def guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
+    """What a guard compares, without torch's own marks."""
+    text = " and ".join(part for part in guard.code if "_dynamo_" not in part)
+    if text or tensor is None or guard.kind != "TENSOR_MATCH":
+        return text
+    return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
+
+
+def sandbox(report: Report, *, is_alive: bool) -> wire.Sandbox:
+    """The tensors of the call, as the record describes them."""
+    inputs = [item for item in _tensors(report) if _is_argument(item["path"])]
+    why = None
+    if not inputs:
+        why = "The call has no tensor whose guards could be tried."
+    elif not is_alive:
+        why = (
+            "The guards are not alive here: they belong to the process that compiled. "
+            "Run the cell again to try other inputs."
+        )
+    return {"inputs": inputs, "dtypes": list(DTYPES), "why_not": why}
+
+
+def _is_argument(source: str) -> bool:
+    return source.startswith("L[") and not re.search(r"_(parameters|buffers|modules)\b", source)
+
+
+def _tensors(report: Report) -> Iterator[wire.Input]:
+    """Tensors behind TENSOR_MATCH guards, from the placeholders that Dynamo made of them."""
+    captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    nodes = {
+        node.target: node
+        for node in report.nodes
+        if node.op == "placeholder" and node.graph in captured
+    }
+    requested = {item["path"]: item for item in _requested(report)}
+    sources = dict.fromkeys(g.source for g in report.guards if g.kind == "TENSOR_MATCH")
+    for source in sources or requested:
+        node = nodes.get(re.sub(r"[^a-zA-Z0-9]+", "_", source))
+        item = None if node is None else _input(source, node)
+        item = item or requested.get(source)
+        if item is not None:
+            yield item
+
+
+def _input(source: str, node: Node) -> wire.Input | None:
+    shape, stride = _numbers(node.shape), _numbers(node.stride)
+    if shape is None or stride is None or node.dtype is None:
+        return None
+    device = node.device or "cpu"
+    return {"path": source, "shape": shape, "stride": stride, "dtype": node.dtype, "device": device}
+
+
+def _numbers(values: Sequence[int | str] | None) -> list[int] | None:
+    if values is None or not all(isinstance(value, int) for value in values):
+        return None
+    return [int(value) for value in values]
+
+
+def _requested(report: Report) -> Iterator[wire.Input]:
+    """The tensors as the request names them, taken as contiguous."""
+    for text in report.request.inputs:
+        match = _INPUT.match(text)
+        if match is None:
+            continue
+        shape = [int(size) for size in match["shape"].split(",") if size.strip()]
+        step = 1
+        stride: list[int] = []
+        for size in reversed(shape):
+            stride.insert(0, step)
+            step *= max(size, 1)
+        yield {
+            "path": f"L['{match['name']}']",
+            "shape": shape,
+            "stride": stride,
+            "dtype": match["dtype"],
+            "device": match["device"] or "cpu",
+        }

@@ -1,0 +1,47 @@
+"""The tabs: counts, problems, and why one is empty."""
+
+from __future__ import annotations
+
+from workbench.analysis.fusion import rejected
+from workbench.report import Report
+from workbench.views import blocks, wire
+from workbench.views.panes import autotune, breaks, fusion, graphs, kernels, overview, timeline
+
+
+def heads(report: Report) -> list[wire.PaneHead]:
+    """The eight panes in the order of the tabs."""
+    broken = len(report.breaks)
+    return [
+        _head("overview", "Overview", None, None if _has_text(report) else overview.empty(report)),
+        _head("graphs", "Graphs", len(report.graphs), graphs.empty(report)),
+        _head(
+            "breaks",
+            "Breaks & guards",
+            broken,
+            None if broken or len(report.guards) else breaks.empty(report),
+            is_problem=broken > 0,
+        ),
+        _head("fusion", "Fusion", len(rejected(report)), fusion.empty(report)),
+        _head("kernels", "Kernels", len(report.kernels), kernels.empty(report)),
+        _head("timeline", "Timeline", None, timeline.empty(report)),
+        _head("autotune", "Autotune", len(report.autotune) or None, autotune.empty(report)),
+        _head("artifact", "Artifact", None, None),
+    ]
+
+
+def _has_text(report: Report) -> bool:
+    return any(text is not None for text in report.sources.columns.get("text", ()))
+
+
+def _head(
+    id: wire.PaneId,
+    title: str,
+    count: int | None,
+    empty: blocks.Note | None,
+    *,
+    is_problem: bool = False,
+) -> wire.PaneHead:
+    note: wire.Note | None = None
+    if empty is not None:
+        note = {"title": empty.title, "text": empty.text, "tone": empty.tone}
+    return {"id": id, "title": title, "count": count, "is_problem": is_problem, "empty": note}

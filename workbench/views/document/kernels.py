@@ -1,0 +1,88 @@
+"""The kernels and library calls, each with everything that it is tied to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from workbench.analysis.kinds import GENERATED, kernel_kinds, kernel_marks
+from workbench.report import Kernel, Report
+from workbench.views import wire
+from workbench.views.document.names import fx_graphs, groups_of_kernels
+from workbench.views.places import line_numbers, ops_of, text_of
+from workbench.views.units import bytes_text, count_text, plural, seconds_text
+
+LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
+
+
+def kernels(report: Report) -> list[wire.Kernel]:
+    """Every kernel in the order of the compiler."""
+    reader = _Ties(report)
+    return [reader.kernel(kernel) for kernel in report.kernels]
+
+
+class _Ties:
+    """What kernels are tied to, looked up once."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.marks = kernel_marks(report)
+        self.kinds = kernel_kinds(report)
+        self.graphs = fx_graphs(report)
+        self.groups = groups_of_kernels(report)
+        self.buffers: dict[str, list[str]] = defaultdict(list)
+        self.wrappers: dict[str, str] = {}
+        for link in report.links:
+            if link.relation == "kernel-buffer":
+                self.buffers[link.a].append(link.b)
+            elif link.relation == "kernel-wrapper":
+                self.wrappers[link.a] = link.b
+
+    def kernel(self, kernel: Kernel) -> wire.Kernel:
+        text = text_of(self.report, kernel.text)
+        return {
+            "id": kernel.id,
+            "label": ops_of(kernel),
+            "name": kernel.name,
+            "kind": self.kinds[kernel.id],
+            "mark": self.marks[kernel.id],
+            "language": kernel.language,
+            "graph": self.graphs.get(kernel.graph, kernel.graph),
+            "is_backward": kernel.is_backward,
+            "ops": list(kernel.ops),
+            "nodes": list(kernel.nodes),
+            "lines": list(kernel.lines),
+            "groups": self.groups.get(kernel.id, []),
+            "buffers": self.buffers.get(kernel.id, []),
+            "bytes_read": kernel.bytes_read,
+            "bytes_written": kernel.bytes_written,
+            "flops": kernel.flops,
+            "time_us": kernel.time_us,
+            "calls": kernel.calls,
+            "code": f"code:{kernel.id}" if text is not None else None,
+            "code_lines": 0 if text is None else text.count("\n") + 1,
+            "wrapper": self.wrappers.get(kernel.id),
+            "facts": facts(self.report, kernel, self.kinds[kernel.id]),
+        }
+
+
+def facts(report: Report, kernel: Kernel, kind: str) -> list[tuple[str, str]]:
+    """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
+    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
+    is_generated = kernel.language in GENERATED
+    intensity = f"{kernel.flops / moved:.3g} FLOP per byte" if kernel.flops and moved else ""
+    time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
+    text = text_of(report, kernel.text)
+    rows = (
+        ("Name", kernel.name),
+        ("Kind", f"{LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
+        ("Lines", line_numbers(report, kernel)),
+        ("Reads", bytes_text(kernel.bytes_read) if kernel.bytes_read is not None else ""),
+        ("Writes", bytes_text(kernel.bytes_written) if kernel.bytes_written is not None else ""),
+        ("Work", f"{count_text(kernel.flops)} FLOP (estimate)" if kernel.flops else ""),
+        ("Intensity", intensity),
+        ("Time", time),
+        ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
+        ("Pass", "backward" if kernel.is_backward else ""),
+        ("Source", "" if text is None else plural(text.count("\n") + 1, "line")),
+    )
+    return [(name, value) for name, value in rows if value]

@@ -1,0 +1,35 @@
+"""Ids that stand for the same thing in different parts of a report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from workbench.report import Report
+
+
+def fx_graphs(report: Report) -> dict[str, str]:
+    """By lowered graph (`i0`): the FX graph that it was lowered from (`g7`)."""
+    return {link.b: link.a for link in report.links if link.relation == "graph-lowered"}
+
+
+def groups_of_kernels(report: Report) -> dict[str, list[str]]:
+    """By kernel id: the ids of the final scheduler groups that it came from."""
+    group_of: dict[str, str] = {}
+    for node in report.scheduler_nodes:
+        if node.phase == "after":
+            for name in (node.name, *node.members):
+                group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
+    found: dict[str, list[str]] = defaultdict(list)
+    for kernel in report.kernels:
+        for name in kernel.scheduler_nodes:
+            full = name if ":" in name else f"{_lowered(report, kernel.graph)}:{name}"
+            group = group_of.get(full)
+            if group is not None and group not in found[kernel.id]:
+                found[kernel.id].append(group)
+    return dict(found)
+
+
+def _lowered(report: Report, graph: str) -> str:
+    """The lowered graph of a kernel whose record names no graph with its nodes."""
+    named = {link.a: link.b for link in report.links if link.relation == "graph-lowered"}
+    return named.get(graph, graph if graph.startswith("i") else "i0")

@@ -1,0 +1,103 @@
+"""The traced functions and what became of each of their lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from workbench.analysis.kinds import fallen_places
+from workbench.analysis.lines import call_sites, line_states
+from workbench.analysis.traffic import LineTraffic, line_traffic
+from workbench.report import Report, Source
+from workbench.views import wire
+from workbench.views.places import text_of
+
+_RANK = {"user": 0, "notebook": 0, "library": 1}
+
+
+def sources(report: Report) -> list[wire.Source]:
+    """The functions with a text, the user's own first; lines without a mark are plain."""
+    reader = _Marks(report)
+    ordered = sorted(report.sources, key=lambda source: _RANK.get(source.kind, 2))
+    found: list[wire.Source] = []
+    for source in ordered:
+        text = text_of(report, source.text)
+        lines = [] if text is None else text.split("\n")
+        found.append(
+            {
+                "id": source.id,
+                "name": source.name,
+                "file": source.file,
+                "kind": source.kind,
+                "first": source.first_line,
+                "lines": lines,
+                "marks": list(reader.of(source, lines)),
+            }
+        )
+    return found
+
+
+class _Marks:
+    """What the report says about lines, looked up once."""
+
+    def __init__(self, report: Report):
+        self.traffic = line_traffic(report)
+        self.states = line_states(report, self.traffic)
+        self.sites = call_sites(report, self.states)
+        self.times = line_times(report)
+        self.notes = line_notes(report)
+
+    def of(self, source: Source, lines: list[str]) -> Iterable[wire.Line]:
+        for number in range(source.first_line, source.first_line + len(lines)):
+            id, place = f"L:{source.id}:{number}", (source.file, number)
+            here = self.traffic.get(id, LineTraffic((), None))
+            notes, sites = self.notes.get(place, []), self.sites.get(id, [])
+            state = self.states.get(place, "plain")
+            if state != "plain" or here.kernels or notes or sites:
+                yield {
+                    "id": id,
+                    "state": state,
+                    "kernels": list(here.kernels),
+                    "bytes": here.bytes,
+                    "time_us": self.times.get(id),
+                    "called_in": sites,
+                    "notes": notes,
+                }
+
+
+def line_times(report: Report) -> dict[str, float]:
+    """By line id: its equal share of the measured times of its kernels, in microseconds."""
+    found: dict[str, float] = defaultdict(float)
+    for kernel in report.kernels:
+        if kernel.time_us is not None:
+            for line in kernel.lines:
+                found[line] += kernel.time_us / len(kernel.lines)
+    return dict(found)
+
+
+def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
+    """By file and line: graph breaks and fallbacks, each with what to do about it."""
+    found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
+    for item in report.breaks:
+        text = item.hints[0] if item.hints else item.explanation
+        found[item.file, item.line].append(
+            {
+                "title": f"Graph break: {item.kind}.",
+                "text": text,
+                "tone": "break",
+                "select": item.id,
+            }
+        )
+    ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
+    for place, kernels in fallen_places(report).items():
+        for name, first in {ops[id]: id for id in reversed(kernels)}.items():
+            found[place].append(
+                {
+                    "title": "Fallback.",
+                    "text": f"{name} has no lowering in Inductor: it calls the eager operator and "
+                    "cannot be fused with its neighbours.",
+                    "tone": "fallback",
+                    "select": first,
+                }
+            )
+    return dict(found)
