@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,13 +30,14 @@ from workbench.report import (
     Table,
     TextWriter,
 )
+from workbench.report.storage import Lazy
 
 FULL = "full"
 LIGHT = "light"
-_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "autotune")
+_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune")
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
-    *("autotune", "cache"),
+    *("kernel_lines", "autotune", "cache"),
 )
 
 
@@ -113,6 +115,7 @@ class Recorder:
         self.breaks.close()
         self.graphs.close()
         self.lowering.close()
+        self.kernels.close()
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
@@ -124,11 +127,12 @@ class Recorder:
         tables["nodes"] = self.graphs.node_table()
         links = self._links(sources, tables["nodes"], rows["kernels"])
         tables["links"] = Table.of(Link, links)
+        makers = {name: partial(_same, table) for name, table in tables.items()}
         return Report(
             environment=environment(),
             request=self.request,
             outcome=outcome or Outcome(),
-            tables=tables,
+            tables=Lazy(makers | {"kernel_lines": self.kernels.line_reader()}),
             texts=self.texts.finish(),
             extra={"other_records": dict(self.trace.others)},
         )
@@ -177,3 +181,7 @@ class Recorder:
             yield Link(a, b, "node-node")
         yield from self.lowering.links()
         yield from self.kernels.links(kernels)
+
+
+def _same(table: Table[Any]) -> Table[Any]:
+    return table

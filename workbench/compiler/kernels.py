@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.code_lines import Body, nodes_by_line
 from workbench.compiler.graphs import GraphRecorder
+from workbench.compiler.kernel_lines import LineRecorder
 from workbench.compiler.lowering import Lowered, LoweringRecorder, fx_nodes, origins_of
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
 from workbench.compiler.trace import Record, TraceHandler
-from workbench.report import Kernel, Link, SchedulerNode, TextWriter, Wrapper
+from workbench.report import Kernel, KernelLine, Link, SchedulerNode, Table, TextWriter, Wrapper
 
 PANE = "kernels"
 _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
@@ -53,10 +55,12 @@ class KernelRecorder:
         self._texts = texts
         self._kernels: dict[tuple[str, str], _Kernel] = {}
         self._bodies: dict[tuple[str, str], str] = {}
+        self._lines = LineRecorder(patches)
         self.wrappers: list[Wrapper] = []
 
     def install(self, trace: TraceHandler) -> None:
         """Watch code generation."""
+        self._lines.install()
         for name in tp.KERNEL_PROVENANCE:
             self._patches.observe(name, PANE, before=self._on_kernel)
         self._patches.observe(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
@@ -77,6 +81,7 @@ class KernelRecorder:
             parts = [part for part in schedule if hasattr(part, "get_name")]
             snodes = [part.get_name() for part in parts]
             origins = fx_nodes(parts)
+            self._lines.on_kernel(lowered.id, name, is_defined=False)
         kernel.first = kernel.first or tuple(snodes)
         kernel.snodes += [s for s in snodes if s not in kernel.snodes]
         for node in origins:
@@ -87,6 +92,11 @@ class KernelRecorder:
         lowered = self._lowering.current
         if lowered is not None:
             self._bodies[lowered.id, name] = body
+            self._lines.on_kernel(lowered.id, name, is_defined=True)
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._lines.close()
 
     def _on_wrapper(self, record: Record) -> None:
         lowered = self._lowering.lowered[-1] if self._lowering.lowered else None
@@ -128,6 +138,16 @@ class KernelRecorder:
             calls=kernel.calls,
         )
 
+    def line_reader(self) -> Callable[[], Table[KernelLine]]:
+        """What makes the table of FX nodes by kernel line, when somebody asks for it."""
+        parts = []
+        for n, kernel in enumerate(self._kernels.values()):
+            key = kernel.lowered.id, kernel.name
+            if key in self._bodies and not kernel.is_extern:
+                source = _source(self._bodies[key])
+                parts.append((f"k{n}", source, kernel.lowered, self._lines.bodies(*key)))
+        return lambda: Table.of(KernelLine, _line_rows(parts))
+
     def links(self, kernels: list[Kernel]) -> Iterator[Link]:
         """Kernels with nodes, scheduler nodes, lines, buffers and the program that calls them."""
         wrappers = {wrapper.graph: wrapper.id for wrapper in self.wrappers}
@@ -149,6 +169,14 @@ class KernelRecorder:
                 yield Link(kernel.id, buffer_id, "kernel-buffer")
             if kernel.graph in wrappers:
                 yield Link(kernel.id, wrappers[kernel.graph], "kernel-wrapper")
+
+
+def _line_rows(parts: list[tuple[str, str, Lowered, list[Body]]]) -> Iterator[KernelLine]:
+    for kernel, source, lowered, bodies in parts:
+        for line, names in nodes_by_line(source, bodies).items():
+            nodes = lowered.fx_ids(names)
+            if nodes:
+                yield KernelLine(kernel, line, nodes)
 
 
 def _groups(lowered: Lowered, names: tuple[str, ...]) -> list[SchedulerNode]:

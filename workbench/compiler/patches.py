@@ -19,14 +19,16 @@ _LINK = "_workbench_link"
 class _Link:
     """What a wrapper calls next; changed when a wrapper below it is undone.
 
-    `raw` is `inner` as its holder stores it: a static method is no function there.
+    `raw` is `inner` as its holder stores it: a static method is no function there; `is_own` tells
+    whether the holder stores it at all, or inherits it.
     """
 
-    __slots__ = ("inner", "raw")
+    __slots__ = ("inner", "is_own", "raw")
 
-    def __init__(self, inner: Function, raw: Any):
+    def __init__(self, inner: Function, raw: Any, *, is_own: bool):
         self.inner = inner
         self.raw = raw
+        self.is_own = is_own
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.inner(*args, **kwargs)
@@ -77,7 +79,9 @@ class Patches:
             return False
         with _LOCK:
             raw = _raw(holder, attribute)
-            wrapper = self._wrapper(_Link(_function(raw), raw), make)
+            wrapper = self._wrapper(
+                _Link(_function(raw), raw, is_own=attribute in vars(holder)), make
+            )
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
         self._stack.callback(_unlink, holder, attribute, wrapper)
@@ -189,10 +193,13 @@ def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
         removed: _Link = getattr(wrapper, _LINK)
         current = _function(_raw(holder, attribute))
         if current is wrapper:
-            setattr(holder, attribute, removed.raw)
+            if removed.is_own:
+                setattr(holder, attribute, removed.raw)
+            else:
+                delattr(holder, attribute)
             return
         link = getattr(current, _LINK, None)
         while link is not None and link.inner is not wrapper:
             link = getattr(link.inner, _LINK, None)
         if link is not None:
-            link.inner, link.raw = removed.inner, removed.raw
+            link.inner, link.raw, link.is_own = removed.inner, removed.raw, removed.is_own

@@ -302,3 +302,17 @@ TRACING_CONTEXT = Name("torch._guards:TracingContext", "reading guards back from
 ASYNC_SUBMIT = Name(
     "torch._inductor.async_compile:AsyncCompile.submit", "following the builds of C++ kernels"
 )
+
+# FX nodes behind the lines of a generated kernel.
+POINTWISE_LOADER = Name("torch._inductor.ir:Pointwise.make_loader", "nodes behind kernel lines")
+STORE_FUNCTION = Name(
+    "torch._inductor.ir:ComputedBuffer.get_store_function", "nodes behind kernel lines"
+)
+LOOP_BODY_NODE = Name(
+    "torch._inductor.loop_body:LightTracer.create_node", "nodes behind kernel lines"
+)
+CSE_GENERATE = Name("torch._inductor.codegen.common:CSE.generate", "nodes behind kernel lines")
+KERNEL_STORES = (
+    Name("torch._inductor.codegen.common:CSEProxy.store", "nodes behind kernel lines"),
+    Name("torch._inductor.codegen.common:CSEProxy.store_reduction", "nodes behind kernel lines"),
+)

@@ -28,6 +28,7 @@ TABLES: Mapping[str, type] = {
     "fusion": rows.FusionPair,
     "scheduler_nodes": rows.SchedulerNode,
     "kernels": rows.Kernel,
+    "kernel_lines": rows.KernelLine,
     "buffers": rows.Buffer,
     "wrappers": rows.Wrapper,
     "autotune": rows.AutotuneChoice,
@@ -151,6 +152,11 @@ class Report:
     def kernels(self) -> Table[rows.Kernel]:
         """Generated kernels and library calls."""
         return self._table("kernels")
+
+    @property
+    def kernel_lines(self) -> Table[rows.KernelLine]:
+        """FX nodes behind the lines of the kernels' sources."""
+        return self._table("kernel_lines")
 
     @property
     def buffers(self) -> Table[rows.Buffer]:

@@ -167,6 +167,18 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelLine:
+    """The FX nodes behind one line (from 1) of a kernel's source; lines without any are left out.
+
+    A line that serves several nodes names all of them; one whose node is not certain, none.
+    """
+
+    kernel: str
+    line: int
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """One buffer of a lowered graph."""
 
