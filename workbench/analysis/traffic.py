@@ -54,7 +54,8 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     """By line id: the kernels that a line ends in, and its share of their bytes (an estimate).
 
     A kernel's bytes are shared among the lines of its nodes in proportion to the nodes' sizes;
-    where no node of it has a line, equally among the kernel's own lines.
+    where no node of it has a line, equally among the kernel's own lines. A line that calls a
+    function has the share of what was traced in it, too.
     """
     nodes = {node.id: node for node in report.nodes}
     line_ids = {
@@ -67,7 +68,7 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     for kernel in report.kernels:
         shares = _shares(kernel, nodes, line_ids)
         total = moved_bytes(kernel)
-        for line in dict.fromkeys([*shares, *kernel.lines]):
+        for line in dict.fromkeys([*shares, *kernel.lines, *kernel.called_from]):
             kernels[line].append(kernel.id)
             if total is not None:
                 moved[line] = (moved.get(line) or 0.0) + total * shares.get(line, 0.0)
@@ -83,14 +84,17 @@ def _shares(
     kernel: Kernel, nodes: dict[str, Node], line_ids: dict[tuple[str, int], str]
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
+    total = 0.0
     for name in kernel.nodes:
         node = nodes.get(name)
         if node is None or node.file is None or node.line is None:
             continue
         line = line_ids.get((node.file, node.line))
-        if line is not None:
-            weights[line] += node.bytes or 1
+        if line is None:
+            continue
+        total += node.bytes or 1
+        for place in dict.fromkeys((line, *node.called_from)):
+            weights[place] += node.bytes or 1
     if not weights:
-        weights = dict.fromkeys(kernel.lines, 1.0)
-    total = sum(weights.values())
+        weights, total = dict.fromkeys(kernel.lines, 1.0), float(len(kernel.lines))
     return {line: weight / total for line, weight in weights.items()}

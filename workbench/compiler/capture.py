@@ -18,7 +18,7 @@ from workbench.compiler.kernels import KernelRecorder
 from workbench.compiler.lowering import LoweringRecorder
 from workbench.compiler.patches import Patches
 from workbench.compiler.phases import OnPhase, PhaseRecorder
-from workbench.compiler.sources import Places, SourceTable
+from workbench.compiler.sources import CallSites, Places, SourceTable
 from workbench.compiler.trace import TraceHandler
 from workbench.report import (
     TABLES,
@@ -35,6 +35,10 @@ from workbench.report.storage import Lazy
 FULL = "full"
 LIGHT = "light"
 _LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune")
+_NO_LINES = (
+    "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
+    "go by the module path, or call it in a function or module of yours"
+)
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
     *("kernel_lines", "autotune", "cache"),
@@ -120,13 +124,16 @@ class Recorder:
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
         sources = SourceTable(self.places, self.texts)
-        rows = self._rows(sources)
+        sites = CallSites(self.places, sources, self.graphs.traces())
+        nodes = self.graphs.node_table(sites.of)
+        rows = self._rows(sources, nodes)
         tables: dict[str, Table[Any]] = {
             name: Table.of(TABLES[name], part) for name, part in rows.items()
         }
-        tables["nodes"] = self.graphs.node_table()
-        links = self._links(sources, tables["nodes"], rows["kernels"])
-        tables["links"] = Table.of(Link, links)
+        tables["nodes"] = nodes
+        links = self._links(sources, nodes, rows["kernels"])
+        calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
+        tables["links"] = Table.of(Link, [*links, *calls])
         makers = {name: partial(_same, table) for name, table in tables.items()}
         return Report(
             environment=environment(),
@@ -137,7 +144,7 @@ class Recorder:
             extra={"other_records": dict(self.trace.others)},
         )
 
-    def _rows(self, sources: SourceTable) -> dict[str, list[Any]]:
+    def _rows(self, sources: SourceTable, nodes: Table[Any]) -> dict[str, list[Any]]:
         return {
             "sources": sources.rows,
             "graphs": self.graphs.graph_rows(),
@@ -146,7 +153,7 @@ class Recorder:
                 n for low in self.lowering.lowered for n in (*low.before, *low.after)
             ],
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
-            "kernels": self.kernels.rows(sources.line_id),
+            "kernels": self.kernels.rows(sources.line_id, nodes),
             "wrappers": self.kernels.wrappers,
             "breaks": self.breaks.rows(),
             "recompiles": self.breaks.recompiles,
@@ -154,15 +161,17 @@ class Recorder:
             "autotune": self.autotune.rows,
             "cache": self.cache.rows,
             "phases": self.phases.rows(),
-            "capabilities": list(self._capabilities()),
+            "capabilities": list(self._capabilities(nodes)),
         }
 
-    def _capabilities(self) -> Iterator[Capability]:
+    def _capabilities(self, nodes: Table[Any]) -> Iterator[Capability]:
         for pane in _PANES:
             reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
             if reason is None and self.level != FULL and pane in _LOST_BY_HITS:
                 reason = self._hidden()
             yield Capability(pane, reason is None, reason)
+        if "call_function" in nodes.columns["op"] and not any(nodes.columns["line"]):
+            yield Capability("source lines", available=False, reason=_NO_LINES)
 
     def _hidden(self) -> str | None:
         """Why a part is missing that torch's caches answered for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -161,6 +161,7 @@ class GraphRecorder:
             None if frame is None else self._places.shown(frame.file),
             None if frame is None else frame.line,
             _module_path(meta),
+            trace,  # becomes the call sites in `node_table`
         )
 
     def _link(self, kept: Kept, nodes: Iterable[Any]) -> None:
@@ -219,9 +220,14 @@ class GraphRecorder:
             for g in self.graphs
         ]
 
-    def node_table(self) -> Table[Node]:
-        """The nodes of every graph."""
-        return Table(Node, self._columns)
+    def traces(self) -> set[str]:
+        """The stack traces of all nodes."""
+        return {trace for trace in self._columns["called_from"] if trace is not None}
+
+    def node_table(self, call_sites: Mapping[str, tuple[str, ...]]) -> Table[Node]:
+        """The nodes of every graph, with the call sites of their stack traces."""
+        sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]
+        return Table(Node, {**self._columns, "called_from": sites})
 
 
 class _Names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,16 @@ from workbench.compiler.lowering import Lowered, LoweringRecorder, fx_nodes, ori
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
 from workbench.compiler.trace import Record, TraceHandler
-from workbench.report import Kernel, KernelLine, Link, SchedulerNode, Table, TextWriter, Wrapper
+from workbench.report import (
+    Kernel,
+    KernelLine,
+    Link,
+    Node,
+    SchedulerNode,
+    Table,
+    TextWriter,
+    Wrapper,
+)
 
 PANE = "kernels"
 _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
@@ -110,17 +119,23 @@ class KernelRecorder:
                 self._kernels[graph, name] = _Kernel(name, missing, is_extern=False, calls=1)
                 self._bodies[graph, name] = f"async_compile.{language}('''{body}''')"
 
-    def rows(self, line_id: LineId) -> list[Kernel]:
+    def rows(self, line_id: LineId, nodes: Table[Node]) -> list[Kernel]:
         """The kernels in the order in which they were generated."""
+        columns = nodes.columns
+        sites = dict(zip(columns["id"], columns["called_from"], strict=True))
         return [
-            self._row(f"k{n}", kernel, line_id) for n, kernel in enumerate(self._kernels.values())
+            self._row(f"k{n}", kernel, line_id, sites)
+            for n, kernel in enumerate(self._kernels.values())
         ]
 
-    def _row(self, id: str, kernel: _Kernel, line_id: LineId) -> Kernel:
+    def _row(
+        self, id: str, kernel: _Kernel, line_id: LineId, sites: Mapping[str, tuple[str, ...]]
+    ) -> Kernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
         groups = _groups(lowered, kernel.first)
         lines = [line_id(*place) for place in kernel.lines]
+        nodes = lowered.fx_ids(kernel.nodes)
         return Kernel(
             id=id,
             name=kernel.name,
@@ -128,7 +143,7 @@ class KernelRecorder:
             graph=lowered.id,
             is_backward=lowered.is_backward,
             ops=tuple(dict.fromkeys(kernel.nodes.values())),
-            nodes=lowered.fx_ids(kernel.nodes),
+            nodes=nodes,
             lines=tuple(line for line in lines if line is not None),
             scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
             bytes_read=_sum(group.bytes_read for group in groups),
@@ -136,6 +151,7 @@ class KernelRecorder:
             flops=_sum(n.flops for n in lowered.before if n.name in kernel.first),
             text=None if body is None else self._texts.add(self._places.shared(_source(body))),
             calls=kernel.calls,
+            called_from=tuple(dict.fromkeys(line for node in nodes for line in sites[node])),
         )
 
     def line_reader(self) -> Callable[[], Table[KernelLine]]:
@@ -157,18 +173,24 @@ class KernelRecorder:
                 for snode in (*buffer.written_by, *buffer.read_by):
                     users.setdefault(snode, []).append(buffer.id)
         for kernel in kernels:
-            for node in kernel.nodes:
-                yield Link(node, kernel.id, "node-kernel")
-            for line in kernel.lines:
-                yield Link(line, kernel.id, "line-kernel")
-            for snode in kernel.scheduler_nodes:
-                yield Link(snode, kernel.id, "scheduler-kernel")
+            yield from _ties(kernel)
             for buffer_id in dict.fromkeys(
                 b for s in kernel.scheduler_nodes for b in users.get(s, ())
             ):
                 yield Link(kernel.id, buffer_id, "kernel-buffer")
             if kernel.graph in wrappers:
                 yield Link(kernel.id, wrappers[kernel.graph], "kernel-wrapper")
+
+
+def _ties(kernel: Kernel) -> Iterator[Link]:
+    for relation, ids in (
+        ("node-kernel", kernel.nodes),
+        ("line-kernel", kernel.lines),
+        ("call-kernel", kernel.called_from),
+        ("scheduler-kernel", kernel.scheduler_nodes),
+    ):
+        for id in ids:
+            yield Link(id, kernel.id, relation)
 
 
 def _line_rows(parts: list[tuple[str, str, Lowered, list[Body]]]) -> Iterator[KernelLine]:

@@ -9,9 +9,10 @@ import os
 import re
 import sysconfig
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from workbench.report import Source, TextWriter
 
@@ -33,6 +34,7 @@ class Places:
 
     def __init__(self) -> None:
         self._innermost: dict[str, Frame | None] = {}
+        self._callers: dict[str, tuple[Frame, ...]] = {}
         self._shown: dict[str, str] = {}
         self._is_torch: dict[str, bool] = {}
         self.frames: dict[tuple[str, str], set[int]] = {}
@@ -76,11 +78,18 @@ class Places:
         for frame in mine:
             if "site-packages" not in frame.file:
                 self._note(frame)
+        self._callers[stack_trace] = tuple(reversed(mine[:-1]))
         found = (mine or frames)[-1:]
         if not found:
             return None
         self._note(found[0])
         return found[0]
+
+    def callers(self, stack_trace: str) -> tuple[Frame, ...]:
+        """The user frames around the innermost one, nearest first."""
+        if stack_trace not in self._callers:
+            self.innermost(stack_trace)
+        return self._callers[stack_trace]
 
     def _note(self, frame: Frame) -> None:
         self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)
@@ -178,6 +187,26 @@ class SourceTable:
             inner = max(fits, default=None)
             self._ids[key] = None if inner is None else f"L:{inner[2]}:{line}"
         return self._ids[key]
+
+
+class CallSites:
+    """The lines that led to an operation: the calls of the functions that it was inlined from.
+
+    `of` holds their ids by stack trace, nearest first; `pairs` are the lines with the line that
+    called their function. Functions that are not in the report are passed over.
+    """
+
+    def __init__(self, places: Places, sources: SourceTable, traces: Iterable[str]):
+        self.of: dict[str, tuple[str, ...]] = {}
+        self.pairs: dict[tuple[str, str], None] = {}
+        for trace in traces:
+            inner = places.innermost(trace)
+            frames = [] if inner is None else [inner, *places.callers(trace)]
+            ids = [sources.line_id(places.shown(f.file), f.line) for f in frames]
+            chain = list(dict.fromkeys(id for id in ids if id is not None))
+            is_known = bool(ids) and ids[0] is not None
+            self.of[trace] = tuple(chain[1:] if is_known else chain)
+            self.pairs.update(dict.fromkeys(pairwise(chain)))
 
 
 def _block(file: str, function: str, line: int) -> _Found | None:

@@ -53,7 +53,11 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One FX node; `inputs` are node ids of the same graph; sizes may be symbolic."""
+    """One FX node; `inputs` are node ids of the same graph; sizes may be symbolic.
+
+    `file` and `line` are the innermost user line; `called_from` the `L:` ids of the lines that
+    called its function, nearest first.
+    """
 
     id: str
     graph: str
@@ -69,6 +73,7 @@ class Node:
     file: str | None = None
     line: int | None = None
     module_path: str | None = None
+    called_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,11 @@ class SchedulerNode:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids."""
+    """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids.
+
+    `lines` are the innermost lines of its nodes, `called_from` the lines that called their
+    functions.
+    """
 
     id: str
     name: str
@@ -164,6 +173,7 @@ class Kernel:
     text: str | None = None
     time_us: float | None = None
     calls: int = 1
+    called_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
