@@ -316,3 +316,99 @@ KERNEL_STORES = (
     Name("torch._inductor.codegen.common:CSEProxy.store", "nodes behind kernel lines"),
     Name("torch._inductor.codegen.common:CSEProxy.store_reduction", "nodes behind kernel lines"),
 )
+
+# A virtual GPU: what torch must believe so that it compiles for a device that is not there. The
+# purpose of each row is the reason why it is replaced.
+CUDA_LAZY_INIT = Name("torch.cuda:_lazy_init", "not looking for a driver")
+CUDA_DEVICE_GUARD = Name("torch.cuda:_DeviceGuard", "entering the device while compiling")
+CUDA_DEVICE_SWITCHES = (
+    Name("torch.cuda:_exchange_device", "entering the device while compiling"),
+    Name("torch.cuda:_maybe_exchange_device", "entering the device while compiling"),
+)
+CUDA_INDEX_CALLS = (  # builds without CUDA lack these; generated programs import the first
+    Name("torch._C:_cuda_getCurrentRawStream", "importing generated programs"),
+    Name("torch._C:_cuda_setDevice", "importing generated programs"),
+    Name("torch._C:_cuda_getDevice", "entering the device while compiling"),
+    Name("torch._C:_cuda_exchangeDevice", "entering the device while compiling"),
+    Name("torch._C:_cuda_maybeExchangeDevice", "entering the device while compiling"),
+)
+CUDA_ALLOCATOR_ENABLED = Name(
+    "torch._C:_cuda_cudaCachingAllocator_is_enabled", "deciding about CUDA graphs"
+)
+SM_CARVEOUT = Name("torch._C:_get_sm_carveout_experimental", "counting multiprocessors")
+AVOID_DEVICE_INIT = Name(
+    "torch._subclasses.fake_tensor:FakeTensorMode.avoid_device_init",
+    "making fake tensors without allocating on a device that is said to be there",
+)
+FAKE_TENSOR_MODE = Name("torch._subclasses.fake_tensor:FakeTensorMode", "example inputs")
+FAKE_TENSOR = Name("torch._subclasses.fake_tensor:FakeTensor", "example inputs")
+SHAPE_ENV = Name("torch.fx.experimental.symbolic_shapes:ShapeEnv", "example inputs")
+DEVICE_INTERFACES = Name(
+    "torch._dynamo.device_interface:device_interfaces", "Dynamo's answers about the device"
+)
+DEVICE_INTERFACE_OF = Name(
+    "torch._dynamo.device_interface:get_interface_for_device", "Dynamo's answers about the device"
+)
+CUDA_INTERFACE = Name(
+    "torch._dynamo.device_interface:CudaInterface", "Dynamo's answers about the device"
+)
+WORKER_PROPERTIES = Name(
+    "torch._dynamo.device_interface:caching_worker_device_properties",
+    "Inductor's answers about the device",
+)
+WORKER_DEVICES = Name(
+    "torch._dynamo.device_interface:caching_worker_current_devices",
+    "Inductor's answers about the device",
+)
+SET_DRIVER_TO_GPU = Name(
+    "torch._inductor.runtime.triton_helpers:set_driver_to_gpu", "not looking for a driver"
+)
+AUTOTUNER_PRECOMPILE = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner.precompile",
+    "compiling kernels without loading them on the device",
+)
+AUTOTUNER_CONFIG = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
+    "the machine code of every configuration",
+)
+MAKE_BENCHMARK_FN = Name(
+    "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
+    "ranking templates by a model, where nothing can be timed",
+)
+TEMPLATE_PRECOMPILE = Name(
+    "torch._inductor.select_algorithm:TritonTemplateCaller.precompile",
+    "compiling only the template that is chosen",
+)
+UNIFORM_VALUE = Name(
+    "torch._inductor.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value",
+    "folding constants without computing on the device",
+)
+DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten before and after
+    Name(target, "forgetting what was asked about another device")
+    for target in (
+        "torch.utils._triton:has_triton",
+        "torch.utils._triton:_device_supports_tma",
+        "torch.utils._triton:has_triton_experimental_host_tma",
+        "torch.utils._triton:has_triton_tensor_descriptor_host_tma",
+        "torch.utils._triton:has_triton_tma",
+        "torch.utils._triton:has_triton_tma_device",
+        "torch.utils._triton:has_datacenter_blackwell_tma_device",
+        "torch.utils._triton:has_triton_stable_tma_api",
+        "torch.utils._triton:triton_backend",
+        "torch.utils._triton:triton_hash_with_backend",
+        "torch._inductor.utils:get_gpu_type",
+        "torch._inductor.utils:is_big_gpu",
+        "torch._inductor.utils:get_max_num_sms",
+        "torch._inductor.utils:using_b200",
+        "torch._inductor.utils:get_backend_num_stages",
+        "torch._inductor.utils:get_device_tflops",
+        "torch._inductor.utils:get_gpu_dram_gbps",
+        "torch._inductor.utils:_triton_supported_fp8_dtypes",
+        "torch._inductor.utils:_rocm_native_device_arch_name",
+        "torch._inductor.runtime.hints:DeviceProperties.create",
+        "torch._inductor.codecache:CacheBase.get_system",
+        "torch._subclasses.fake_tensor:init_gpu_context",
+        "torch._inductor.comm_analysis:get_gpu_type",
+        "torch._inductor.comm_analysis:_has_nvlink",
+    )
+)

@@ -1,0 +1,75 @@
+"""Inductor without a device: kernels are compiled and never loaded, nothing is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.targets.stand_ins import StandIns
+
+Rank = Callable[[Any, int], float]
+"""A choice of the autotuner and its position → the time in ms that a model gives it."""
+
+_OPTIONS = {
+    "compile_threads": 1,  # Inductor's own workers would look for a device
+    "benchmark_epilogue_fusion": False,  # would time kernels
+    "shape_padding": False,  # would allocate and time matrices
+    "autotune_in_subproc": False,  # would start processes that look for a device
+}
+
+
+def compile_offline(stand_ins: StandIns, rank: Rank) -> None:
+    """Have Inductor compile every kernel and choose templates by `rank`."""
+    stand_ins.name(tp.AUTOTUNER_PRECOMPILE, _precompile)
+    stand_ins.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
+    stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
+    stand_ins.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
+    config = tp.INDUCTOR_CONFIG.get()
+    known = {name: value for name, value in _OPTIONS.items() if hasattr(config, name)}
+    stand_ins.enter(config.patch(known))
+
+
+def _precompile(
+    self: Any,
+    warm_cache_only: bool = False,
+    reload_kernel: Callable[[], Any] | None = None,
+    static_triton_bundle_key: str | None = None,
+) -> None:
+    """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
+    if reload_kernel is not None:
+        self._reload_kernel = reload_kernel
+    self._precompile_worker()
+    if static_triton_bundle_key is not None and self.is_statically_launchable():
+        tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
+
+
+def _ranking(rank: Rank) -> Callable[..., Any]:
+    def make_benchmark_fn(cls: Any, choices: Sequence[Any], *_: Any, **__: Any) -> Any:
+        return lambda wanted: {choice: rank(choice, n) for n, choice in enumerate(wanted)}
+
+    return make_benchmark_fn
+
+
+def _on_cpu(deduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Constant folding that computes on the CPU, as upstream means to do itself.
+
+    The folder runs operators of one element on the device of the node.
+    """
+    device_put = torch.ops.prims.device_put.default
+
+    def deduce_value(self: Any, node: Any) -> Any:
+        if node.target is device_put:
+            return self.env[node.args[0]]
+        if node.op != "call_function" or "device" not in node.kwargs:
+            return deduce(self, node)
+        kept = node.kwargs
+        node.kwargs = {**kept, "device": torch.device("cpu")}
+        try:
+            return deduce(self, node)
+        finally:
+            node.kwargs = kept
+
+    return deduce_value

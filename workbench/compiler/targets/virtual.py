@@ -1,0 +1,39 @@
+"""A GPU that is not there: torch's and Triton's real compilers run for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.targets.device_guard import guard_with_nothing
+from workbench.compiler.targets.gpu import Gpu
+from workbench.compiler.targets.inductor_offline import Rank, compile_offline
+from workbench.compiler.targets.stand_ins import StandIns
+from workbench.compiler.targets.torch_answers import answer_for
+from workbench.compiler.targets.triton_driver import drive
+
+
+@contextmanager
+def virtual_gpu(gpu: Gpu, rank: Rank) -> Iterator[None]:
+    """Make this process believe that `gpu` is its only CUDA device, until it is left.
+
+    Everything can be compiled for it and nothing can run on it. It holds for the whole process
+    and all its threads: enter it in a worker, not beside a user's work.
+    """
+    with StandIns() as stand_ins:
+        _forget()
+        stand_ins.on_close(_forget)
+        answer_for(gpu, stand_ins)
+        drive(gpu, stand_ins)
+        compile_offline(stand_ins, rank)
+        guard_with_nothing(stand_ins)
+        yield
+
+
+def _forget() -> None:
+    """Empty every cache of answers about the device."""
+    for row in tp.DEVICE_CACHES:
+        clear = getattr(row.find(), "cache_clear", None)
+        if clear is not None:
+            clear()
