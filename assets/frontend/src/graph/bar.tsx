@@ -1,0 +1,200 @@
+// The bar of the graph pane: stage, grouping, what is hidden, search, table.
+
+import { useState } from "preact/hooks";
+import type { Store } from "../store";
+import type { GraphHead } from "../wire";
+import { findNodes } from "./find";
+import type { Grouping } from "./groups";
+import type { Model } from "./model";
+import type { Plan } from "./plan";
+import { openAll, setGrouping, type GraphState } from "./state";
+
+interface Props {
+  store: Store;
+  state: GraphState;
+  graphs: readonly GraphHead[];
+  head: GraphHead;
+  shown?: { model: Model; plan: Plan; grouping: Grouping; reveal(node: number): void };
+}
+
+export function Bar({ store, state, graphs, head, shown }: Props) {
+  const isComparing = state.other.value !== null;
+  const choose = (id: string) => {
+    if (store.selected.peek()?.startsWith("g")) store.select(null);
+    state.graph.value = id;
+  };
+  const compare = () => {
+    state.other.value = isComparing ? null : partner(graphs, head.id);
+  };
+  return (
+    <div class="bar graph-bar">
+      <select
+        class="btn"
+        aria-label="Stage"
+        value={head.id}
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        {graphs.map((graph) => (
+          <option key={graph.id} value={graph.id} disabled={graph.node_count === 0}>
+            {graph.title} · {graph.node_count}
+          </option>
+        ))}
+      </select>
+      <button
+        type="button"
+        class="btn"
+        aria-pressed={isComparing}
+        disabled={graphs.length < 2}
+        title={graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"}
+        onClick={compare}
+      >
+        Compare<span class="wide"> stages</span>
+      </button>
+      {shown && <Grouped state={state} {...shown} />}
+      <span class="grow" />
+      {shown && <Quiet state={state} {...shown} />}
+      {shown && <Find store={store} {...shown} />}
+      <button
+        type="button"
+        class="btn"
+        aria-pressed={state.isTable.value}
+        title="The same nodes as a table"
+        onClick={() => (state.isTable.value = !state.isTable.value)}
+      >
+        Table
+      </button>
+    </div>
+  );
+}
+
+/** The nearest earlier stage that is not the same graph, else the next one. */
+function partner(graphs: readonly GraphHead[], id: string): string | null {
+  const at = graphs.findIndex((graph) => graph.id === id);
+  const count = graphs[at]?.node_count;
+  const earlier = graphs.slice(0, at).reverse();
+  const different = earlier.find((graph) => graph.node_count !== count) ?? earlier[0] ?? graphs[at + 1];
+  return different?.id ?? null;
+}
+
+interface ShownProps {
+  model: Model;
+  plan: Plan;
+  grouping: Grouping;
+  reveal(node: number): void;
+}
+
+const GROUPINGS: [Grouping, string][] = [
+  ["kernel", "by kernel"],
+  ["module", "by module"],
+  ["line", "by line"],
+  ["none", "ungrouped"],
+  ["layers", "in layers"],
+];
+const MOST_UNGROUPED = 5000;
+
+function Grouped({ state, model, grouping }: ShownProps & { state: GraphState }) {
+  const { part } = model;
+  const isThere: Record<Grouping, boolean> = {
+    kernel: part.kernels.length > 0,
+    module: part.modules.length > 0,
+    line: part.lines.some((line) => line !== null),
+    none: model.count <= MOST_UNGROUPED,
+    layers: true,
+  };
+  const canFold = grouping !== "none" && grouping !== "layers";
+  return (
+    <>
+      <select
+        class="btn"
+        aria-label="Boxes"
+        title="What the boxes stand for"
+        value={grouping}
+        onChange={(event) => setGrouping(state, part.id, event.currentTarget.value as Grouping)}
+      >
+        {GROUPINGS.map(([id, title]) => (
+          <option key={id} value={id} disabled={!isThere[id]}>
+            {title}
+          </option>
+        ))}
+      </select>
+      {canFold && (
+        <span class="seg wide">
+          <button type="button" class="btn" title="Open every box" onClick={() => openAll(state, part.id, grouping, true)}>
+            Open all
+          </button>
+          <button type="button" class="btn" title="Collapse every box" onClick={() => openAll(state, part.id, grouping, false)}>
+            Collapse
+          </button>
+        </span>
+      )}
+    </>
+  );
+}
+
+function Quiet({ state, model, plan, grouping }: ShownProps & { state: GraphState }) {
+  const { hidden } = plan.scene;
+  const isLayers = grouping === "layers";
+  const quiet = model.part.is_quiet.filter(Boolean).length;
+  if (quiet === 0) return null;
+  const shows = state.showsQuiet.value || isLayers;
+  return (
+    <button
+      type="button"
+      class="btn quiet graph-quiet"
+      aria-pressed={shows}
+      disabled={isLayers}
+      title={
+        isLayers
+          ? "Layers are laid out once, with every node"
+          : shows ? "Hide views, casts, constants and weights" : "Show views, casts, constants and weights too"
+      }
+      onClick={() => (state.showsQuiet.value = !state.showsQuiet.value)}
+    >
+      {shows
+        ? `all ${model.count.toLocaleString("en")} nodes`
+        : `${(model.count - hidden).toLocaleString("en")} of ${model.count.toLocaleString("en")} nodes`}
+      <span class="wide">{shows ? " · hide views and weights" : " · views, casts, weights hidden"}</span>
+    </button>
+  );
+}
+
+function Find({ store, model, reveal }: ShownProps & { store: Store }) {
+  const [query, setQuery] = useState("");
+  const [at, setAt] = useState(-1);
+  const found = findNodes(model, query);
+  const go = (by: number) => {
+    if (found.length === 0) return;
+    const next = (at + by + found.length) % found.length;
+    setAt(next);
+    store.select(model.ids[found[next]!]!);
+    reveal(found[next]!);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.key === "Enter" || event.key === "ArrowDown") go(event.shiftKey ? -1 : 1);
+    else if (event.key === "ArrowUp") go(-1);
+    else if (event.key === "Escape" && query) setQuery("");
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <label class="graph-find">
+      <span class="sr">Find in this graph</span>
+      <input
+        type="search"
+        placeholder="Find in graph"
+        value={query}
+        onInput={(event) => {
+          setQuery(event.currentTarget.value);
+          setAt(-1);
+        }}
+        onKeyDown={key}
+      />
+      {query && (
+        <span class="graph-count" role="status">
+          {found.length === 0 ? "none" : at < 0 ? `${found.length}` : `${at + 1} of ${found.length}`}
+        </span>
+      )}
+    </label>
+  );
+}

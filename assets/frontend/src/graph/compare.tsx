@@ -1,0 +1,167 @@
+// Two stages side by side: which nodes the passes between them added, removed and replaced.
+
+import { useEffect, useState } from "preact/hooks";
+import { nameOf } from "../ids";
+import type { Store } from "../store";
+import type { ChangesPart, GraphHead, GraphPart } from "../wire";
+import { changesIn, type Change } from "./looks";
+import type { Model } from "./model";
+import type { GraphState } from "./state";
+
+export interface Compared {
+  part: ChangesPart | null;
+  failed: string | null;
+  byNode: Map<number, Change>;
+}
+
+/** Earlier and later of the stage shown and the one compared with. */
+function inOrder(graphs: readonly GraphHead[], a: string, b: string): [string, string] {
+  const at = (id: string) => graphs.findIndex((graph) => graph.id === id);
+  return at(a) <= at(b) ? [a, b] : [b, a];
+}
+
+export function useChanges(
+  store: Store,
+  state: GraphState,
+  graphs: readonly GraphHead[],
+  model: Model,
+): Compared | null {
+  const [made, setMade] = useState<(Compared & { name: string }) | null>(null);
+  const other = state.other.value;
+  const name = other === null ? null : `changes:${inOrder(graphs, other, model.part.id).join(":")}`;
+  useEffect(() => {
+    if (name === null) return setMade(null);
+    let isCurrent = true;
+    const put = (part: ChangesPart | null, failed: string | null) => {
+      const byNode = part ? changesIn(model, part) : new Map<number, Change>();
+      if (isCurrent) setMade({ name, part, failed, byNode });
+    };
+    store.host.part<ChangesPart>(name).then(
+      (part) => put(part, null),
+      (error: Error) => put(null, error.message),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [name, model]);
+  return made?.name === name ? made : null;
+}
+
+interface Props {
+  store: Store;
+  state: GraphState;
+  graphs: readonly GraphHead[];
+  part: GraphPart;
+  loaded: Compared | null;
+}
+
+const MOST = 500;
+
+export function Compare({ store, state, graphs, part, loaded }: Props) {
+  const other = state.other.value ?? part.id;
+  const [before, after] = inOrder(graphs, other, part.id);
+  const title = (id: string) => graphs.find((graph) => graph.id === id)?.title ?? id;
+  const swap = () => {
+    state.other.value = part.id;
+    state.graph.value = other;
+  };
+  return (
+    <section class="graph-compare" aria-label="Changes between two stages">
+      <div class="graph-compare-head">
+        <label>
+          <span class="mut">Compared with</span>
+          <select
+            class="btn"
+            value={other}
+            onChange={(event) => (state.other.value = event.currentTarget.value)}
+          >
+            {graphs.map((graph) => (
+              <option key={graph.id} value={graph.id} disabled={graph.id === part.id || !graph.node_count}>
+                {graph.title} · {graph.node_count}
+              </option>
+            ))}
+          </select>
+        </label>
+        <div class="seg" role="group" aria-label="Stage to draw">
+          <button type="button" class="btn" aria-pressed={part.id === before} title={title(before)} onClick={() => part.id !== before && swap()}>
+            Before
+          </button>
+          <button type="button" class="btn" aria-pressed={part.id === after} title={title(after)} onClick={() => part.id !== after && swap()}>
+            After
+          </button>
+        </div>
+      </div>
+      {loaded?.failed && <p class="graph-pad">{loaded.failed}</p>}
+      {loaded?.part && <Lists store={store} state={state} changes={loaded.part} />}
+    </section>
+  );
+}
+
+function Lists({ store, state, changes }: { store: Store; state: GraphState; changes: ChangesPart }) {
+  const { added, removed, replaced, kept } = changes;
+  const go = (id: string) => {
+    const graph = id.slice(0, id.indexOf(":"));
+    if (graph !== state.graph.peek()) {
+      state.other.value = state.graph.peek();
+      state.graph.value = graph;
+    }
+    store.select(id);
+  };
+  const isSame = added.length + removed.length + replaced.length === 0;
+  return (
+    <div class="scroll graph-pad">
+      <p class="mut">
+        {isSame ? `Nothing changed: ${kept} nodes are the same.` : `${kept} nodes are the same in both.`}
+      </p>
+      <List title="Added" change="added" rows={added.map((id) => [[], [id]])} go={go} store={store} />
+      <List title="Removed" change="removed" rows={removed.map((id) => [[id], []])} go={go} store={store} />
+      <List title="Replaced" change="replaced" rows={replaced} go={go} store={store} />
+    </div>
+  );
+}
+
+interface ListProps {
+  store: Store;
+  title: string;
+  change: Change;
+  rows: readonly (readonly [readonly string[], readonly string[]])[];
+  go(id: string): void;
+}
+
+function List({ store, title, change, rows, go }: ListProps) {
+  if (rows.length === 0) return null;
+  const selected = store.selected.value;
+  return (
+    <>
+      <h4 class={`graph-change ${change}`}>{`${title} (${rows.length})`}</h4>
+      <ul>
+        {rows.slice(0, MOST).map(([before, after]) => {
+          const isSelected = [...before, ...after].some((id) => id === selected);
+          return (
+            <li key={`${before[0]} ${after[0]}`} class={isSelected ? "sel" : ""}>
+              <Names ids={before} go={go} />
+              {before.length > 0 && after.length > 0 && <span class="mut"> → </span>}
+              <Names ids={after} go={go} />
+            </li>
+          );
+        })}
+      </ul>
+      {rows.length > MOST && <p class="mut">and {rows.length - MOST} more</p>}
+    </>
+  );
+}
+
+function Names({ ids, go }: { ids: readonly string[]; go(id: string): void }) {
+  return (
+    <>
+      {ids.map((id, at) => (
+        <>
+          {at > 0 && ", "}
+          <button type="button" class="btn link mono" onClick={() => go(id)}>
+            {nameOf(id)}
+          </button>
+        </>
+      ))}
+    </>
+  );
+}

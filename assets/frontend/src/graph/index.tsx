@@ -1,0 +1,146 @@
+// The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { graphOf, kindOf } from "../ids";
+import type { Store } from "../store";
+import { Empty, Message } from "../ui/basics";
+import type { GraphHead, GraphPart } from "../wire";
+import { Bar } from "./bar";
+import { GraphCanvas, type Handle } from "./canvas";
+import { captionOf } from "./caption";
+import { Compare, useChanges } from "./compare";
+import "./graph.css";
+import { looksOf } from "./looks";
+import { modelOf } from "./model";
+import { planOf } from "./plan";
+import { sceneOf } from "./scene";
+import { firstGraph, firstGrouping, flip, graphState, isOpenOf, openedOf, type GraphState } from "./state";
+import { NodeTable } from "./twin";
+
+export function GraphPane({ store }: { store: Store }) {
+  const state = graphState(store);
+  const graphs = store.doc.value?.graphs ?? [];
+  followSelection(store, state, graphs);
+  const head = graphs.find((graph) => graph.id === state.graph.value);
+  const [loaded, setLoaded] = useState<{ part?: GraphPart; failed?: string }>({});
+  useEffect(() => {
+    if (!head) return;
+    let isCurrent = true;
+    store.need<GraphPart>(head.part).then(
+      (part) => isCurrent && setLoaded({ part }),
+      (error: Error) => isCurrent && setLoaded({ failed: error.message }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [head?.part]);
+  if (!head)
+    return (
+      <Empty
+        store={store}
+        note={{ title: "No graph was kept.", text: "The record holds no nodes of any stage.", tone: "plain" }}
+      />
+    );
+  const { part, failed } = loaded;
+  return (
+    <div class="graph">
+      {part?.id === head.id ? (
+        <Loaded store={store} state={state} head={head} graphs={graphs} part={part} />
+      ) : (
+        <>
+          <Bar store={store} state={state} graphs={graphs} head={head} />
+          {failed && (
+            <Message note={{ title: "This graph is not here.", text: failed, tone: "plain" }} />
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** A node or graph of another stage brings that stage; before any choice, the first one stands. */
+function followSelection(store: Store, state: GraphState, graphs: readonly GraphHead[]): void {
+  const last = useRef<string | null>(null);
+  const selected = store.selected.value;
+  const known = graphs.some((graph) => graph.id === state.graph.value);
+  let wanted = known ? state.graph.value : firstGraph(graphs, store.links.value?.kernelGraphs ?? new Set());
+  if (selected !== last.current) {
+    last.current = selected;
+    const kind = selected === null ? "unknown" : kindOf(selected);
+    const graph = kind === "node" ? graphOf(selected!) : kind === "graph" ? selected : null;
+    if (graph && graphs.some((each) => each.id === graph)) wanted = graph;
+  }
+  if (state.graph.peek() !== wanted) state.graph.value = wanted;
+}
+
+interface LoadedProps {
+  store: Store;
+  state: GraphState;
+  head: GraphHead;
+  graphs: readonly GraphHead[];
+  part: GraphPart;
+}
+
+function Loaded({ store, state, head, graphs, part }: LoadedProps) {
+  const [aspect, setAspect] = useState(1.8);
+  const [hovered, setHovered] = useState(-1);
+  const handle = useRef<Handle | null>(null);
+  const grouping = state.grouping.value.get(part.id) ?? firstGrouping(part);
+  const opened = openedOf(state, part.id, grouping);
+  const showsQuiet = state.showsQuiet.value;
+  const model = useMemo(() => modelOf(part), [part]);
+  const isOpen = useMemo(() => isOpenOf(part, grouping, opened), [part, grouping, opened]);
+  const plan = useMemo(
+    () => planOf(model, sceneOf(model, { grouping, showsQuiet, isOpen, aspect })),
+    [model, grouping, showsQuiet, isOpen, aspect],
+  );
+  const changes = useChanges(store, state, graphs, model);
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const hoverId = store.hovered.value;
+  const pointed = hovered >= 0 ? hovered : (hoverId && model.index.get(hoverId)) || -1;
+  const looks = useMemo(
+    () => looksOf(model, selected, related, pointed, changes?.byNode ?? null),
+    [model, selected, related, pointed, changes],
+  );
+  const caption = useMemo(() => captionOf(store, model), [store, model, store.doc.value]);
+  const reveal = (node: number) => handle.current?.reveal(node);
+  return (
+    <>
+      <Bar store={store} state={state} graphs={graphs} head={head} shown={{ model, plan, grouping, reveal }} />
+      <div class="graph-body">
+        {state.other.value && (
+          <Compare store={store} state={state} graphs={graphs} part={part} loaded={changes} />
+        )}
+        {state.isTable.value ? (
+          <NodeTable store={store} model={model} showsQuiet={showsQuiet} />
+        ) : (
+          <GraphCanvas
+            store={store}
+            plan={plan}
+            looks={looks}
+            caption={caption}
+            label={labelFor(head, plan.scene.hidden)}
+            views={state.views}
+            viewKey={`${part.id} ${grouping} ${showsQuiet}`}
+            hover={(node) => {
+              setHovered(node);
+              store.hovered.value = node < 0 ? null : model.ids[node]!;
+            }}
+            toggle={(box) => flip(state, part.id, grouping, box.key)}
+            resized={(next) => setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old))}
+            handle={(made) => (handle.current = made)}
+          />
+        )}
+      </div>
+    </>
+  );
+}
+
+function labelFor(head: GraphHead, hidden: number): string {
+  return (
+    `${head.title}: ${head.node_count - hidden} of ${head.node_count} nodes. ` +
+    "Arrows walk along edges and siblings, space opens and closes a box, Enter shows the code, " +
+    "Home fits all, Page Up and Page Down zoom. The button Table shows the same as a table."
+  );
+}
