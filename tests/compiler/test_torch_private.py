@@ -69,10 +69,11 @@ def test_no_name_is_missing_and_no_signature_has_changed() -> None:
     current = snapshot()
     assert current.keys() == expected.keys(), "run python -m tests.compiler.test_torch_private"
     missing = [target for target, shape in current.items() if shape == "missing"]
+    absent = {t for t, s in expected.items() if s == "missing"}  # builds with CUDA have some
     changed = {t: (expected[t], s) for t, s in current.items() if s != expected[t]}
     if torch.__version__.startswith("2.13"):
-        assert missing == [t for t, s in expected.items() if s == "missing"]
-        assert changed == {}
+        assert absent.issuperset(missing)
+        assert changed.keys() <= absent
     else:
         print(f"torch {torch.__version__}: missing {missing}")
         print(f"changed {json.dumps(changed, indent=1)}")
