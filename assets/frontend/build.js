@@ -18,7 +18,7 @@ const result = await build({
   bundle: true,
   minify: true,
   format: "esm",
-  target: "es2022",
+  target: ["es2022", "chrome111", "firefox113", "safari16.4"],
   charset: "utf8",
   legalComments: "none",
   jsx: "automatic",

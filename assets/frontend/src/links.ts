@@ -90,6 +90,11 @@ export class Links {
     return this.nodesOfLine.get(line) ?? NONE;
   }
 
+  /** The lines that the calls on this line were inlined to. */
+  calledFrom(line: string): readonly string[] {
+    return this.called.get(line) ?? NONE;
+  }
+
   lineOf(node: string): string | null {
     return this.lineOfNode.get(node) ?? null;
   }

@@ -1,9 +1,22 @@
 // The panes by id; a pane is a component that gets the store.
 
 import type { ComponentType } from "preact";
+import { ArtifactPane } from "./artifact/artifact";
+import { AutotunePane } from "./autotune/autotune";
+import { BreaksPane } from "./breaks/breaks";
+import { FusionPane } from "./fusion/fusion";
+import { Overview } from "./overview/overview";
 import type { Store } from "./store";
+import { TimelinePane } from "./timeline/timeline";
 import type { PaneId } from "./wire";
 
 export type Pane = ComponentType<{ store: Store }>;
 
-export const PANES: Partial<Record<PaneId, Pane>> = {};
+export const PANES: Partial<Record<PaneId, Pane>> = {
+  overview: Overview,
+  breaks: BreaksPane,
+  fusion: FusionPane,
+  timeline: TimelinePane,
+  autotune: AutotunePane,
+  artifact: ArtifactPane,
+};

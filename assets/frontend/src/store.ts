@@ -2,8 +2,9 @@
 
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
-import { kindOf } from "./ids";
+import { graphOf, kindOf } from "./ids";
 import { Links, type Part } from "./links";
+import { nodeId } from "./search";
 import type {
   Document as Report,
   GraphPart,
@@ -41,6 +42,7 @@ export class Store {
   readonly canGoForward: ReadonlySignal<boolean>;
   private readonly places: Signal<{ list: Place[]; at: number }>;
   private readonly tables: ReadonlySignal<Tables | null>;
+  private readonly nodePlaces = new WeakMap<GraphPart, Map<string, number>>();
   private readonly stopFollowing: () => void;
 
   constructor(readonly host: Host) {
@@ -108,6 +110,19 @@ export class Store {
   /** Where a line id points to: its source, number, text and mark. */
   line(id: string): PlacedLine | null {
     return this.tables.value?.lines.get(id) ?? null;
+  }
+
+  /** Where a node's details are, once its graph is loaded. */
+  node(id: string): { part: GraphPart; at: number } | null {
+    const part = this.parts.get(`graph:${graphOf(id)}`);
+    if (!part || !("x" in part)) return null;
+    let places = this.nodePlaces.get(part);
+    if (!places) {
+      places = new Map(part.names.map((_, i) => [nodeId(part, i), i]));
+      this.nodePlaces.set(part, places);
+    }
+    const at = places.get(id);
+    return at === undefined ? null : { part, at };
   }
 
   close(): void {

@@ -1,0 +1,60 @@
+// Breaks & guards: what stopped the capture and what to write instead; what is checked on a call.
+
+import type { Store } from "../store";
+import { Frame, Message, Tag } from "../ui/basics";
+import { BreakCard } from "./card";
+import { GuardTree } from "./guards";
+import { Sandbox } from "./sandbox";
+
+export function BreaksPane({ store }: { store: Store }) {
+  const report = store.doc.value;
+  if (!report) return null;
+  return (
+    <div class="two">
+      <div>
+        <div class="bar">
+          <h2>Graph breaks</h2>
+          {report.breaks.length > 0 && <Tag tone="break">{report.breaks.length}</Tag>}
+          <span class="grow" />
+          <Frame store={store} name="breaks" />
+        </div>
+        <div class="scroll" tabIndex={0} role="group" aria-label="Graph breaks and recompiles">
+          {report.breaks.map((item) => (
+            <BreakCard key={item.id} store={store} item={item} />
+          ))}
+          {report.breaks.length === 0 && (
+            <Message
+              note={{
+                title: "No graph break.",
+                text: "The whole call was captured; nothing of it goes back to Python.",
+                tone: "captured",
+              }}
+            />
+          )}
+          <Recompiles store={store} />
+        </div>
+      </div>
+      <div>
+        <GuardTree store={store} guards={report.guards} />
+        <Sandbox store={store} sandbox={report.sandbox} />
+      </div>
+    </div>
+  );
+}
+
+function Recompiles({ store }: { store: Store }) {
+  const recompiles = store.doc.value?.recompiles ?? [];
+  return (
+    <section class="pad">
+      <h3>Recompiles</h3>
+      {recompiles.length === 0 && (
+        <p class="mut">None: no guard has failed, so nothing was compiled a second time.</p>
+      )}
+      {recompiles.map((item) => (
+        <p key={item.compile_id}>
+          <b class="mono">{`${item.function} [${item.compile_id}]`}</b> <span>{item.reason}</span>
+        </p>
+      ))}
+    </section>
+  );
+}

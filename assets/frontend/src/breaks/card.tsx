@@ -1,0 +1,101 @@
+// One graph break: the line, why it stops there, what to do, and a rewrite to copy.
+
+import type { Store } from "../store";
+import { Copy, Prose } from "../ui/basics";
+import { Python } from "../ui/highlight";
+import { baseName } from "../ui/words";
+import type { Break, Rewrite } from "../wire";
+
+export function BreakCard({ store, item }: { store: Store; item: Break }) {
+  const isSelected = store.selected.value === item.id;
+  const isRelated = store.related.value.has(item.id);
+  const text = item.text.trim();
+  return (
+    <article
+      class={`card ${isSelected ? "sel" : isRelated ? "rel" : ""}`}
+      aria-label={`Graph break on line ${item.line}`}
+      onClick={() => store.select(item.id)}
+    >
+      <div class="row">
+        <b class="cut" title={item.kind}>
+          {item.kind}
+        </b>
+        <span class="grow" />
+        {item.count > 1 && <span class="faint">{`${item.count} times`}</span>}
+        <Place store={store} item={item} />
+        {item.gb_id && <span class="faint mono">{item.gb_id}</span>}
+      </div>
+      <div>
+        <pre class="mono">
+          <span class="faint">{`${item.line} `}</span>
+          <Python text={text} />
+          {"\n"}
+          <span class="st-break" aria-hidden="true">
+            {" ".repeat(String(item.line).length + 1) + "^".repeat(text.length)}
+          </span>
+        </pre>
+        <p>
+          <Prose text={item.explanation || item.reason} />
+        </p>
+        {item.hints.length > 0 && (
+          <>
+            <h4>What to do</h4>
+            {item.hints.map((hint) => (
+              <p key={hint}>
+                <Prose text={hint} />
+              </p>
+            ))}
+          </>
+        )}
+      </div>
+      {item.rewrite && <Suggestion rewrite={item.rewrite} />}
+    </article>
+  );
+}
+
+function Place({ store, item }: { store: Store; item: Break }) {
+  const words = `${baseName(item.file)}:${item.line}`;
+  const line = item.line_id;
+  if (line === null) return <span class="faint mono">{words}</span>;
+  const go = (event: Event) => {
+    event.stopPropagation();
+    store.select(line, { pane: "overview" });
+  };
+  return (
+    <button type="button" class="btn link" title={item.file} onClick={go}>
+      {words}
+    </button>
+  );
+}
+
+function Suggestion({ rewrite }: { rewrite: Rewrite }) {
+  const cut = commonIndent([...rewrite.before, ...rewrite.after]);
+  return (
+    <>
+      <div>
+        <h4>{rewrite.title}</h4>
+        <p>
+          <Prose text={rewrite.why} />
+        </p>
+      </div>
+      <div class="flush">
+        <pre class="diff mono">
+          {rewrite.before.map((line) => (
+            <div key={`-${line}`} class="a">{`- ${line.slice(cut)}`}</div>
+          ))}
+          {rewrite.after.map((line) => (
+            <div key={`+${line}`} class="b">{`+ ${line.slice(cut)}`}</div>
+          ))}
+        </pre>
+      </div>
+      <div class="row">
+        <Copy text={rewrite.after.join("\n")} label="Copy rewrite" title="Copy the new lines" />
+      </div>
+    </>
+  );
+}
+
+export function commonIndent(lines: string[]): number {
+  const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
+  return depths.length ? Math.min(...depths) : 0;
+}

@@ -1,0 +1,146 @@
+// The guard sandbox: edit an input, and the real guards say which of them fails first.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../format";
+import type { Store } from "../store";
+import { Icon } from "../ui/icons";
+import type { GuardCheck, Input, Sandbox as Described } from "../wire";
+import { draftOf, edited, reshaped, type Draft } from "./edits";
+
+const PAUSE_MS = 250;
+
+type Answer = { kind: "check"; check: GuardCheck } | { kind: "error"; text: string } | null;
+
+export function Sandbox({ store, sandbox }: { store: Store; sandbox: Described }) {
+  const whyNot = sandbox.why_not;
+  if (whyNot !== null || !sandbox.inputs.length)
+    return (
+      <section class="sandbox pad">
+        <h3>Guard sandbox</h3>
+        <p class="mut">{whyNot ?? "The call has no tensor among its inputs, so there is none to edit."}</p>
+      </section>
+    );
+  return <Open key={sandbox.inputs.map((input) => input.path).join()} store={store} sandbox={sandbox} />;
+}
+
+function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
+  const [drafts, setDrafts] = useState<Draft[]>(() => sandbox.inputs.map(draftOf));
+  const [answer, setAnswer] = useState<Answer>(null);
+  const asked = useRef(0);
+  useEffect(() => {
+    const inputs = sandbox.inputs.map((input, i) => edited(input, drafts[i] ?? draftOf(input)));
+    const wrong = inputs.find((input) => typeof input === "string");
+    asked.current += 1;
+    const turn = asked.current;
+    if (wrong) return setAnswer({ kind: "error", text: wrong as string });
+    const timer = setTimeout(() => {
+      const question = { inputs: inputs as Input[] };
+      store.host
+        .part<GuardCheck>("guard-check", question)
+        .then((check) => turn === asked.current && setAnswer({ kind: "check", check }))
+        .catch((e: Error) => turn === asked.current && setAnswer({ kind: "error", text: e.message }));
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [drafts]);
+  const change = (at: number, draft: Draft) =>
+    setDrafts(drafts.map((each, i) => (i === at ? draft : each)));
+  return (
+    <section class="sandbox pad">
+      <div class="row">
+        <h3>Guard sandbox</h3>
+        <span class="faint cut">change an input, see which guard fails first</span>
+        <span class="grow" />
+        <button
+          type="button"
+          class="btn quiet"
+          onClick={() => setDrafts(sandbox.inputs.map(draftOf))}
+        >
+          Reset
+        </button>
+      </div>
+      <div class="fields">
+        {sandbox.inputs.map((input, i) => (
+          <Fields
+            key={input.path}
+            input={input}
+            draft={drafts[i] ?? draftOf(input)}
+            dtypes={sandbox.dtypes}
+            change={(draft) => change(i, draft)}
+          />
+        ))}
+      </div>
+      <Verdict answer={answer} />
+    </section>
+  );
+}
+
+interface FieldsProps {
+  input: Input;
+  draft: Draft;
+  dtypes: string[];
+  change(draft: Draft): void;
+}
+
+function Fields({ input, draft, dtypes, change }: FieldsProps) {
+  const all = dtypes.includes(draft.dtype) ? dtypes : [draft.dtype, ...dtypes];
+  return (
+    <fieldset>
+      <legend class="mono" title={`${input.path} on ${input.device}`}>
+        {input.path}
+      </legend>
+      <label>
+        <span>shape</span>
+        <input
+          type="text"
+          class="mono"
+          value={draft.shape}
+          onInput={(event) => change(reshaped(draft, event.currentTarget.value))}
+        />
+      </label>
+      <label>
+        <span>stride</span>
+        <input
+          type="text"
+          class="mono"
+          value={draft.stride}
+          onInput={(event) => change({ ...draft, stride: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        <span>dtype</span>
+        <select
+          class="mono"
+          value={draft.dtype}
+          onChange={(event) => change({ ...draft, dtype: event.currentTarget.value })}
+        >
+          {all.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+    </fieldset>
+  );
+}
+
+function Verdict({ answer }: { answer: Answer }) {
+  if (!answer)
+    return (
+      <p role="status" class="mut">
+        Asking the guards…
+      </p>
+    );
+  if (answer.kind === "error")
+    return (
+      <p role="status" class="mut">
+        {answer.text}
+      </p>
+    );
+  const { check } = answer;
+  return (
+    <p role="status" class={check.ok ? "pass" : "fail"}>
+      <Icon name={check.ok ? "captured" : "cross"} />{" "}
+      {check.ok ? `All ${plural(check.checked, "guard")} pass` : `Fails: ${check.failed ?? ""}`}
+      {check.guard && <code class="mono">{check.guard}</code>}
+    </p>
+  );
+}

@@ -1,0 +1,85 @@
+// Guards as a tree by the steps of their source: input, attribute, item, down to the leaf.
+
+import type { Guard } from "../wire";
+
+export interface Branch {
+  key: string;
+  label: string;
+  /** Guards on exactly this source. */
+  guards: Guard[];
+  children: Branch[];
+  /** Guards here and below. */
+  count: number;
+}
+
+export type TreeRow =
+  | { kind: "branch"; key: string; branch: Branch; level: number; isOpen: boolean }
+  | { kind: "guard"; key: string; guard: Guard; level: number; label: string };
+
+function emptyBranch(key: string, label: string): Branch {
+  return { key, label, guards: [], children: [], count: 0 };
+}
+
+/** The tree under `key`; chains without a fork are one step. */
+export function guardTree(key: string, label: string, guards: Guard[]): Branch {
+  const root = emptyBranch(key, label);
+  const byKey = new Map<string, Branch>();
+  for (const guard of guards) {
+    let at = root;
+    at.count += 1;
+    for (const step of guard.path) {
+      const next = `${at.key}/${step}`;
+      let child = byKey.get(next);
+      if (!child) {
+        child = emptyBranch(next, step);
+        byKey.set(next, child);
+        at.children.push(child);
+      }
+      at = child;
+      at.count += 1;
+    }
+    at.guards.push(guard);
+  }
+  root.children = root.children.map(joined);
+  return root;
+}
+
+function joined(branch: Branch): Branch {
+  let here = branch;
+  while (!here.guards.length && here.children.length === 1) {
+    const only = here.children[0] as Branch;
+    here = { ...only, label: here.label + only.label };
+  }
+  return { ...here, children: here.children.map(joined) };
+}
+
+/** The rows in sight; `isOpen` is asked for each branch by key and level. */
+export function flatten(root: Branch, isOpen: (branch: Branch, level: number) => boolean): TreeRow[] {
+  const rows: TreeRow[] = [];
+  const walk = (branch: Branch, level: number) => {
+    const only = branch.guards.length === 1 && !branch.children.length && branch.guards[0];
+    if (only && level > 1) {
+      rows.push({ kind: "guard", key: only.id, guard: only, level, label: branch.label });
+      return;
+    }
+    const open = isOpen(branch, level);
+    rows.push({ kind: "branch", key: branch.key, branch, level, isOpen: open });
+    if (!open) return;
+    for (const guard of branch.guards)
+      rows.push({ kind: "guard", key: guard.id, guard, level: level + 1, label: "" });
+    for (const child of branch.children) walk(child, level + 1);
+  };
+  walk(root, 1);
+  return rows;
+}
+
+/** The guards whose source, text or reason holds the words. */
+export function filterGuards(guards: Guard[], words: string): Guard[] {
+  const wanted = words.trim().toLowerCase();
+  if (!wanted) return guards;
+  return guards.filter((guard) =>
+    `${guard.source} ${guard.kind} ${guard.text} ${guard.why_dropped ?? ""}`
+      .toLowerCase()
+      .includes(wanted),
+  );
+}

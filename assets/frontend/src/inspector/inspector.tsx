@@ -1,0 +1,79 @@
+// The panel that explains the selected thing: properties, then sentences, then what belongs to it.
+
+import type { ComponentChildren, ComponentType } from "preact";
+import { kindOf, type Kind } from "../ids";
+import type { Store } from "../store";
+import { Chip, Chips } from "../ui/basics";
+import { labelOf } from "../ui/words";
+import { KernelCard, KernelLineCard, WrapperLineCard } from "./kernel";
+import { LineCard } from "./line";
+import { NodeCard } from "./node";
+import { BreakCard, ChoiceCard, GroupCard, GuardCard, PhaseCard, RejectedCard } from "./others";
+import type { CardProps } from "./parts";
+
+const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
+  line: LineCard,
+  node: NodeCard,
+  kernel: KernelCard,
+  "kernel-line": KernelLineCard,
+  "wrapper-line": WrapperLineCard,
+  rejected: RejectedCard,
+  group: GroupCard,
+  break: BreakCard,
+  guard: GuardCard,
+  phase: PhaseCard,
+  choice: ChoiceCard,
+};
+
+export function Inspector({ store }: { store: Store }) {
+  const id = store.selected.value;
+  const Card = id === null ? Start : (CARDS[kindOf(id)] ?? Plain);
+  return (
+    <aside class="insp" aria-label="Inspector" tabIndex={0}>
+      <div class="in">
+        <Card key={id} store={store} id={id ?? ""} />
+      </div>
+    </aside>
+  );
+}
+
+function Start({ store }: CardProps): ComponentChildren {
+  const report = store.doc.value;
+  const problems = (report?.sources ?? []).flatMap((source) =>
+    source.marks.filter((mark) => mark.notes.length).map((mark) => mark.id),
+  );
+  const largest = (report?.kernels ?? [])
+    .map((kernel) => ({ id: kernel.id, bytes: (kernel.bytes_read ?? 0) + (kernel.bytes_written ?? 0) }))
+    .sort((a, b) => b.bytes - a.bytes);
+  const ids = [...problems.slice(0, 4), ...largest.slice(0, 3).map((kernel) => kernel.id)];
+  return (
+    <>
+      <div class="kind">Inspector</div>
+      <p>
+        Nothing is selected. Choose a source line, a graph node, a kernel or a line of its code:
+        everything that belongs to it lights up in all panes, and this panel explains it.
+      </p>
+      {ids.length > 0 && (
+        <section>
+          <h4>Start here</h4>
+          <div class="chips">
+            {ids.map((each) => (
+              <Chip key={each} store={store} id={each} />
+            ))}
+          </div>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Plain({ store, id }: CardProps): ComponentChildren {
+  const kernels = [...store.related.value].filter((each) => kindOf(each) === "kernel");
+  return (
+    <>
+      <div class="kind">{kindOf(id) === "buffer" ? "Buffer" : "Selected"}</div>
+      <h3>{labelOf(id, store)}</h3>
+      <Chips store={store} title="Kernels" ids={kernels} />
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+// A compilation as it goes, and what is left of one that failed or was cancelled.
+
+import { useEffect, useReducer, useRef } from "preact/hooks";
+import { plural, seconds } from "../format";
+import type { Store } from "../store";
+import { Copy, Message } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import type { Note, Progress } from "../wire";
+
+const TICK_MS = 200;
+
+/** Seconds since the last word of Python, redrawn several times a second while it runs. */
+function useSince(progress: Progress): number {
+  const arrived = useRef({ progress, at: performance.now() });
+  if (arrived.current.progress !== progress) arrived.current = { progress, at: performance.now() };
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  const isRunning = progress.status === "running";
+  useEffect(() => {
+    if (!isRunning) return;
+    const timer = setInterval(() => redraw(0), TICK_MS);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  return isRunning ? (performance.now() - arrived.current.at) / 1000 : 0;
+}
+
+export function ProgressView({ store }: { store: Store }) {
+  const progress = store.host.progress.value;
+  const since = useSince(progress);
+  const isRunning = progress.status === "running";
+  return (
+    <div class="scroll">
+      {!isRunning && <Ended progress={progress} />}
+      <section class="prog" aria-label="Progress">
+        <div class="row">
+          {isRunning && <span class="spin" aria-hidden="true" />}
+          <b class="cut">{progress.title || "Compiling"}</b>
+          <span class="mut num">{seconds(progress.elapsed_s + since)}</span>
+          <span class="grow" />
+          {isRunning && progress.can_cancel && (
+            <button type="button" class="btn" onClick={() => store.host.cancel()}>
+              Cancel
+            </button>
+          )}
+        </div>
+        <Steps progress={progress} since={since} />
+        {isRunning && (
+          <p class="mut">
+            {progress.can_cancel
+              ? "Cancel stops the worker at once."
+              : "Interrupt the kernel to stop; what was done so far is kept."}
+          </p>
+        )}
+      </section>
+      <Kernels names={progress.kernels} isRunning={isRunning} />
+    </div>
+  );
+}
+
+function Steps({ progress, since }: { progress: Progress; since: number }) {
+  const isRunning = progress.status === "running";
+  return (
+    <ul>
+      {progress.steps.map((step) => {
+        const isOpen = step.duration_s === null;
+        const soFar = progress.elapsed_s + since - step.start_s;
+        return (
+          <li key={`${step.name}@${step.start_s}`}>
+            {isOpen && isRunning ? (
+              <span class="spin" aria-label="running" role="img" />
+            ) : (
+              <span class={isOpen ? "st st-break" : "st st-captured"}>
+                <Icon name={isOpen ? "cross" : "captured"} />
+                <span class="sr">{isOpen ? "not finished" : "done"}</span>
+              </span>
+            )}
+            <span class="cut" title={step.name}>
+              {step.name}
+            </span>
+            <span class="mut num">{seconds(step.duration_s ?? Math.max(0, soFar))}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) {
+  if (!names.length) return null;
+  return (
+    <section class="fresh" aria-label="Kernels so far">
+      <div class="bar">
+        <h2>Kernels</h2>
+        <span class="faint" aria-live="polite">
+          {`${plural(names.length, "kernel")}${isRunning ? " so far" : ""}`}
+        </span>
+      </div>
+      <ol class="mono">
+        {names.map((name, i) => (
+          <li key={`${i}:${name}`} title={name}>
+            <span class="k" style={{ "--c": `var(--g${i % 8})` }}>
+              <i />
+              {`k${i}`}
+            </span>
+            <span class="cut">{name}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function endNote(progress: Progress): Note | null {
+  if (progress.status === "failed")
+    return {
+      title: "The compilation failed.",
+      text: (progress.error ?? "No reason was given.").split("\n")[0] ?? "",
+      tone: "break",
+    };
+  if (progress.status !== "cancelled") return null;
+  const text = `It was stopped after ${seconds(progress.elapsed_s)}; what was done by then is shown.`;
+  return { title: "The compilation was cancelled.", text, tone: "plain" };
+}
+
+function Ended({ progress }: { progress: Progress }) {
+  const note = endNote(progress);
+  if (!note) return null;
+  const isLong = progress.error?.includes("\n");
+  return (
+    <Message note={note}>
+      {isLong && <Copy text={progress.error ?? ""} label="Copy traceback" title="Copy the whole error" />}
+    </Message>
+  );
+}
+
+/** The end of a compilation that did not go well, above what there is of it. */
+export function ProgressStrip({ store }: { store: Store }) {
+  return <Ended progress={store.host.progress.value} />;
+}

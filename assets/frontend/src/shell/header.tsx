@@ -1,0 +1,108 @@
+// The top of the view: what was compiled, the verdict, history, search, theme, help.
+
+import type { RefObject } from "preact";
+import type { Store } from "../store";
+import { Tag } from "../ui/basics";
+import { Icon, type IconName } from "../ui/icons";
+import { SearchBox } from "./searchbox";
+
+interface Props {
+  store: Store;
+  search: RefObject<HTMLInputElement | null>;
+  isDark: boolean;
+  toggleTheme: (() => void) | null;
+  help(): void;
+  inspector: { isOpen: boolean; toggle(): void };
+}
+
+export function Header({ store, search, isDark, toggleTheme, help, inspector }: Props) {
+  const report = store.doc.value;
+  const inputs = report?.inputs.join(", ") ?? "";
+  return (
+    <header class="head">
+      <h1 title={report?.name}>{report?.name ?? store.host.progress.value.title}</h1>
+      <Verdict store={store} />
+      {report && <Tag tone="plain">{report.target}</Tag>}
+      <span class="facts mut grow" title={inputs}>
+        {inputs}
+      </span>
+      <span class="row tight">
+        <IconButton
+          name="left"
+          label="Previous selection"
+          keys="Alt+Left"
+          disabled={!store.canGoBack.value}
+          press={() => store.back()}
+        />
+        <IconButton
+          name="right"
+          label="Next selection"
+          keys="Alt+Right"
+          disabled={!store.canGoForward.value}
+          press={() => store.forward()}
+        />
+      </span>
+      <SearchBox store={store} field={search} />
+      <IconButton
+        name="panel"
+        label={inspector.isOpen ? "Hide the inspector" : "Show the inspector"}
+        keys="I"
+        isPressed={inspector.isOpen}
+        press={inspector.toggle}
+      />
+      {toggleTheme && (
+        <IconButton
+          name={isDark ? "sun" : "moon"}
+          label={isDark ? "Light theme" : "Dark theme"}
+          press={toggleTheme}
+        />
+      )}
+      <IconButton name="help" label="Keyboard" keys="?" press={help} />
+    </header>
+  );
+}
+
+function Verdict({ store }: { store: Store }) {
+  const status = store.host.progress.value.status;
+  const report = store.doc.value;
+  if (status === "running")
+    return (
+      <span class="tag plain">
+        <span class="spin" aria-hidden="true" />
+        compiling
+      </span>
+    );
+  if (report) return <Tag tone={report.tone}>{report.verdict}</Tag>;
+  if (status === "failed")
+    return (
+      <Tag tone="break" icon="cross">
+        failed
+      </Tag>
+    );
+  return status === "cancelled" ? <Tag tone="plain">cancelled</Tag> : null;
+}
+
+interface IconButtonProps {
+  name: IconName;
+  label: string;
+  keys?: string;
+  disabled?: boolean;
+  isPressed?: boolean;
+  press(): void;
+}
+
+function IconButton({ name, label, keys, disabled, isPressed, press }: IconButtonProps) {
+  return (
+    <button
+      type="button"
+      class="btn icon quiet"
+      aria-label={label}
+      aria-pressed={isPressed}
+      title={keys ? `${label} (${keys})` : label}
+      disabled={disabled}
+      onClick={press}
+    >
+      <Icon name={name} />
+    </button>
+  );
+}

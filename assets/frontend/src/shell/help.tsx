@@ -1,0 +1,46 @@
+// The list of keys.
+
+import { useEffect, useRef } from "preact/hooks";
+
+const KEYS: [string[], string][] = [
+  [["1", "8"], "switch pane"],
+  [["/"], "find"],
+  [["↑", "↓"], "previous or next row or line"],
+  [["↑", "↓", "←", "→"], "in the graph: walk along edges and siblings"],
+  [["Enter"], "open the code of the selected thing"],
+  [["Alt", "←", "→"], "back and forward through selections"],
+  [["i"], "show or hide the inspector"],
+  [["Esc"], "clear the selection"],
+];
+
+export function Help({ isOpen, close }: { isOpen: boolean; close(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen && !dialog.current?.open) dialog.current?.showModal();
+    if (!isOpen) dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} aria-label="Keyboard" onClose={close}>
+      <h2>Keyboard</h2>
+      <dl class="keys">
+        {KEYS.map(([keys, words]) => (
+          <>
+            <dt>
+              {keys.map((key, i) => (
+                <>
+                  {words === "switch pane" && i ? " to " : " "}
+                  <kbd>{key}</kbd>
+                </>
+              ))}
+            </dt>
+            <dd>{words}</dd>
+          </>
+        ))}
+      </dl>
+      <p class="mut">Single keys act while the focus is in the view and not in a field.</p>
+      <button type="button" class="btn" onClick={close}>
+        Close
+      </button>
+    </dialog>
+  );
+}

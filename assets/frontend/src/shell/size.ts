@@ -1,0 +1,34 @@
+// How much room the view has; its own width counts, not that of the window.
+
+import { useLayoutEffect, useState } from "preact/hooks";
+import { createContext, type RefObject } from "preact";
+
+export type Room = "narrow" | "normal" | "wide";
+
+/** Tells what is inside a view how much room that has. */
+export const RoomContext = createContext<Room>("normal");
+
+const NARROW = 900;
+const WIDE = 1600;
+
+export function roomOf(width: number): Room {
+  if (width < NARROW) return "narrow";
+  return width > WIDE ? "wide" : "normal";
+}
+
+export function useRoom(root: RefObject<HTMLElement | null>): Room {
+  const [room, setRoom] = useState<Room>("normal");
+  useLayoutEffect(() => {
+    const element = root.current;
+    if (!element) return;
+    const look = () => {
+      const width = element.clientWidth;
+      if (width) setRoom(roomOf(width));
+    };
+    const watch = new ResizeObserver(look);
+    watch.observe(element);
+    look();
+    return () => watch.disconnect();
+  }, []);
+  return room;
+}

@@ -1,0 +1,202 @@
+// The table of every pane: a sticky head, rows drawn as they come into sight, sorting, selection.
+
+import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { RoomContext } from "../shell/size";
+import type { Store } from "../store";
+import { useRows } from "../ui/virtual";
+import { sorted, turned, type Order, type Sortable } from "./sorting";
+
+export interface Column<Row> {
+  key: string;
+  title: string;
+  /** A track of CSS grid, such as `minmax(0, 2fr)` or `80px`. */
+  width: string;
+  /** What is compared, copied and shown in full when the cell is cut. */
+  value(row: Row): Sortable;
+  /** What is drawn; the text of `value` without it. */
+  draw?(row: Row): ComponentChildren;
+  /** The full text, where `value` is not it. */
+  full?(row: Row): string;
+  look?: string;
+  number?: boolean;
+  /** Hidden in a narrow view. */
+  wide?: boolean;
+}
+
+interface Props<Row> {
+  store: Store;
+  label: string;
+  columns: Column<Row>[];
+  rows: readonly Row[];
+  id(row: Row): string;
+  order?: Order;
+  /** What is said when there are no rows. */
+  none?: string;
+  /** What Enter and a double click do with a row. */
+  open?(row: Row): void;
+}
+
+const ROW = 24;
+const HEAD = 26;
+
+export function Table<Row>(props: Props<Row>) {
+  const { store, rows, id } = props;
+  const isNarrow = useContext(RoomContext) === "narrow";
+  const columns = useMemo(
+    () => props.columns.filter((column) => !(isNarrow && column.wide)),
+    [props.columns, isNarrow],
+  );
+  const scroller = useRef<HTMLDivElement>(null);
+  const prefix = useId();
+  const [order, setOrder] = useState<Order | null>(props.order ?? null);
+  const shown = useMemo(() => {
+    const column = order && columns.find((each) => each.key === order.key);
+    return column ? sorted(rows, column.value, order.direction) : rows;
+  }, [rows, order, columns]);
+  const list = useRows({ count: shown.length, scroller, size: () => ROW, head: HEAD });
+  const places = useMemo(() => new Map(shown.map((row, i) => [id(row), i])), [shown]);
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const current = selected === null ? undefined : places.get(selected);
+
+  useEffect(() => {
+    const at = current ?? firstRelated(places, related);
+    if (at !== undefined) list.reveal(at);
+  }, [selected, related]);
+
+  const move = (event: KeyboardEvent) => {
+    const to = target(event.key, current, shown.length, scroller.current);
+    const row = to === null ? undefined : shown[to];
+    if (row !== undefined && !event.altKey) {
+      event.preventDefault();
+      store.select(id(row));
+    } else if (event.key === "Enter" && current !== undefined && props.open) {
+      event.stopPropagation();
+      props.open(shown[current] as Row);
+    }
+  };
+  const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  return (
+    <div
+      ref={scroller}
+      class="scroll table"
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={shown.length + 1}
+      aria-activedescendant={current === undefined ? undefined : `${prefix}-${current}`}
+      tabIndex={0}
+      onKeyDown={move}
+    >
+      <div role="rowgroup" class="thead">
+        <div role="row" class="tr" aria-rowindex={1} style={tracks}>
+          {columns.map((column) => (
+            <Head
+              key={column.key}
+              column={column}
+              order={order}
+              sort={() => setOrder(turned(order, column.key, sample(rows, column)))}
+            />
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
+        {list.items.map((item) => {
+          const row = shown[item.index] as Row;
+          const key = id(row);
+          const look = key === selected ? "sel" : related.has(key) ? "rel" : "";
+          return (
+            <div
+              key={key}
+              id={`${prefix}-${item.index}`}
+              role="row"
+              class={`tr ${look}`}
+              aria-rowindex={item.index + 2}
+              aria-selected={key === selected}
+              style={{ ...tracks, transform: `translateY(${item.start}px)` }}
+              onClick={() => store.select(key)}
+              onDblClick={() => props.open?.(row)}
+            >
+              {columns.map((column) => (
+                <Cell key={column.key} column={column} row={row} />
+              ))}
+            </div>
+          );
+        })}
+      </div>
+      {shown.length === 0 && <p class="none">{props.none ?? "Nothing to list."}</p>}
+    </div>
+  );
+}
+
+function Head<Row>({ column, order, sort }: HeadProps<Row>) {
+  const isSorted = order?.key === column.key;
+  const direction = order?.direction === "asc" ? "ascending" : "descending";
+  return (
+    <div
+      role="columnheader"
+      class={classes("th", column)}
+      aria-sort={isSorted ? direction : "none"}
+    >
+      <button type="button" onClick={sort} title={`Sort by ${column.title.toLowerCase()}`}>
+        {column.title}
+        {isSorted && <span aria-hidden="true">{order?.direction === "asc" ? " ↑" : " ↓"}</span>}
+      </button>
+    </div>
+  );
+}
+
+interface HeadProps<Row> {
+  column: Column<Row>;
+  order: Order | null;
+  sort(): void;
+}
+
+function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
+  const value = column.value(row);
+  const text = value === null || value === undefined ? "–" : String(value);
+  return (
+    <div role="gridcell" class={classes("td", column)} title={column.full?.(row) ?? (column.number ? undefined : text)}>
+      {column.draw ? column.draw(row) : text}
+    </div>
+  );
+}
+
+function classes<Row>(base: string, column: Column<Row>): string {
+  return [base, column.number && "num", column.look].filter(Boolean).join(" ");
+}
+
+function sample<Row>(rows: readonly Row[], column: Column<Row>): Sortable {
+  for (const row of rows.slice(0, 50)) {
+    const value = column.value(row);
+    if (value !== null && value !== undefined) return value;
+  }
+  return null;
+}
+
+function firstRelated(places: Map<string, number>, related: Set<string>): number | undefined {
+  let first: number | undefined;
+  for (const id of related) {
+    const at = places.get(id);
+    if (at !== undefined && (first === undefined || at < first)) first = at;
+  }
+  return first;
+}
+
+/** The row that a key leads to, or null. */
+export function target(
+  key: string,
+  current: number | undefined,
+  count: number,
+  box: HTMLElement | null,
+): number | null {
+  if (!count) return null;
+  const page = Math.max(1, Math.floor(((box?.clientHeight ?? 300) - HEAD) / ROW) - 1);
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+  if (key === "Home") return 0;
+  if (key === "End") return count - 1;
+  const step = steps[key];
+  if (step === undefined) return null;
+  if (current === undefined) return step > 0 ? 0 : count - 1;
+  return Math.min(count - 1, Math.max(0, current + step));
+}

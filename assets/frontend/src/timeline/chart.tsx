@@ -1,0 +1,137 @@
+// The flame chart: bars that are selected by pointer and arrow keys, and a window to zoom.
+
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { seconds } from "../format";
+import type { Store } from "../store";
+import type { Phase } from "../wire";
+import { colourOf, flameOf, nextBar, ticksOf, wholeOf, type Bar, type Window } from "./flame";
+
+const ROW = 23;
+const TEXT = 40;
+
+export function FlameChart({ store, phases }: { store: Store; phases: Phase[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const prefix = useId();
+  const [zoom, setZoom] = useState<Window | null>(null);
+  const width = useWidth(box);
+  const whole = useMemo(() => wholeOf(phases), [phases]);
+  const window = zoom ?? whole;
+  const flame = useMemo(() => flameOf(phases, window, 1 / Math.max(1, width)), [phases, window, width]);
+  const selected = store.selected.value;
+  const current = flame.bars.find((bar) => bar.phase.id === selected);
+  const span = window.end - window.start;
+  const zoomTo = (phase: Phase) =>
+    setZoom({ start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) });
+  const key = (event: KeyboardEvent) => {
+    if (event.altKey) return;
+    if (event.key === "Enter" && current) zoomTo(current.phase);
+    else if (event.key.startsWith("Arrow")) {
+      const next = current ? nextBar(flame.bars, current, event.key) : flame.bars[0];
+      if (next) store.select(next.phase.id);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="flame-box">
+      <div
+        ref={box}
+        class="flame"
+        role="listbox"
+        aria-label="Flame chart of the phases. Arrow keys move, Enter zooms in."
+        tabIndex={0}
+        aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
+        style={{ height: `${flame.rows * ROW}px` }}
+        onKeyDown={key}
+      >
+        {flame.bars.map((bar) => (
+          <FlameBar
+            key={bar.phase.id}
+            id={`${prefix}-${bar.phase.id}`}
+            bar={bar}
+            width={width}
+            isSelected={bar.phase.id === selected}
+            select={() => store.select(bar.phase.id)}
+            zoom={() => zoomTo(bar.phase)}
+          />
+        ))}
+      </div>
+      <div class="ticks" aria-hidden="true">
+        {ticksOf(span, Math.max(2, width / 110)).map((at) => (
+          <span key={at} style={{ left: `${(at / span) * 100}%` }}>
+            {seconds(at + window.start - whole.start)}
+          </span>
+        ))}
+      </div>
+      <div class="zoom">
+        {zoom ? (
+          <button type="button" class="btn link" onClick={() => setZoom(null)}>
+            Show the whole compilation
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="btn link"
+            disabled={!current}
+            title={current ? "Double click a bar, or Enter" : "Select a phase first"}
+            onClick={() => current && zoomTo(current.phase)}
+          >
+            Zoom to the selected phase
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface BarProps {
+  id: string;
+  bar: Bar;
+  width: number;
+  isSelected: boolean;
+  select(): void;
+  zoom(): void;
+}
+
+function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
+  const { phase } = bar;
+  const hasText = bar.width * width >= TEXT;
+  return (
+    <div
+      id={id}
+      role="option"
+      aria-selected={isSelected}
+      aria-label={`${phase.name}, ${seconds(phase.duration_s)}`}
+      class={isSelected ? "bar-f sel" : "bar-f"}
+      title={`${phase.name}: ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
+      style={{
+        left: `${bar.left * 100}%`,
+        width: `${bar.width * 100}%`,
+        top: `${bar.row * ROW}px`,
+        "--c": `var(--g${colourOf(phase.name)})`,
+      }}
+      onClick={select}
+      onDblClick={zoom}
+    >
+      {hasText && (
+        <>
+          {phase.name} <span class="mut">{seconds(phase.duration_s)}</span>
+        </>
+      )}
+    </div>
+  );
+}
+
+function useWidth(box: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(800);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const look = () => element.clientWidth && setWidth(element.clientWidth);
+    const watch = new ResizeObserver(look);
+    watch.observe(element);
+    look();
+    return () => watch.disconnect();
+  }, []);
+  return width;
+}

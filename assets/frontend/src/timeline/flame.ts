@@ -1,0 +1,97 @@
+// Where the bars of the flame chart go: one block of rows for each thread, width is time.
+
+import type { Phase } from "../wire";
+
+export interface Window {
+  start: number;
+  end: number;
+}
+
+export interface Bar {
+  phase: Phase;
+  /** Fractions of the width. */
+  left: number;
+  width: number;
+  row: number;
+}
+
+export interface Flame {
+  bars: Bar[];
+  rows: number;
+  /** The row on which each thread begins. */
+  threads: { name: string; row: number }[];
+}
+
+export function wholeOf(phases: readonly Phase[]): Window {
+  if (!phases.length) return { start: 0, end: 1 };
+  let start = Number.POSITIVE_INFINITY;
+  let end = Number.NEGATIVE_INFINITY;
+  for (const phase of phases) {
+    start = Math.min(start, phase.start_s);
+    end = Math.max(end, phase.start_s + phase.duration_s);
+  }
+  return { start, end: end > start ? end : start + 1e-6 };
+}
+
+/** Bars inside the window; those narrower than `least` of it are left to the table. */
+export function flameOf(phases: readonly Phase[], window: Window, least: number): Flame {
+  const span = window.end - window.start;
+  const depths = new Map<string, number>();
+  for (const phase of phases)
+    depths.set(phase.thread, Math.max(depths.get(phase.thread) ?? 0, phase.depth + 1));
+  const threads: { name: string; row: number }[] = [];
+  let rows = 0;
+  for (const [name, depth] of depths) {
+    threads.push({ name, row: rows });
+    rows += depth;
+  }
+  const first = new Map(threads.map((thread) => [thread.name, thread.row]));
+  const bars: Bar[] = [];
+  for (const phase of phases) {
+    const from = Math.max(phase.start_s, window.start);
+    const to = Math.min(phase.start_s + phase.duration_s, window.end);
+    const width = (to - from) / span;
+    if (width < least) continue;
+    const row = (first.get(phase.thread) ?? 0) + phase.depth;
+    bars.push({ phase, left: (from - window.start) / span, width, row });
+  }
+  return { bars, rows, threads };
+}
+
+/** Round times between 0 and `span`, at most `most` of them. */
+export function ticksOf(span: number, most: number): number[] {
+  const rough = span / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  const ticks: number[] = [];
+  for (let at = 0; at <= span * 0.97; at += step) ticks.push(at);
+  return ticks;
+}
+
+/** The bar that an arrow key leads to: left and right on one row, up and down between rows. */
+export function nextBar(bars: readonly Bar[], current: Bar, key: string): Bar | null {
+  const middle = current.left + current.width / 2;
+  const row = current.row + (key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0);
+  const there = bars.filter((bar) => bar.row === row && bar !== current);
+  const side = (bar: Bar) => bar.left + bar.width / 2 - middle;
+  const fits = there.filter((bar) => {
+    if (key === "ArrowRight") return side(bar) > 0;
+    if (key === "ArrowLeft") return side(bar) < 0;
+    return true;
+  });
+  fits.sort((a, b) => Math.abs(side(a)) - Math.abs(side(b)));
+  return fits[0] ?? null;
+}
+
+/** The index of the colour of a phase: the same for the same part of the compiler. */
+export function colourOf(name: string): number {
+  const kinds: [RegExp, number][] = [
+    [/triton|cubin|ptxas|precompile|async_compile|compile_worker|c\+\+|cpp|load_by_key/i, 4],
+    [/codegen|code generation|compile_to_module|compile module/i, 6],
+    [/schedul|fusion/i, 3],
+    [/aot|joint|partition|dispatch/i, 5],
+    [/inductor|lowering|post.?grad|compile_fx|graphlowering/i, 1],
+    [/dynamo|bytecode|guard|variable_builder|fake/i, 0],
+  ];
+  return kinds.find(([form]) => form.test(name))?.[1] ?? 2;
+}

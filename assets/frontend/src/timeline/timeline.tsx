@@ -1,0 +1,78 @@
+// Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
+
+import { useMemo } from "preact/hooks";
+import { seconds } from "../format";
+import type { Store } from "../store";
+import { Table, type Column } from "../table/table";
+import { Frame } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import type { Phase } from "../wire";
+import { FlameChart } from "./chart";
+import { wholeOf } from "./flame";
+import { traceOf } from "./trace";
+
+export function TimelinePane({ store }: { store: Store }) {
+  const report = store.doc.value;
+  const phases = report?.phases ?? [];
+  const columns = useMemo(() => phaseColumns(phases), [phases]);
+  const whole = wholeOf(phases);
+  const threads = new Set(phases.map((phase) => phase.thread)).size;
+  const save = () => saveFile(traceOf(phases, report?.name ?? "compilation"), "compile-trace.json");
+  return (
+    <>
+      <div class="bar">
+        <h2>Compile timeline</h2>
+        <span class="faint cut">
+          {`${seconds(whole.end - whole.start)}, ${threads === 1 ? "one thread" : `${threads} threads`}`}
+        </span>
+        <span class="grow" />
+        <Frame store={store} name="phases" />
+        <button type="button" class="btn" title="For ui.perfetto.dev or chrome://tracing" onClick={save}>
+          <Icon name="save" />
+          Save Perfetto trace
+        </button>
+      </div>
+      <FlameChart store={store} phases={phases} />
+      <Table
+        store={store}
+        label="Phases by self time"
+        columns={columns}
+        rows={phases}
+        id={(phase) => phase.id}
+        order={{ key: "self", direction: "desc" }}
+      />
+    </>
+  );
+}
+
+function phaseColumns(phases: Phase[]): Column<Phase>[] {
+  const { start } = wholeOf(phases);
+  const most = Math.max(1e-9, ...phases.map((phase) => phase.self_s));
+  return [
+    { key: "name", title: "Phase", width: "minmax(120px, 2fr)", value: (phase) => phase.name },
+    { key: "thread", title: "Thread", width: "minmax(60px, 0.5fr)", value: (p) => p.thread, look: "mut", wide: true },
+    { key: "start", title: "Start", width: "76px", value: (p) => p.start_s, draw: (p) => seconds(p.start_s - start), number: true },
+    { key: "total", title: "Total", width: "76px", value: (p) => p.duration_s, draw: (p) => seconds(p.duration_s), number: true },
+    { key: "self", title: "Self", width: "76px", value: (p) => p.self_s, draw: (p) => seconds(p.self_s), number: true },
+    {
+      key: "bar",
+      title: "Self time",
+      width: "minmax(80px, 1.6fr)",
+      value: (phase) => phase.self_s,
+      full: (phase) => `${seconds(phase.self_s)} of its own`,
+      draw: (phase) => (
+        <span class="meter">
+          <b class="accent" style={{ width: `${(phase.self_s / most) * 100}%` }} />
+        </span>
+      ),
+    },
+  ];
+}
+
+function saveFile(text: string, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,218 @@
+// Small things that every pane uses: marks of kernels, chips, tags, notes, copy buttons.
+
+import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { kindOf } from "../ids";
+import type { Store } from "../store";
+import type { Note, Tone } from "../wire";
+import { Icon, type IconName } from "./icons";
+import { iconOf, labelOf, paneFor, wordOf, type State } from "./words";
+
+/** The coloured square and the id of a kernel. */
+export function Mark({ store, kernel }: { store: Store; kernel: string }) {
+  const known = store.kernel(kernel);
+  const mark = known?.mark ?? "ext";
+  const look = mark === "ext" || mark === "fb" ? mark : "";
+  return (
+    <span
+      class={`k ${look}`}
+      style={look ? undefined : { "--c": `var(--${mark})` }}
+      title={known ? `${known.kind}: ${known.label}` : undefined}
+    >
+      <i />
+      {kernel}
+    </span>
+  );
+}
+
+/** A thing that can be selected; its pane stays unless `leave`. */
+export function Chip({ store, id, leave }: { store: Store; id: string; leave?: boolean }) {
+  const text = store.line(id)?.text.trim();
+  return (
+    <button
+      type="button"
+      class="chip"
+      title={text ?? id}
+      onClick={() => store.select(id, leave ? { pane: paneFor(id) } : {})}
+    >
+      {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : labelOf(id, store)}
+    </button>
+  );
+}
+
+const CHIPS = 24;
+
+/** A titled list of chips; a long one opens on request. */
+export function Chips({ store, title, ids }: { store: Store; title: string; ids: string[] }) {
+  const [open, setOpen] = useState(false);
+  if (!ids.length) return null;
+  const shown = open ? ids : ids.slice(0, CHIPS);
+  return (
+    <section>
+      <h4>{`${title} (${ids.length})`}</h4>
+      <div class="chips">
+        {shown.map((id) => (
+          <Chip key={id} store={store} id={id} />
+        ))}
+        {ids.length > shown.length && (
+          <button type="button" class="btn link" onClick={() => setOpen(true)}>
+            {`${ids.length - shown.length} more`}
+          </button>
+        )}
+      </div>
+    </section>
+  );
+}
+
+export function Tag({ tone, icon, children }: TagProps) {
+  const drawn = icon ?? (tone === "plain" ? null : iconOf(tone));
+  return (
+    <span class={`tag ${tone}`}>
+      {drawn && <Icon name={drawn} />}
+      {children}
+    </span>
+  );
+}
+
+interface TagProps {
+  tone: Tone;
+  icon?: IconName | null;
+  children: ComponentChildren;
+}
+
+export function StateIcon({ state }: { state: State }) {
+  if (state === "plain") return null;
+  return (
+    <span class={`st st-${state}`} title={wordOf(state)}>
+      <Icon name={iconOf(state)} />
+      <span class="sr">{wordOf(state)}</span>
+    </span>
+  );
+}
+
+/** Text with `code` between backquotes, the only markup that sentences have. */
+export function Prose({ text }: { text: string }) {
+  const parts = text.split(/`([^`\n]+)`/);
+  return (
+    <>
+      {parts.map((part, i) =>
+        i % 2 ? (
+          <code key={i} class="mono">
+            {part}
+          </code>
+        ) : (
+          part
+        ),
+      )}
+    </>
+  );
+}
+
+/** A message above what is there. */
+export function Message({ store, note, children }: MessageProps) {
+  const target = note.select;
+  return (
+    <div class={`msg ${note.tone}`} role={note.tone === "break" ? "alert" : "note"}>
+      <Icon name={note.tone === "plain" ? "info" : iconOf(note.tone)} />
+      <div class="grow">
+        <b>{note.title}</b> <Prose text={note.text} />
+        {target && store && <Jump store={store} id={target} />}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+interface MessageProps {
+  store?: Store;
+  note: Note;
+  children?: ComponentChildren;
+}
+
+/** A link to what a message is about. */
+export function Jump({ store, id }: { store: Store; id: string }) {
+  const rewrite = store.doc.value?.breaks.find((item) => item.id === id)?.rewrite;
+  const words = rewrite ? "See the rewrite" : `Show ${labelOf(id, store)}`;
+  const go = (event: Event) => {
+    event.stopPropagation();
+    store.select(id, { pane: paneFor(id) });
+  };
+  return (
+    <button type="button" class="btn link" onClick={go}>
+      {words}
+    </button>
+  );
+}
+
+/** A pane without data: what is missing, why, and what would change that. */
+export function Empty({ store, note }: { store: Store; note: Note }) {
+  return (
+    <div class="empty">
+      <b>{note.title}</b>
+      <Prose text={note.text} />
+      {note.select && (
+        <div>
+          <Jump store={store} id={note.select} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // A page without leave to write the clipboard still has the old way.
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.style.cssText = "position:fixed;opacity:0";
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+}
+
+interface CopyProps {
+  text: string;
+  label: string;
+  title?: string;
+  quiet?: boolean;
+}
+
+/** Copies a text and says for a moment that it did. */
+export function Copy({ text, label, title, quiet }: CopyProps) {
+  const [copied, setCopied] = useState(false);
+  const copy = async (event: Event) => {
+    event.stopPropagation();
+    await copyText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" class={quiet ? "btn quiet" : "btn"} title={title ?? text} onClick={copy}>
+      <Icon name={copied ? "captured" : "copy"} />
+      <span aria-live="polite">{copied ? "Copied" : label}</span>
+    </button>
+  );
+}
+
+/** Copies the line of Python that gives the table as a DataFrame. */
+export function Frame({ store, name }: { store: Store; name: string }) {
+  const code = `${store.doc.value?.variable ?? "_"}.report.frame("${name}")`;
+  return <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />;
+}
+
+export function Facts({ rows }: { rows: [string, string][] }) {
+  return (
+    <dl>
+      {rows.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,105 @@
+// What states are called, and where a thing is best looked at.
+
+import { kindOf, nameOf, numberOf, ownerOf } from "../ids";
+import type { Store } from "../store";
+import type { Line, PaneId } from "../wire";
+import type { IconName } from "./icons";
+
+export type State = Line["state"];
+
+export const STATES: State[] = ["captured", "break", "fallback", "folded", "outside"];
+
+const WORDS: Record<State, string> = {
+  captured: "Captured",
+  break: "Graph break",
+  fallback: "Fallback",
+  folded: "Constant-folded",
+  outside: "Runs in Python",
+  plain: "",
+};
+
+export function wordOf(state: State): string {
+  return WORDS[state];
+}
+
+export function iconOf(state: State): IconName {
+  return state === "plain" ? "info" : state;
+}
+
+/** The pane that shows a thing of this kind at its best. */
+export function paneFor(id: string): PaneId {
+  switch (kindOf(id)) {
+    case "node":
+    case "graph":
+      return "graphs";
+    case "break":
+    case "guard":
+      return "breaks";
+    case "group":
+    case "rejected":
+    case "buffer":
+      return "fusion";
+    case "kernel":
+    case "kernel-line":
+    case "wrapper":
+    case "wrapper-line":
+      return "kernels";
+    case "phase":
+      return "timeline";
+    case "choice":
+      return "autotune";
+    default:
+      return "overview";
+  }
+}
+
+/** The short name of a thing: on chips, in the status bar, in the title of the inspector. */
+export function labelOf(id: string, store: Store): string {
+  const report = store.doc.value;
+  switch (kindOf(id)) {
+    case "line": {
+      const line = store.line(id);
+      const several = (report?.sources.length ?? 0) > 1 && line;
+      return several ? `${baseName(line.source.file)}:${numberOf(id)}` : `line ${numberOf(id)}`;
+    }
+    case "node":
+      return nameOf(id);
+    case "kernel-line":
+      return `${languageOf(store, ownerOf(id))} ${ownerOf(id)}:${numberOf(id)}`;
+    case "wrapper-line":
+      return `wrapper ${ownerOf(id)}:${numberOf(id)}`;
+    case "rejected": {
+      const pair = report?.rejected.find((each) => each.id === id);
+      return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
+    }
+    case "group":
+      return report?.groups.find((each) => each.id === id)?.kernel ?? nameOf(id);
+    case "break": {
+      const item = report?.breaks.find((each) => each.id === id);
+      return item ? `break on line ${item.line}` : id;
+    }
+    case "guard":
+      return report?.guards.find((each) => each.id === id)?.source || `guard ${id}`;
+    case "phase":
+      return report?.phases.find((each) => each.id === id)?.name ?? id;
+    case "choice":
+      return report?.choices.find((each) => each.id === id)?.choice ?? id;
+    case "graph":
+      return report?.graphs.find((each) => each.id === id)?.title ?? id;
+    case "buffer":
+      return nameOf(id);
+    default:
+      return id;
+  }
+}
+
+export function languageOf(store: Store, kernel: string): string {
+  const names: Record<string, string> = { triton: "Triton", cpp: "C++", extern: "library" };
+  const language = store.kernel(kernel)?.language ?? "kernel";
+  return names[language] ?? language;
+}
+
+export function baseName(file: string): string {
+  return file.slice(file.lastIndexOf("/") + 1);
+}
+
