@@ -16,7 +16,7 @@ BASE = {"errors", "settings"}
 DATA = BASE | {"report", "specs"}
 MAY = {
     "errors": set(),
-    "settings": set(),
+    "settings": {"errors"},
     "report": {"errors"},
     "specs": {"errors"},
     "analysis": DATA,
@@ -33,8 +33,8 @@ OUTSIDE = {  # what a room may import besides the standard library
     "report": set(),
     "specs": set(),
     "errors": set(),
-    "settings": set(),
-    "views": {"pandas", "matplotlib", "anywidget", "pygments"},
+    "settings": {"errors"},
+    "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets"},
     "notebook": {"IPython"},
 }
 EXCEPTIONS = {

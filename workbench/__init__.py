@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         WorkbenchError,
     )
     from workbench.report import Report
+    from workbench.settings import options
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _PUBLIC = {
         "WorkbenchError",
     ),
     "workbench.report": ("Report",),
+    "workbench.settings": ("options",),
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "explain",
     "inspect",
     "load",
+    "options",
     "profile",
     "recompile",
     "show",

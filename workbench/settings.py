@@ -1,4 +1,4 @@
-"""What the user's environment variables say: the only place that reads them."""
+"""What the user chose: by environment variables, which only this file reads, and by `options`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, get_args
+
+from workbench.errors import UsageError
 
 NAME = "aot-workbench"
 
@@ -36,3 +39,32 @@ def _folder(known: Mapping[str, str], own: str, base: str, default: Path) -> Pat
     if chosen := known.get(own):
         return Path(chosen)
     return Path(known.get(base) or default) / NAME
+
+
+Embed = Literal["full", "light", "none"]
+
+
+class Options:
+    """What holds for the rest of the session; a wrong name or value raises `UsageError`.
+
+    `embed` is how much of a view a saved notebook keeps: `"full"` every part that fits, `"light"`
+    what a view shows at rest, `"none"` a plain summary without the interactive view.
+    """
+
+    embed: Embed = "full"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__annotations__:
+            known = ", ".join(self.__annotations__)
+            raise UsageError(f"There is no option {name!r}. The options are: {known}.")
+        if value not in get_args(Embed):
+            allowed = ", ".join(repr(choice) for choice in get_args(Embed))
+            raise UsageError(f"options.{name} is {value!r}; it can be {allowed}.")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        return f"Options(embed={self.embed!r})"
+
+
+options = Options()
+"""The session's options, as `workbench.options`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
@@ -18,6 +19,8 @@ from workbench.notebook.dynamic import dynamic_shapes
 from workbench.notebook.line import split
 from workbench.notebook.messages import plain_errors
 from workbench.notebook.progress import Progress
+from workbench.views.display import show
+from workbench.views.document import Setting
 
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
 _PATH = argument("path", nargs="?", help="the file")
@@ -55,10 +58,12 @@ class WorkbenchMagics(Magics):
             if chosen.annotate and cell is None:
                 raise UsageError("-a annotates a cell: use it with %%aot_compile.")
             call = read_line(self.shell, rest) if cell is None else read_cell(self.shell, cell)
-            compiled = self._compile(call, chosen, cell)
+            compiled = self._compile(call, chosen)
             if chosen.save:
-                compiled.save(chosen.save)
                 print(f"Saved {chosen.save}.")
+            if chosen.annotate and cell is not None:
+                name = f"cell {self.shell.execution_count}"
+                display(show(compiled).annotated(name, "\n" + cell))
             return self._bound(compiled, chosen.output)
 
     @magic_arguments()
@@ -72,7 +77,7 @@ class WorkbenchMagics(Magics):
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
             if not chosen.no_view:
-                display(api.show(explanation))
+                display(show(explanation, Setting(chosen.output or "_")))
             return self._bound(explanation, chosen.output)
 
     @magic_arguments()
@@ -103,7 +108,7 @@ class WorkbenchMagics(Magics):
         parts = split(line, known)
         return magic.parser.parse_args(list(parts.words)), parts.rest
 
-    def _compile(self, call: Call, chosen: Namespace, cell: str | None) -> Any:
+    def _compile(self, call: Call, chosen: Namespace) -> Any:
         own = self.shell.user_ns.get(chosen.backend)
         wanted = {
             "backend": own if callable(own) else chosen.backend or "inductor",
@@ -114,18 +119,25 @@ class WorkbenchMagics(Magics):
             "target": chosen.target or "host",
             "guards": chosen.guards or "portable",
         }
-        with Progress(self.shell) as progress:
+        with Progress(self.shell, is_viewed=not chosen.no_view) as progress:
+
+            def present(x: Any, saved: tuple[str, int] | None = None) -> None:
+                setting = Setting(chosen.output or "_", saved=saved)
+                if not chosen.no_view:
+                    progress.result = show(x, setting, view=progress.view)
+
             try:
                 compiled = api.aot_compile(
                     call.function, call.args, call.kwargs, **wanted, progress=progress
                 )
             except WorkbenchError as error:
-                has_record = error.report is not None and not chosen.no_view
-                progress.result = api.show(error.report) if has_record else None
+                if error.report is not None:
+                    present(error.report)
                 raise
-            progress.result = None if chosen.no_view else api.show(compiled)
-        if chosen.annotate and cell is not None:
-            display(api.show(compiled).annotated(f"cell {self.shell.execution_count}", "\n" + cell))
+            present(compiled)
+            if chosen.save:
+                compiled.save(chosen.save)
+                present(compiled, (chosen.save, Path(chosen.save).stat().st_size))
         return compiled
 
     def _bound(self, result: Any, name: str | None) -> Any:

@@ -1,18 +1,25 @@
-"""Phases of a running compilation with elapsed time, in one display that is updated in place."""
+"""Phases of a running compilation: in a notebook in its live view, in a terminal in one line."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
+from workbench.views.display import live_output, publish
+from workbench.views.wire import Progress as LiveProgress
+
+if TYPE_CHECKING:
+    from workbench.views.widget import View
+
+Status = Literal["running", "cancelled", "failed", "done"]
 _LINES = 6
 _TICK = 0.5  # seconds between two updates while one phase runs
 _SHORTEST = 0.1  # seconds between two updates
@@ -64,18 +71,45 @@ class Phases:
         html = f'<b>{escape(self.title())}</b><table style="font-size: 12px">{rows}</table>'
         return {"text/plain": self.title(), "text/html": html}
 
+    def state(self, status: Status, kernels: Sequence[str], error: str | None) -> LiveProgress:
+        """What the live view shows."""
+        now = self._clock() - self._start
+        ends: list[float | None] = [start for _, start in self.begun[1:]]
+        ends.append(None if status == "running" else now)
+        return {
+            "status": status,
+            "title": self.begun[-1][0] if self.begun else "starting",
+            "elapsed_s": round(now, 3),
+            "steps": [
+                {
+                    "name": name,
+                    "start_s": round(start, 3),
+                    "duration_s": None if end is None else round(max(end - start, 0.0), 3),
+                }
+                for (name, start), end in zip(self.begun, ends, strict=False)
+            ],
+            "kernels": list(kernels),
+            "can_cancel": False,
+            "error": error,
+        }
+
 
 class Progress:
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
-    At the end `result`, when it was set, is displayed in its place.
+    In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end
+    `result`, when it was set, is displayed in its place.
     """
 
-    def __init__(self, shell: InteractiveShell):
+    def __init__(self, shell: InteractiveShell, *, is_viewed: bool = True):
         self.result: Any = None
+        self.view: View | None = None
         self._phases = Phases()
+        self._kernels: list[str] = []
+        self._shell = shell
         self._in_notebook = getattr(shell, "kernel", None) is not None
         self._is_shown = is_interactive(shell)
+        self._is_viewed = is_viewed
         self._handle: Any = None
         self._last = 0.0
         self._done = threading.Event()
@@ -86,13 +120,29 @@ class Progress:
         self._phases.begin(phase, elapsed)
         self._draw()
 
+    def kernel(self, name: str) -> None:
+        """A kernel was generated."""
+        self._kernels.append(name)
+        self._draw()
+
     def __enter__(self) -> Self:
         if self._is_shown:
-            if self._in_notebook:
-                self._handle = display(self._phases, display_id=True)
+            self._open()
             self._ticker = threading.Thread(target=self._tick, daemon=True)
             self._ticker.start()
         return self
+
+    def _open(self) -> None:
+        if not self._in_notebook:
+            return
+        if not self._is_viewed:
+            self._handle = display(self._phases, display_id=True)
+            return
+        from workbench.views.widget import View
+
+        self.view = View()
+        self.view.follow(self._phases.state("running", (), None))
+        publish(self._shell, live_output(self.view))
 
     def __exit__(
         self,
@@ -106,13 +156,19 @@ class Progress:
         if self._is_shown and not self._in_notebook:
             sys.stdout.write("\r\x1b[K")
             sys.stdout.flush()
-        if self._handle is None:
-            if self.result is not None:
-                display(self.result)
-        elif self.result is None:
+        if self.view is not None:
+            self._close_view(self.view, error)
+        elif self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
-        else:
-            self._handle.update(self.result)
+        if self.result is not None:
+            display(self.result)
+
+    def _close_view(self, view: View, error: BaseException | None) -> None:
+        status: Status = "done" if error is None else "failed"
+        if isinstance(error, KeyboardInterrupt):
+            status = "cancelled"
+        words = None if error is None else str(error) or type(error).__name__
+        view.follow(self._phases.state(status, self._kernels, words))
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK):
@@ -123,7 +179,9 @@ class Progress:
         if not self._is_shown or now - self._last < _SHORTEST:
             return
         self._last = now
-        if self._handle is not None:
+        if self.view is not None:
+            self.view.follow(self._phases.state("running", self._kernels, None))
+        elif self._handle is not None:
             self._handle.update(self._phases)
         else:
             sys.stdout.write(f"\r\x1b[K{self._phases.title()}")

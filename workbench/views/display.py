@@ -1,25 +1,70 @@
-"""What a notebook shows for a report: text and HTML side by side."""
+"""What a notebook shows for a report: a live view, and a static one that stays when it is gone."""
 
 from __future__ import annotations
 
-from typing import Any
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.kinds import kernel_marks
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.settings import options
+from workbench.views.document import Setting
 from workbench.views.html import fragment
 from workbench.views.panes.overview import annotate
 from workbench.views.render.skin import SYMBOLS, Skin
 from workbench.views.render.tables import heat, legend
+from workbench.views.saved import saved_view
 from workbench.views.text import text
 from workbench.views.units import bytes_text
 
+if TYPE_CHECKING:
+    from workbench.views.widget import CheckGuards, View
+
+
+@dataclass
+class Carrier:
+    """Which cell of the notebook carries the front end; the others find it in the page."""
+
+    cell: str | None = None
+    run: str = field(default="", repr=False)
+
+    def carries(self, cell: str, run: str) -> bool:
+        """Whether the output that is made now has to carry it: the first, or the first again."""
+        if self.cell is not None and (cell != self.cell or run == self.run):
+            return False
+        self.cell, self.run = cell, run
+        return True
+
+
+@cache
+def carrier() -> Carrier:
+    """The one of this process: a kernel runs one notebook."""
+    return Carrier()
+
 
 class Shown:
-    """A report as an output of a notebook: HTML, and the text where HTML cannot be shown."""
+    """A report as an output: in a notebook two views, elsewhere HTML or text.
 
-    def __init__(self, report: Report):
+    Two outputs, never one: a trusted notebook without its kernel shows an error line instead of an
+    output that holds a widget, whatever else is in it.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        setting: Setting | None = None,
+        *,
+        check_guards: CheckGuards | None = None,
+        view: View | None = None,
+    ):
         self.report = report
+        self.setting = setting or Setting()
+        self._check_guards = check_guards
+        self._view = view
 
     def __repr__(self) -> str:
         """The stable text summary."""
@@ -28,6 +73,28 @@ class Shown:
     def annotated(self, file: str, text: str) -> Annotated:
         """The lines of one file or notebook cell, with what became of each."""
         return Annotated(self.report, file, text)
+
+    def live(self) -> View:
+        """The live view, made when it is first asked for."""
+        from workbench.views.widget import View
+
+        if self._view is None:
+            self._view = View(self.report, self.setting, check_guards=self._check_guards)
+        return self._view
+
+    def saved(self, shell: Any = None) -> dict[str, str]:
+        """The static output, for a notebook that is opened without its kernel."""
+        carries = shell is None or carrier().carries(*_cell(shell))
+        html = saved_view(self.report, self.setting, embed=options.embed, carries_bundle=carries)
+        return {"text/plain": text(self.report), "text/html": html}
+
+    def _ipython_display_(self) -> None:
+        shell = kernel_shell()
+        if shell is None:
+            raise NotImplementedError  # a terminal: IPython then takes the text
+        if self._view is None:  # otherwise it is already on the page
+            publish(shell, live_output(self.live()))
+        publish(shell, self.saved(shell))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": text(self.report), "text/html": fragment(self.report)}
@@ -55,7 +122,7 @@ class Annotated:
         return {"text/plain": repr(self), "text/html": html}
 
 
-def show(x: Any) -> Shown:
+def show(x: Any, setting: Setting | None = None, *, view: View | None = None) -> Shown:
     """What a report, or anything that carries one in `.report`, looks like.
 
     Raises
@@ -69,4 +136,41 @@ def show(x: Any) -> Shown:
             f"Cannot show a {type(x).__name__}: it is no report and has none in .report. "
             "Pass what aot_compile, explain, load or inspect returned."
         )
-    return Shown(report)
+    check = guard_check(x)
+    given = setting or Setting(variable="report" if x is report else "compiled")
+    here = replace(given, can_try_guards=check is not None)
+    if view is not None:
+        view.present(report, here, check)
+    return Shown(report, here, check_guards=check, view=view)
+
+
+def guard_check(x: Any) -> CheckGuards | None:
+    """The guards of a live compiled object, ready to be tried; None without one."""
+    check: Callable[..., Any] | None = getattr(x, "guard_sandbox", None)
+    return check if callable(check) else None
+
+
+def kernel_shell() -> Any:
+    """The shell of a notebook's kernel; None in a terminal and outside IPython."""
+    get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
+    shell = None if get is None else get()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+def live_output(view: View) -> dict[str, Any]:
+    """The output of a live view. Its text is empty: a page without scripts shows it as nothing."""
+    made = view._repr_mimebundle_()
+    data: dict[str, Any] = dict(made[0] if isinstance(made, tuple) else made or {})
+    return {**data, "text/plain": ""}
+
+
+def publish(shell: Any, data: dict[str, Any]) -> None:
+    """Write one output of the running cell."""
+    shell.display_pub.publish(data=data, metadata={})
+
+
+def _cell(shell: Any) -> tuple[str, str]:
+    """The cell that runs now, and its run; a front end that names no cell is known by the code."""
+    parent = getattr(shell, "parent_header", None) or {}
+    cell = parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", "")
+    return str(cell), str(parent.get("header", {}).get("msg_id", ""))

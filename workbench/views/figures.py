@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.fusion import savings
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.panes.timeline import flames
 from workbench.views.places import ops_of
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PALETTE = ("#2f6db3", "#d4582a", "#1f8a5b", "#a3418f", "#a88600", "#2492b8", "#4a369c", "#5a4030")
 _MOST = 25  # bars; more cannot be read
 
 
@@ -52,7 +52,7 @@ def _phases(report: Report, axes: Axes) -> None:
     for chart in flames(phases):
         for bar in chart.bars:
             row = level + bar.depth
-            colour = PALETTE[bar.depth % 8]
+            colour = KERNEL_COLOURS[bar.depth % 8]
             left, width = bar.start * whole, bar.width * whole
             axes.barh(row, width, left=left, height=0.9, color=colour, alpha=0.35)
             if bar.width > 0.012 * len(bar.name):
@@ -70,8 +70,8 @@ def _kernels(report: Report, axes: Axes) -> None:
     names = [f"{kernel.id} {_short(ops_of(kernel))}" for kernel in kernels]
     read = [(kernel.bytes_read or 0) / 1e6 for kernel in kernels]
     written = [(kernel.bytes_written or 0) / 1e6 for kernel in kernels]
-    axes.barh(names, read, color=PALETTE[0], label="read")
-    axes.barh(names, written, left=read, color=PALETTE[1], label="written")
+    axes.barh(names, read, color=KERNEL_COLOURS[0], label="read")
+    axes.barh(names, written, left=read, color=KERNEL_COLOURS[1], label="written")
     axes.invert_yaxis()
     axes.set_xlabel("MB")
     axes.legend(frameon=False)
@@ -82,7 +82,9 @@ def _fusion(report: Report, axes: Axes) -> None:
     groups = savings(report)[:_MOST]
     names = [group.kernel or group.name for group in groups]
     axes.barh(names, [g.before / 1e6 for g in groups], color="#b9c0c9", label="unfused")
-    axes.barh(names, [g.after / 1e6 for g in groups], color=PALETTE[0], label="fused", height=0.45)
+    axes.barh(
+        names, [g.after / 1e6 for g in groups], color=KERNEL_COLOURS[0], label="fused", height=0.45
+    )
     axes.invert_yaxis()
     axes.set_xlabel("MB")
     axes.legend(frameon=False)
@@ -92,7 +94,7 @@ def _fusion(report: Report, axes: Axes) -> None:
 def _autotune(report: Report, axes: Axes) -> None:
     timed = [choice for choice in report.autotune if choice.time_ms is not None][:_MOST]
     names = [f"{choice.op}: {_short(choice.choice)}" for choice in timed]
-    colours = [PALETTE[2] if choice.chosen else "#b9c0c9" for choice in timed]
+    colours = [KERNEL_COLOURS[2] if choice.chosen else "#b9c0c9" for choice in timed]
     axes.barh(names, [choice.time_ms or 0.0 for choice in timed], color=colours)
     axes.invert_yaxis()
     axes.set_xlabel("ms")

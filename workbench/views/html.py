@@ -11,43 +11,72 @@ from workbench.analysis.kinds import kernel_marks
 from workbench.analysis.redact import redact as without_sources
 from workbench.report import Report
 from workbench.views.blocks import Heat, Note, Pane
+from workbench.views.document import Setting
 from workbench.views.document.overview import verdict
+from workbench.views.embedding import embedded
+from workbench.views.interactive import interactive
 from workbench.views.limits import Limits
+from workbench.views.packing import SMALL, bundle, pack
 from workbench.views.panes import panes
+from workbench.views.picture import picture_address
 from workbench.views.places import title_of
 from workbench.views.render import parts
 from workbench.views.render.skin import Skin
 from workbench.views.render.tables import legend
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
+    "img-src data: blob:"
+)
+PAGE_BYTES = 1_950_000
+"""A whole page."""
+_OPENING = "<script>document.documentElement.classList.add('wb-opening')</script>"
+_STYLE = "body { margin: 0 } .wb-opening .wb-summary { display: none }"
 
 
 def page(report: Report, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-    """A self-contained page without scripts; written to `path` when given."""
+    """A self-contained page, at most 2 MB; written to `path` when given.
+
+    It opens from disk without a network. Where no script runs, the same panes stand below one
+    another as plain HTML.
+    """
     dropped: tuple[str, ...] = ()
     if redact:
         report, dropped = without_sources(report)
-    skin = Skin(is_page=True, marks=kernel_marks(report))
-    sections = panes(report, Limits())
-    notice = ""
-    if dropped:
-        words = "; ".join(dropped)
-        notice = parts.note(Note("Dropped before sharing:", f"{words}.", "fallback"), skin)
-    style = files("workbench.views").joinpath("page.css").read_text(encoding="utf-8")
-    title = escape(title_of(report))
+    summary = _summary(report, dropped)
+    limit = PAGE_BYTES - len(summary.encode()) - len(bundle()[0])
+    record = pack(embedded(report, Setting(dropped=dropped), "full", limit), SMALL)
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{title}, compiled</title>'
-        f"<style>{style}</style></head><body>"
-        f"{_header(report, skin)}{_tabs(sections, skin)}<main>{notice}"
-        + "".join(_section(pane, skin) for pane in sections)
-        + f"</main>{_footer()}</body></html>\n"
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title_of(report))}, compiled</title>"
+        f'<style class="wb-of-summary">{_page_style()}</style><style>{_STYLE}</style>{_OPENING}'
+        f"</head><body>{interactive(summary, record, kind='page', carries_bundle=True)}"
+        "</body></html>\n"
     )
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
+
+
+def _page_style() -> str:
+    return files("workbench.views").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def _summary(report: Report, dropped: tuple[str, ...]) -> str:
+    """The panes as plain HTML."""
+    skin = Skin(is_page=True, marks=kernel_marks(report))
+    sections = panes(report, Limits.for_page())
+    notice = ""
+    if dropped:
+        words = "; ".join(dropped)
+        notice = parts.note(Note("Dropped before sharing:", f"{words}.", "fallback"), skin)
+    content = "".join(_section(pane, skin) for pane in sections)
+    return (
+        f"{_header(report, skin)}{_tabs(sections, skin)}<main>{notice}{content}</main>{_footer()}"
+    )
 
 
 def fragment(report: Report) -> str:
@@ -61,11 +90,22 @@ def fragment(report: Report) -> str:
         is_open = " open" if pane.id == "overview" or pane.is_problem else ""
         count = f" <span{skin.at('muted')}>{pane.count}</span>" if pane.count else ""
         sign = f" {skin.icon('break')}" if pane.is_problem else ""
+        if pane.id == "graphs":
+            content = _picture(report) + content
         body.append(
             f"<details{skin.at('pane')}{is_open}><summary{skin.at('pane-title')}>"
             f"{escape(pane.title)}{sign}{count}</summary>{content}</details>"
         )
     return f"<div>{_headline(report, skin)}{''.join(body)}</div>"
+
+
+def _picture(report: Report) -> str:
+    """The kernels and what flows between them, as an image: no sanitiser takes that away."""
+    address = picture_address(report)
+    if address is None:
+        return ""
+    words = f"{len(report.kernels)} kernels of {title_of(report)} and what flows between them"
+    return f'<div><img src="{address}" alt="{escape(words)}" style="max-width:100%"></div>'
 
 
 def _header(report: Report, skin: Skin) -> str:
@@ -109,5 +149,5 @@ def _section(pane: Pane, skin: Skin) -> str:
 def _footer() -> str:
     return (
         "<footer>Every table here is also a DataFrame: <code>report.frame('kernels')</code>. "
-        "This page needs no network, no server and no script.</footer>"
+        "This page needs no network and no server.</footer>"
     )

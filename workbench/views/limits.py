@@ -35,9 +35,14 @@ class Limits:
     text: TextBudget = field(default_factory=lambda: TextBudget(40_000))
 
     @classmethod
+    def for_page(cls) -> Limits:
+        """What stands on a page where no script runs."""
+        return cls(rows=120, sources=40, codes=60, text=TextBudget(5_000))
+
+    @classmethod
     def for_notebook(cls) -> Limits:
         """Small: the output is saved with the notebook."""
-        return cls(rows=12, sources=4, codes=6, context=1, text=TextBudget(400))
+        return cls(rows=8, sources=2, codes=1, context=1, text=TextBudget(110))
 
 
 def cut(items: Sequence[T], limit: int, frame: str) -> tuple[Sequence[T], str | None]:

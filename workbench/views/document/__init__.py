@@ -29,6 +29,8 @@ class Setting:
     can_try_guards: bool = False
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
+    dropped: tuple[str, ...] = ()
+    """What was taken out before sharing."""
 
 
 def document(report: Report, setting: Setting | None = None) -> wire.Document:
@@ -46,7 +48,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "variable": here.variable,
         "panes": heads.heads(report),
         "figures": overview.figures(report, here.saved),
-        "notes": overview.notes(report),
+        "notes": overview.notes(report, here.dropped),
         "missing": overview.missing_parts(report),
         "sources": sources.sources(report),
         "kernels": kernels.kernels(report),

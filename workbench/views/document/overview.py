@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.report import Report
 from workbench.views import wire
 from workbench.views.panes import overview
@@ -25,9 +27,12 @@ def figures(report: Report, saved: tuple[str, int] | None) -> list[wire.Figure]:
     ]
 
 
-def notes(report: Report) -> list[wire.Note]:
-    """The failure first, then what the compiler had to say about the request."""
+def notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
+    """What was taken out before sharing, the failure, what the compiler said of the request."""
     found: list[wire.Note] = []
+    if dropped:
+        text = f"{'; '.join(dropped)}."
+        found.append({"title": "Dropped before sharing:", "text": text, "tone": "fallback"})
     if not report.outcome.ok:
         step = report.outcome.step or "the compilation"
         error = report.outcome.error or ""

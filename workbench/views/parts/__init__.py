@@ -1,1 +1,35 @@
 """The parts that a view asks for by name, each built from a report when it is asked for."""
+
+from __future__ import annotations
+
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.views.parts.changes import changes_part
+from workbench.views.parts.code import code_part, wrapper_part
+from workbench.views.parts.graph import graph_part
+from workbench.views.parts.table import table_part
+from workbench.views.wire import ChangesPart, CodePart, GraphPart, TablePart, WrapperPart
+
+__all__ = ["Part", "report_part"]
+
+Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart
+
+_FORMS = "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID"
+
+
+def report_part(report: Report, name: str) -> Part:
+    """Build one part; raises `UsageError` when there is none of that name."""
+    kind, _, rest = name.partition(":")
+    match kind:
+        case "graph":
+            return graph_part(report, rest)
+        case "code":
+            return code_part(report, rest)
+        case "wrapper":
+            return wrapper_part(report, rest)
+        case "table":
+            return table_part(report, rest)
+        case "changes":
+            before, _, after = rest.partition(":")
+            return changes_part(report, before, after)
+    raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")

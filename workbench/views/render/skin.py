@@ -7,52 +7,51 @@ from dataclasses import dataclass, field
 from html import escape
 
 _MONO = "font-family: monospace"
-_CELL = "padding: 2px 8px; vertical-align: top; text-align: left; border: none"
-_CODE_CELL = "padding: 0 8px; line-height: 18px; vertical-align: middle; text-align: left"
+_CELL = "padding:2px 8px;text-align:left"
+_CODE_CELL = "padding:0 8px;text-align:left"
 _NOTE = "margin: 4px 0; padding: 4px 10px; font-size: 12px"
 
 _INLINE: Mapping[str, str] = {
     "pane": "margin: 0 0 4px 0",
-    "pane-title": "font-weight: bold; cursor: pointer; padding: 4px 0",
-    "grid": "border-collapse: collapse; margin: 2px 0 10px 0; font-size: 12px",
-    "caption": "font-size: 12px; font-weight: bold; margin: 8px 0 2px 0",
-    "muted": "opacity: 0.75; font-weight: normal",
-    "th": f"{_CELL}; font-weight: bold",
-    "th-number": f"{_CELL}; font-weight: bold; text-align: right",
+    "pane-title": "font-weight: bold;cursor: pointer;padding: 4px 0",
+    "grid": "border-collapse: collapse;margin: 2px 0 10px 0;font-size: 12px",
+    "caption": "font-size: 12px;font-weight: bold;margin: 8px 0 2px 0",
+    "muted": "opacity: 0.75;font-weight: normal",
+    "th": f"{_CELL};font-weight: bold",
+    "th-number": f"{_CELL};font-weight: bold;text-align: right",
     "text": _CELL,
-    "wide": f"{_CELL}; white-space: normal",
-    "code": f"{_CELL}; {_MONO}",
-    "kernel": f"{_CELL}; {_MONO}; white-space: nowrap",
-    "number": f"{_CELL}; text-align: right; white-space: nowrap",
+    "wide": f"{_CELL};white-space: normal",
+    "code": f"{_CELL};{_MONO}",
+    "kernel": f"{_CELL};{_MONO};white-space: nowrap",
+    "number": "padding:2px 8px;text-align:right;white-space:nowrap",
     "meter": _CELL,
     "status": _CELL,
-    "figure-label": f"{_CELL}; opacity: 0.75",
-    "figure-value": f"{_CELL}; font-weight: bold; font-size: 14px; white-space: nowrap",
-    "figure-note": f"{_CELL}; opacity: 0.75",
-    "track": "display: inline-block; width: 90px; height: 8px; "
+    "figure-label": f"{_CELL};opacity: 0.75",
+    "figure-value": f"{_CELL};font-weight: bold;font-size: 14px;white-space: nowrap",
+    "figure-note": f"{_CELL};opacity: 0.75",
+    "track": "display: inline-block;width: 90px;height: 8px;"
     "background-color: rgba(128,128,128,0.25)",
-    "heat": "border-collapse: collapse; margin: 2px 0 10px 0; font-size: 12px",
-    "heat-state": f"{_CODE_CELL}; font-weight: bold",
-    "heat-number": f"{_CODE_CELL}; {_MONO}; text-align: right; opacity: 0.7",
-    "heat-source": f"{_CODE_CELL}; {_MONO}; white-space: pre",
-    "heat-kernels": f"{_CODE_CELL}; {_MONO}; white-space: nowrap",
-    "heat-bytes": f"{_CODE_CELL}; text-align: right; white-space: nowrap",
-    "heat-note": "padding: 2px 8px 2px 40px; text-align: left; white-space: normal; "
+    "heat": "border-collapse: collapse;margin: 2px 0 10px 0;font-size: 12px",
+    "heat-state": f"{_CODE_CELL};font-weight: bold",
+    "heat-number": f"padding:0 8px;text-align:right;opacity:0.7;{_MONO}",
+    "heat-source": f"{_CODE_CELL};{_MONO};white-space: pre",
+    "heat-kernels": f"{_CODE_CELL};{_MONO};white-space: nowrap",
+    "heat-bytes": "padding:0 8px;text-align:right;white-space:nowrap",
+    "heat-note": "padding: 2px 8px 2px 40px;text-align: left;white-space: normal;"
     "background-color: rgba(200,80,60,0.14)",
-    "note": f"{_NOTE}; border-left: 3px solid rgba(128,128,128,0.7)",
-    "note-break": f"{_NOTE}; border-left: 3px solid #d0473a",
-    "details": "margin: 2px 0; font-size: 12px",
+    "note": f"{_NOTE};border-left: 3px solid rgba(128,128,128,0.7)",
+    "note-break": f"{_NOTE};border-left: 3px solid #d0473a",
+    "details": "margin: 2px 0;font-size: 12px",
     "summary": "cursor: pointer",
-    "pre": "margin: 2px 0 8px 16px; padding: 6px; font-size: 12px; line-height: 17px; "
-    "background-color: rgba(128,128,128,0.09); overflow: auto; max-height: 420px",
+    "pre": "margin: 2px 0 8px 16px;padding: 6px;font-size: 12px;line-height: 17px;"
+    "background-color: rgba(128,128,128,0.09);overflow: auto;max-height: 420px",
     "mono": _MONO,
     "scroll": "overflow-x: auto",
-    "frame": "font-weight: normal; font-size: 11px",
-    "legend": "font-size: 11px; opacity: 0.8; margin: 6px 0 0 0",
-    "row": "margin: 2px 0; padding: 0 0 0 14px; font-size: 12px",
+    "frame": "font-weight: normal;font-size: 11px",
+    "legend": "font-size: 11px;opacity: 0.8;margin: 6px 0 0 0",
+    "row": "margin: 2px 0;padding: 0 0 0 14px;font-size: 12px",
     "list": "margin: 2px 0 2px 20px",
 }
-_INLINE_TOKENS = {"k": "font-weight: bold", "c": "opacity: 0.7"}
 _SQUARES = ("#4a86c5", "#d9683c", "#2f9a69", "#b455a1", "#a98a1a", "#2f9cc0", "#7a62c9", "#8a6a4c")
 
 SYMBOLS = {
@@ -102,8 +101,7 @@ class Skin:
             return escaped
         if self.is_page:
             return f'<i class="{name}">{escaped}</i>'
-        style = _INLINE_TOKENS.get(name)
-        return f'<span style="{style}">{escaped}</span>' if style else escaped
+        return f"<b>{escaped}</b>" if name == "k" else escaped
 
     def icon(self, tone: str) -> str:
         """The sign of a status; its word is the accessible name."""

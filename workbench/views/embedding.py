@@ -1,0 +1,75 @@
+"""What a page or a saved output keeps of a report: the document and the parts that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from workbench.report import Report
+from workbench.settings import Embed
+from workbench.views.document import Setting, document
+from workbench.views.packing import SMALL, pack
+from workbench.views.parts import report_part
+from workbench.views.units import bytes_text
+from workbench.views.wire import Embedded
+
+CELL_BYTES = 300_000
+"""A saved cell's output, besides the front end itself."""
+_BASE64 = 4 / 3
+_TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
+
+
+def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embedded:
+    """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
+
+    The limit is that of the record as text in the page. `left_out` says why a part is missing.
+    """
+    shown = document(report, setting)
+    left = int(limit / _BASE64) - len(pack(shown, SMALL))
+    parts: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name in part_names(report):
+        if embed == "light":
+            left_out[name] = _LIGHT
+            continue
+        part = report_part(report, name)
+        size = len(pack(part, SMALL))  # alone it packs worse than beside the others: an upper bound
+        if size > left:
+            left_out[name] = _too_big(size, limit)
+            continue
+        left -= size
+        parts[name] = part
+    return {"document": shown, "parts": parts, "left_out": left_out}
+
+
+_LIGHT = (
+    "This output was saved with options.embed = 'light', which keeps what a view shows at rest. "
+    "Run the cell again, or save report.to_html(path)."
+)
+
+
+def _too_big(size: int, limit: int) -> str:
+    return (
+        f"This part takes {bytes_text(size)} packed and does not fit into the "
+        f"{bytes_text(limit)} that are kept here. Run the cell again, or use the saved report."
+    )
+
+
+def part_names(report: Report) -> Iterator[str]:
+    """The parts of a report, those that are looked at first in front."""
+    graphs = list(report.graphs)
+    ends = [g.id for g in graphs if g.stage == "after_post_grad"]
+    starts = [g.id for g in graphs if g.stage == "dynamo"]
+    first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
+    yield from (f"graph:{id}" for id in first)
+    for kernel in report.kernels:
+        if kernel.text is not None and kernel.text in report.texts:
+            yield f"code:{kernel.id}"
+    for wrapper in report.wrappers:
+        if wrapper.text is not None and wrapper.text in report.texts:
+            yield f"wrapper:{wrapper.id}"
+    rest = [g.id for g in graphs if g.id not in first]
+    yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
+    yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
+    yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))

@@ -1,0 +1,79 @@
+"""The parts `code:<kernel>` and `wrapper:<wrapper>`: a generated text with what each line is."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+
+from workbench.errors import UsageError
+from workbench.report import Kernel, Report, Wrapper
+from workbench.views.places import text_of
+from workbench.views.wire import CodePart, WrapperPart
+
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
+_DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
+
+
+def code_part(report: Report, id: str) -> CodePart:
+    """Build the part; raises `UsageError` when there is no such kernel or it has no source."""
+    kernel = next((kernel for kernel in report.kernels if kernel.id == id), None)
+    if kernel is None:
+        known = f"k0 to k{len(report.kernels) - 1}" if len(report.kernels) else "none"
+        raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
+    text = text_of(report, kernel.text)
+    if text is None:
+        raise UsageError(f"There is no source of {id}: {_why_no_source(kernel)}.")
+    nodes: list[list[str]] = [[] for _ in text.split("\n")]
+    for row in report.kernel_lines:
+        if row.kernel == id and 0 < row.line <= len(nodes):
+            nodes[row.line - 1] = list(row.nodes)
+    return {"id": id, "text": text, "language": kernel.language, "nodes": nodes}
+
+
+def _why_no_source(kernel: Kernel) -> str:
+    if kernel.language == "extern":
+        return f"{kernel.name} is a call of a library"
+    return "it was not kept in the report"
+
+
+def wrapper_part(report: Report, id: str) -> WrapperPart:
+    """Build the part; raises `UsageError` when there is no such wrapper or it has no text."""
+    wrapper = next((wrapper for wrapper in report.wrappers if wrapper.id == id), None)
+    if wrapper is None:
+        known = ", ".join(report.wrappers.columns.get("id", ())) or "none"
+        raise UsageError(f"There is no wrapper {id!r}; the report has {known}.")
+    text = text_of(report, wrapper.text)
+    if text is None:
+        raise UsageError(f"The text of {id} was not kept in the report.")
+    return {"id": id, "text": text, "kernels": _kernels_of_lines(report, wrapper, text)}
+
+
+def _kernels_of_lines(report: Report, wrapper: Wrapper, text: str) -> list[str | None]:
+    """The kernel that each line defines or calls; library calls of one name in their order."""
+    named: dict[str, deque[str]] = defaultdict(deque)
+    for kernel in report.kernels:
+        if kernel.graph == wrapper.graph:
+            named[kernel.name].append(kernel.id)
+    found: list[str | None] = []
+    inside: str | None = None  # the kernel whose source the lines belong to
+    for line in text.split("\n"):
+        defined = _DEFINED.match(line)
+        if defined is not None and defined[1] in named:
+            inside = named[defined[1]][0]
+            found.append(inside)
+        elif inside is not None:
+            found.append(inside)
+            inside = None if line.startswith("'''") else inside
+        else:
+            found.append(_called(line, named))
+    return found
+
+
+def _called(line: str, named: dict[str, deque[str]]) -> str | None:
+    if line.lstrip().startswith("#"):
+        return None
+    for match in _CALLED.finditer(line):
+        ids = named.get(match[1]) or named.get(match[1].removesuffix(".run"))
+        if ids:
+            return ids.popleft() if len(ids) > 1 else ids[0]
+    return None

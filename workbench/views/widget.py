@@ -1,0 +1,117 @@
+"""The live view: an anywidget that answers each request of its front end exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import anywidget
+import traitlets
+
+from workbench.errors import UsageError, WorkbenchError
+from workbench.report import Report
+from workbench.views.document import Setting, document
+from workbench.views.packing import pack
+from workbench.views.parts import report_part
+from workbench.views.wire import Answer, GuardCheck, GuardQuestion, Progress
+
+CheckGuards = Callable[[GuardQuestion], GuardCheck]
+_STATIC = files("workbench.views").joinpath("static")
+IDLE: Progress = {
+    "status": "idle",
+    "title": "",
+    "elapsed_s": 0.0,
+    "steps": [],
+    "kernels": [],
+    "can_cancel": False,
+    "error": None,
+}
+
+
+class View(anywidget.AnyWidget):
+    """A view of a report, also of one that is still being made.
+
+    Traits hold small state only; the document and its parts are sent when asked for.
+    """
+
+    _esm = _STATIC.joinpath("workbench.js").read_text(encoding="utf-8")
+    _css = _STATIC.joinpath("workbench.css").read_text(encoding="utf-8")
+
+    progress = traitlets.Dict(dict(IDLE)).tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
+    pane = traitlets.Unicode("overview").tag(sync=True)
+    selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+
+    def __init__(
+        self,
+        report: Report | None = None,
+        setting: Setting | None = None,
+        *,
+        check_guards: CheckGuards | None = None,
+        cancel: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._report = report
+        self._setting = setting or Setting()
+        self._check_guards = check_guards
+        self._cancel = cancel
+        self.on_msg(self._on_message)
+
+    def present(
+        self, report: Report, setting: Setting, check_guards: CheckGuards | None = None
+    ) -> None:
+        """Show another report in place; the front end asks for its document again."""
+        self._report, self._setting, self._check_guards = report, setting, check_guards
+        self.revision += 1
+
+    def follow(self, progress: Progress) -> None:
+        """Show how far a compilation is; may be called from any thread."""
+        self.progress = dict(progress)
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        name = "a compilation" if self._report is None else self._report.request.name or "?"
+        return f"Workbench view of {name}"
+
+    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+        id, ask = content.get("id"), content.get("ask")
+        answer: Answer = {"id": id, "ask": ask, "error": None}
+        try:
+            packed = pack(self._answer(ask, content.get("question")))
+        except WorkbenchError as error:
+            self.send({**answer, "error": str(error)})
+        except Exception as error:  # the front end waits for an answer, whatever went wrong
+            why = f"{type(error).__name__}: {error}"
+            self.send({**answer, "error": f"The answer to {ask!r} could not be made: {why}."})
+            raise
+        else:
+            self.send(answer, [packed])
+
+    def _answer(self, ask: Any, question: GuardQuestion | None) -> Any:
+        if ask == "cancel":
+            return self._cancelled()
+        if ask == "document":
+            return None if self._report is None else document(self._report, self._setting)
+        if self._report is None:
+            raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
+        if ask == "guard-check":
+            return self._guards(question)
+        return report_part(self._report, str(ask))
+
+    def _cancelled(self) -> None:
+        if self._cancel is None:
+            raise UsageError(
+                "This compilation cannot be cancelled from here: interrupt the kernel instead."
+            )
+        self._cancel()
+
+    def _guards(self, question: GuardQuestion | None) -> GuardCheck:
+        if self._check_guards is None:
+            raise UsageError(
+                "The guards are not alive here: show what aot_compile or load returned, not its "
+                "report."
+            )
+        if question is None:
+            raise UsageError("A guard check needs the inputs to try: send them as the question.")
+        return self._check_guards(question)
