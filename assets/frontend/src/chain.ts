@@ -1,6 +1,6 @@
 // The selection in words, as the status bar spells it: k9:13 → 1 line → 1 node → 1 kernel.
 
-import { graphOf, kindOf } from "./ids";
+import { graphOf, kindOf, numberOf, ownerOf } from "./ids";
 import { plural } from "./format";
 
 const STEPS: [string, string][] = [
@@ -8,19 +8,23 @@ const STEPS: [string, string][] = [
   ["node", "node"],
   ["kernel", "kernel"],
   ["kernel-line", "kernel line"],
-  ["wrapper-line", "wrapper line"],
+  ["wrapper-line", "place in the wrapper"],
 ];
 
 /** How many of each kind belong to `id`; nodes only of the graphs that are counted. */
 export function chainOf(related: Iterable<string>, graphs: ReadonlySet<string>): string[] {
   const counts = new Map<string, number>();
-  for (const id of related) {
+  const all = related instanceof Set ? related : new Set(related);
+  for (const id of all) {
     const kind = kindOf(id);
+    // A kernel is defined over many lines of its wrapper: a run of lines is one place.
+    if (kind === "wrapper-line" && all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`)) continue;
     if (kind === "node" && graphs.size && !graphs.has(graphOf(id))) continue;
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
   }
   return STEPS.flatMap(([kind, word]) => {
     const count = counts.get(kind);
-    return count ? [plural(count, word)] : [];
+    if (!count) return [];
+    return kind === "wrapper-line" && count > 1 ? [`${count} places in the wrapper`] : [plural(count, word)];
   });
 }

@@ -39,6 +39,7 @@ export class PartCache {
     if (known) return known as Promise<T>;
     const answer = ask();
     this.kept.set(name, answer);
+    answer.catch(() => this.kept.delete(name)); // what failed may be asked for again
     return answer;
   }
 

@@ -163,7 +163,7 @@ export class Links {
     else if (kind === "kernel-line") this.fromKernelLine(id, found);
     else if (kind === "wrapper-line") {
       const kernel = this.kernelOfWrapperLine.get(id);
-      if (kernel) this.withKernel(kernel, found);
+      if (kernel) this.fromKernel(kernel, found);
     } else if (kind === "buffer") put(found, this.kernelsOfBuffer.get(id));
     else this.fromOther(id, found);
   }
@@ -171,9 +171,8 @@ export class Links {
   private fromLine(line: string, found: Set<string>): void {
     put(found, this.callers.get(line));
     put(found, this.direct.get(line));
-    const own = [line, ...(this.called.get(line) ?? NONE)];
-    for (const each of own) {
-      found.add(each);
+    put(found, this.called.get(line));
+    for (const each of [line, ...this.calledOnlyFrom(line)]) {
       for (const node of this.nodesOfLine.get(each) ?? NONE) {
         found.add(node);
         put(found, this.kernelLinesOfNode.get(node));
@@ -196,7 +195,7 @@ export class Links {
   }
 
   private fromKernel(kernel: string, found: Set<string>): void {
-    this.withKernel(kernel, found);
+    this.callOf(kernel, found);
     put(found, this.linesOfKernel.get(kernel));
     put(found, this.nodesOfKernel.get(kernel));
   }
@@ -214,7 +213,7 @@ export class Links {
     for (const other of this.direct.get(id) ?? NONE) {
       const kind = kindOf(other);
       if (kind === "kernel") {
-        found.add(other);
+        this.callOf(other, found);
         if (kindOf(id) === "group") this.fromKernel(other, found);
       } else if (kind === "node") {
         found.add(other);
@@ -228,10 +227,10 @@ export class Links {
     }
   }
 
-  private withKernel(kernel: string, found: Set<string>): void {
-    this.callOf(kernel, found);
-    put(found, this.linesOfKernel.get(kernel));
-    put(found, this.nodesOfKernel.get(kernel));
+  /** The inlined lines whose nodes are all due to this call: those with no other call site. */
+  private calledOnlyFrom(line: string): string[] {
+    const called = this.called.get(line) ?? NONE;
+    return called.filter((each) => this.callers.get(each)?.length === 1);
   }
 
   /** A kernel, its group, and where its wrapper calls it. */

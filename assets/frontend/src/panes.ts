@@ -5,6 +5,7 @@ import { ArtifactPane } from "./artifact/artifact";
 import { AutotunePane } from "./autotune/autotune";
 import { BreaksPane } from "./breaks/breaks";
 import { FusionPane } from "./fusion/fusion";
+import { GraphPane } from "./graph";
 import { Overview } from "./overview/overview";
 import type { Store } from "./store";
 import { TimelinePane } from "./timeline/timeline";
@@ -14,6 +15,7 @@ export type Pane = ComponentType<{ store: Store }>;
 
 export const PANES: Partial<Record<PaneId, Pane>> = {
   overview: Overview,
+  graphs: GraphPane,
   breaks: BreaksPane,
   fusion: FusionPane,
   timeline: TimelinePane,

@@ -150,10 +150,17 @@ function BranchRow({ row }: { row: Extract<TreeRow, { kind: "branch" }> }) {
   );
 }
 
+/** What is checked, without the source that the branches above already name. */
+function shortText(guard: Guard): string {
+  const { source, text } = guard;
+  return source && text.startsWith(`${source} `) ? text.slice(source.length + 1) : text;
+}
+
 function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
   const { guard, label } = row;
-  const why = guard.why_dropped;
-  const what = guard.text || guard.kind;
+  const kind = guard.kind.toLowerCase().replaceAll("_", " ");
+  const why = guard.why_dropped ?? kind;
+  const what = shortText(guard) || (label ? "" : kind);
   return (
     <>
       <span class={guard.kept ? "st-captured" : "faint"}>
@@ -162,11 +169,13 @@ function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
       </span>
       <span class="cut" title={`${guard.source} ${guard.text}`}>
         {label && <span class="mono">{label} </span>}
-        <span class="mut mono">{what}</span>
+        <span class={what === kind ? "mut" : "mut mono"}>{what}</span>
       </span>
-      <span class="why cut" title={why ?? guard.kind}>
-        {why ?? guard.kind}
-      </span>
+      {why !== what && (
+        <span class="why cut" title={`${guard.kind}: ${why}`}>
+          {why}
+        </span>
+      )}
     </>
   );
 }

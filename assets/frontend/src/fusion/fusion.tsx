@@ -43,6 +43,8 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
 
 function groupColumns(store: Store, groups: Group[]): Column<Group>[] {
   const most = Math.max(1, ...groups.map((group) => group.before));
+  const opsOf = (group: Group) =>
+    (group.kernel && store.kernel(group.kernel)?.label) || group.name;
   const kindOf = (group: Group) => (group.kernel ? (store.kernel(group.kernel)?.kind ?? "") : "");
   return [
     {
@@ -53,7 +55,7 @@ function groupColumns(store: Store, groups: Group[]): Column<Group>[] {
       draw: (group) => (group.kernel ? <Mark store={store} kernel={group.kernel} /> : "–"),
     },
     { key: "kind", title: "Kind", width: "minmax(76px, 0.6fr)", value: kindOf, look: "mut", wide: true },
-    { key: "name", title: "Ops in it", width: "minmax(90px, 1.6fr)", value: (g) => g.name, look: "mono" },
+    { key: "name", title: "Ops in it", width: "minmax(90px, 1.6fr)", value: opsOf, look: "mono" },
     { key: "parts", title: "Parts", width: "56px", value: (g) => g.parts.length, number: true, wide: true },
     { key: "before", title: "Unfused", width: "76px", value: (g) => g.before, draw: (g) => bytes(g.before), number: true },
     { key: "after", title: "Fused", width: "76px", value: (g) => g.after, draw: (g) => bytes(g.after), number: true },

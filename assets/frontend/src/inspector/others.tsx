@@ -12,7 +12,7 @@ export function RejectedCard({ store, id }: CardProps) {
     ["Rounds tried", String(pair.rounds)],
     ["Operations", `${pair.a}, ${pair.b}`],
   ];
-  if (pair.shared.length) rows.splice(1, 0, ["Buffers", pair.shared.join(", ")]);
+  const buffers = pair.shared.map((id) => (id.includes(":") ? id : `${pair.graph}:${id}`));
   return (
     <>
       <div class="kind">Rejected fusion</div>
@@ -31,6 +31,7 @@ export function RejectedCard({ store, id }: CardProps) {
       <Facts rows={rows} />
       <Chips store={store} title={`Nodes of ${pair.a}`} ids={pair.a_nodes} />
       <Chips store={store} title={`Nodes of ${pair.b}`} ids={pair.b_nodes} />
+      <Chips store={store} title="Buffers in common" ids={buffers} />
       <Belongings store={store} without={["node"]} />
     </>
   );

@@ -135,7 +135,7 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
   return (
     <div
       role="columnheader"
-      class={classes("th", column)}
+      class={column.number ? "th num" : "th"}
       aria-sort={isSorted ? direction : "none"}
     >
       <button type="button" onClick={sort} title={`Sort by ${column.title.toLowerCase()}`}>
@@ -156,14 +156,14 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
   const value = column.value(row);
   const text = value === null || value === undefined ? "–" : String(value);
   return (
-    <div role="gridcell" class={classes("td", column)} title={column.full?.(row) ?? (column.number ? undefined : text)}>
+    <div role="gridcell" class={["td", column.number && "num", column.look].filter(Boolean).join(" ")} title={titleOf(column, row, text)}>
       {column.draw ? column.draw(row) : text}
     </div>
   );
 }
 
-function classes<Row>(base: string, column: Column<Row>): string {
-  return [base, column.number && "num", column.look].filter(Boolean).join(" ");
+function titleOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
+  return column.full?.(row) ?? (column.number ? undefined : text);
 }
 
 function sample<Row>(rows: readonly Row[], column: Column<Row>): Sortable {

@@ -44,6 +44,17 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
         style={{ height: `${flame.rows * ROW}px` }}
         onKeyDown={key}
       >
+        {flame.threads.length > 1 &&
+          flame.threads.map((thread) => (
+            <div
+              key={thread.name}
+              class="thread"
+              role="presentation"
+              style={{ top: `${(thread.row - 1) * ROW}px` }}
+            >
+              {thread.name}
+            </div>
+          ))}
         {flame.bars.map((bar) => (
           <FlameBar
             key={bar.phase.id}
@@ -59,7 +70,7 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
       <div class="ticks" aria-hidden="true">
         {ticksOf(span, Math.max(2, width / 110)).map((at) => (
           <span key={at} style={{ left: `${(at / span) * 100}%` }}>
-            {seconds(at + window.start - whole.start)}
+            {tickText(at + window.start - whole.start)}
           </span>
         ))}
       </div>
@@ -82,6 +93,11 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
       </div>
     </div>
   );
+}
+
+/** Ticks are round: 1 s, not 1.00 s. */
+function tickText(at: number): string {
+  return at < 1e-9 ? "0 s" : seconds(at).replace(/\.(\d*?)0+ /, (_, kept) => (kept ? `.${kept} ` : " "));
 }
 
 interface BarProps {

@@ -18,7 +18,7 @@ export interface Bar {
 export interface Flame {
   bars: Bar[];
   rows: number;
-  /** The row on which each thread begins. */
+  /** Where each thread begins: its first row of bars; a caption stands above, if there are several. */
   threads: { name: string; row: number }[];
 }
 
@@ -40,8 +40,10 @@ export function flameOf(phases: readonly Phase[], window: Window, least: number)
   for (const phase of phases)
     depths.set(phase.thread, Math.max(depths.get(phase.thread) ?? 0, phase.depth + 1));
   const threads: { name: string; row: number }[] = [];
+  const caption = depths.size > 1 ? 1 : 0;
   let rows = 0;
   for (const [name, depth] of depths) {
+    rows += caption;
     threads.push({ name, row: rows });
     rows += depth;
   }

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { chainOf } from "../src/chain";
+import { Links } from "../src/links";
+import type { Document as Report, Embedded, GraphPart, CodePart } from "../src/wire";
+import sample from "./sample.json";
+
+const embedded = sample as unknown as Embedded;
+const report: Report = embedded.document;
+
+function taught(): Links {
+  const links = new Links(report);
+  links.learn(embedded.parts["graph:g1"] as GraphPart);
+  links.learn(embedded.parts["code:k9"] as CodePart);
+  return links;
+}
+
+test("a line leads to the kernels it ends in before any part was loaded", () => {
+  const related = new Links(report).related("L:s0:37");
+  expect([...related].filter((id) => id.startsWith("k")).sort()).toEqual(["k8", "k9"]);
+});
+
+test("once its graph is here, a line leads to its nodes and a node back to its line", () => {
+  const links = taught();
+  expect(links.related("L:s0:37")).toContain("g1:topk");
+  expect(links.related("g1:topk")).toContain("L:s0:37");
+  expect(links.related("g1:topk")).toContain("k8");
+});
+
+test("a line of a kernel leads to its node, the node's line and its kernel, and back", () => {
+  const links = taught();
+  const code = embedded.parts["code:k9"] as CodePart;
+  const number = code.nodes.findIndex((nodes) => nodes.includes("g1:where")) + 1;
+  const related = links.related(`K:k9:${number}`);
+  expect(related).toContain("g1:where");
+  expect(related).toContain("L:s0:37");
+  expect(related).toContain("k9");
+  expect(links.related("g1:where")).toContain(`K:k9:${number}`);
+});
+
+test("a rejected pair leads to both kernels", () => {
+  const pair = report.rejected[0]!;
+  const related = taught().related(pair.id);
+  expect(related).toContain(pair.a_kernel);
+  expect(related).toContain(pair.b_kernel);
+});
+
+test("a break leads to its line and the line to the break", () => {
+  const links = new Links(report);
+  expect(links.related("b0")).toContain("L:s0:30");
+  expect(links.related("L:s0:30")).toContain("b0");
+});
+
+test("a helper that is called twice lends its kernels to neither call", () => {
+  const related = taught().related("L:s0:39");
+  expect(related).toContain("L:s0:19");
+  expect(related).not.toContain("k0");
+});
+
+test("a thing does not belong to itself", () => {
+  const links = taught();
+  for (const id of ["L:s0:37", "g1:topk", "k9", "b0"]) expect(links.related(id)).not.toContain(id);
+});
+
+test("a part is learned once", () => {
+  const links = new Links(report);
+  expect(links.learn(embedded.parts["graph:g1"] as GraphPart)).toBe(true);
+  expect(links.learn(embedded.parts["graph:g1"] as GraphPart)).toBe(false);
+});
+
+test("the chain counts each kind, nodes only of the graphs that are asked for", () => {
+  const related = ["L:s0:1", "g0:a", "g1:a", "g1:b", "k0", "K:k0:3", "W:w0:4", "W:w0:5", "W:w0:9"];
+  expect(chainOf(related, new Set(["g1"]))).toEqual([
+    "1 line",
+    "2 nodes",
+    "1 kernel",
+    "1 kernel line",
+    "2 places in the wrapper",
+  ]);
+});
