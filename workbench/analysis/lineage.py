@@ -68,21 +68,35 @@ def kernels_of_nodes(report: Report, quiet: Iterable[str] = ()) -> dict[str, str
 
 def _owners(report: Report) -> dict[str, str]:
     columns = report.kernels.columns
-    rows: list[tuple[str, str, Sequence[str]]] = list(
-        zip(
-            columns.get("id", ()),
-            columns.get("language", ()),
-            columns.get("nodes", ()),
-            strict=True,
-        )
+    names = ("id", "name", "language", "nodes")
+    rows: list[tuple[str, str, str, Sequence[str]]] = list(
+        zip(*(columns.get(name, ()) for name in names), strict=True)
     )
-    # A library call names the nodes of its inputs too, so that it comes last.
-    rows.sort(key=lambda row: row[1] == "extern" and len(row[2]) > 1)
     owners: dict[str, str] = {}
-    for kernel, _, nodes in rows:
-        for node in nodes:
-            owners.setdefault(node, kernel)
+    targets = _targets(report) if rows else {}
+    # A library call names the nodes that made its inputs too: first what it calls, last the rest.
+    for kernel, name, language, nodes in rows:
+        if language == "extern":
+            for node in nodes:
+                if len(nodes) == 1 or _calls(name, targets.get(node, "")):
+                    owners.setdefault(node, kernel)
+    for is_library in (False, True):
+        for kernel, _, language, nodes in rows:
+            if (language == "extern") is is_library:
+                for node in nodes:
+                    owners.setdefault(node, kernel)
     return owners
+
+
+def _targets(report: Report) -> dict[str, str]:
+    nodes = report.nodes.columns
+    return dict(zip(nodes.get("id", ()), nodes.get("target", ()), strict=True))
+
+
+def _calls(kernel: str, target: str) -> bool:
+    """Whether a library kernel such as `torch.ops.aten.topk.default` is a node's operation."""
+    name = kernel.removeprefix("torch.ops.")
+    return name == target or name.removeprefix("extern_kernels.") in target.split(".")
 
 
 def node_index(report: Report) -> Mapping[str, list[int]]:

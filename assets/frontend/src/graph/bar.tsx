@@ -3,18 +3,18 @@
 import { useState } from "preact/hooks";
 import type { Store } from "../store";
 import type { GraphHead } from "../wire";
+import type { Handle } from "./canvas";
 import { findNodes } from "./find";
 import type { Grouping } from "./groups";
 import type { Model } from "./model";
-import type { Plan } from "./plan";
-import { openAll, setGrouping, type GraphState } from "./state";
+import { setGrouping, type GraphState } from "./state";
 
 interface Props {
   store: Store;
   state: GraphState;
   graphs: readonly GraphHead[];
   head: GraphHead;
-  shown?: { model: Model; plan: Plan; grouping: Grouping; reveal(node: number): void };
+  shown?: ShownProps;
 }
 
 export function Bar({ store, state, graphs, head, shown }: Props) {
@@ -48,12 +48,12 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         title={graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"}
         onClick={compare}
       >
-        Compare<span class="wide"> stages</span>
+        Compare stages
       </button>
       {shown && <Grouped state={state} {...shown} />}
       <span class="grow" />
-      {shown && <Quiet state={state} {...shown} />}
       {shown && <Find store={store} {...shown} />}
+      {shown && !state.isTable.value && <Fit {...shown} />}
       <button
         type="button"
         class="btn"
@@ -78,9 +78,9 @@ function partner(graphs: readonly GraphHead[], id: string): string | null {
 
 interface ShownProps {
   model: Model;
-  plan: Plan;
   grouping: Grouping;
-  reveal(node: number): void;
+  canvas: Pick<Handle, "reveal" | "fitAll" | "fitSelection">;
+  isLit: boolean;
 }
 
 const GROUPINGS: [Grouping, string][] = [
@@ -101,9 +101,7 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
     none: model.count <= MOST_UNGROUPED,
     layers: true,
   };
-  const canFold = grouping !== "none" && grouping !== "layers";
   return (
-    <>
       <select
         class="btn"
         aria-label="Boxes"
@@ -117,48 +115,29 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
           </option>
         ))}
       </select>
-      {canFold && (
-        <span class="seg wide">
-          <button type="button" class="btn" title="Open every box" onClick={() => openAll(state, part.id, grouping, true)}>
-            Open all
-          </button>
-          <button type="button" class="btn" title="Collapse every box" onClick={() => openAll(state, part.id, grouping, false)}>
-            Collapse
-          </button>
-        </span>
-      )}
-    </>
   );
 }
 
-function Quiet({ state, model, plan, grouping }: ShownProps & { state: GraphState }) {
-  const { hidden } = plan.scene;
-  const isLayers = grouping === "layers";
-  const quiet = model.part.is_quiet.filter(Boolean).length;
-  if (quiet === 0) return null;
-  const shows = state.showsQuiet.value || isLayers;
+function Fit({ canvas, isLit }: ShownProps) {
   return (
-    <button
-      type="button"
-      class="btn quiet graph-quiet"
-      aria-pressed={shows}
-      disabled={isLayers}
-      title={
-        isLayers
-          ? "Layers are laid out once, with every node"
-          : shows ? "Hide views, casts, constants and weights" : "Show views, casts, constants and weights too"
-      }
-      onClick={() => (state.showsQuiet.value = !state.showsQuiet.value)}
-    >
-      {shows
-        ? `all ${model.count.toLocaleString("en")} nodes`
-        : `${(model.count - hidden).toLocaleString("en")} of ${model.count.toLocaleString("en")} nodes`}
-      <span class="wide">{shows ? " · hide views and weights" : " · views, casts, weights hidden"}</span>
-    </button>
+    <span class="seg">
+      <button
+        type="button"
+        class="btn"
+        disabled={!isLit}
+        title={isLit ? "Show what is selected as large as fits (End)" : "Nothing of this graph is selected"}
+        onClick={() => canvas.fitSelection()}
+      >
+        Fit selection
+      </button>
+      <button type="button" class="btn" title="Show the whole graph (Home)" onClick={() => canvas.fitAll()}>
+        Fit all
+      </button>
+    </span>
   );
 }
 
-function Find({ store, model, reveal }: ShownProps & { store: Store }) {
+function Find({ store, model, canvas }: ShownProps & { store: Store }) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(-1);
   const found = findNodes(model, query);
@@ -167,7 +146,7 @@ function Find({ store, model, reveal }: ShownProps & { store: Store }) {
     const next = (at + by + found.length) % found.length;
     setAt(next);
     store.select(model.ids[found[next]!]!);
-    reveal(found[next]!);
+    canvas.reveal(found[next]!);
   };
   const key = (event: KeyboardEvent) => {
     if (event.key === "Enter" || event.key === "ArrowDown") go(event.shiftKey ? -1 : 1);

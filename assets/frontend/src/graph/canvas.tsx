@@ -1,6 +1,7 @@
 // The canvas of the graph: pointer, wheel and keys on it, tooltip, legend and overview map over it.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
 import { openCode } from "../shell/keys";
 import type { Store } from "../store";
 import type { Caption } from "./draw";
@@ -18,6 +19,7 @@ export interface Shown {
   plan: Plan;
   looks: Looks;
   caption(box: PlacedBox): Caption;
+  markOf(node: number): string | undefined;
 }
 
 export interface Handle {
@@ -36,9 +38,12 @@ interface Props extends Shown {
   toggle(box: PlacedBox): void;
   resized(aspect: number): void;
   handle(handle: Handle): void;
+  /** What stands beside the legend. */
+  children?: ComponentChildren;
 }
 
 const WHEEL = 0.0015;
+const FOOT = 30; // the height of what lies over the lower edge
 const ARROWS: Record<string, Direction> = {
   ArrowUp: "up",
   ArrowDown: "down",
@@ -67,7 +72,7 @@ export function GraphCanvas(props: Props) {
   const fitAll = () => {
     const { scene } = now.current.plan;
     const { width, height } = size();
-    look(fitted({ x: 0, y: 0, width: scene.width, height: scene.height }, width, height));
+    look(fitted({ x: 0, y: 0, width: scene.width, height: scene.height }, width, height, { margin: 8, foot: FOOT }));
   };
   const fitSelection = () => {
     const rect = litRect(now.current);
@@ -119,7 +124,10 @@ export function GraphCanvas(props: Props) {
 
   useLayoutEffect(() => {
     const known = props.views.get(props.viewKey);
+    const rect = litRect(now.current);
+    const { width, height } = size();
     if (known) look(known);
+    else if (rect) look(fitted(rect, width, height, { most: 1, margin: 60, foot: FOOT }));
     else fitAll();
   }, [props.viewKey]);
   useEffect(() => painter.current?.request(), [props.plan, props.looks]);
@@ -238,15 +246,9 @@ export function GraphCanvas(props: Props) {
         onDblClick={double}
         onKeyDown={key}
       />
-      <div class="graph-corner graph-zoom">
-        <button type="button" class="btn" disabled={!props.looks.isAny} title="Fit selection (End)" onClick={fitSelection}>
-          Fit selection
-        </button>
-        <button type="button" class="btn" title="Fit all (Home)" onClick={fitAll}>
-          Fit all
-        </button>
-      </div>
-      <Legend plan={props.plan} caption={props.caption} changes={props.looks.changes !== null} />
+      <Legend plan={props.plan} caption={props.caption} changes={props.looks.changes !== null}>
+        {props.children}
+      </Legend>
       <canvas
         ref={map}
         class="graph-map"

@@ -20,7 +20,7 @@ function make(store: Store, model: Model, box: PlacedBox): Caption {
   const kernel = box.id === null ? undefined : store.kernel(box.id);
   if (kernel) {
     const note = box.isOpen ? openNote(kernel.mark, kernel.kind, kernel.label) : kernel.label;
-    return { mark: kernel.mark, title: kernel.id, note };
+    return { mark: kernel.mark, title: box.title, note };
   }
   const count = plural(box.nodes.length, "node");
   const line = box.id === null ? null : store.line(box.id);
@@ -40,4 +40,10 @@ function made(model: Model, box: PlacedBox): string {
   for (const node of box.nodes)
     if (model.outputs[node]!.some((reader) => !inside.has(reader))) total += model.part.bytes[node] ?? 0;
   return `${bytes(total)} out`;
+}
+
+/** The mark of each node's kernel, whatever the boxes stand for. */
+export function marksOf(store: Store, model: Model): (node: number) => string | undefined {
+  const marks = model.part.kernels.map((kernel) => store.kernel(kernel)?.mark);
+  return (node) => marks[model.part.kernel[node]!];
 }

@@ -20,6 +20,8 @@ export interface Picture {
   view: View;
   /** Mark, caption and second line of a box. */
   caption(box: PlacedBox): Caption;
+  /** The mark of a node's kernel. */
+  markOf(node: number): string | undefined;
 }
 
 export interface Caption {
@@ -116,15 +118,15 @@ function drawNodes(picture: Picture, nodes: number[]): void {
   }
 }
 
-function styleOf({ colours, looks, plan, caption }: Picture, node: number): string {
+function styleOf({ colours, looks, plan, caption, markOf }: Picture, node: number): string {
   const state = looks.nodes[node]!;
   const change = looks.changes?.get(node);
   if (state === 2) return `${colours.sel}|${colours.selBg}|2.2`;
   if (state === 1) return `${colours.sel}|${colours.relBg}|1`;
   if (change) return `${colours[change]}|${colours[`${change}Bg`]}|1.2`;
   const box = plan.scene.boxes[plan.scene.boxOf[node]!];
-  const colour = box && !box.isBare ? markColour(colours, caption(box).mark) : colours.control;
-  return `${colour}|${colours.bg}|1`;
+  const mark = (box && !box.isBare && caption(box).mark) || markOf(node);
+  return `${markColour(colours, mark)}|${colours.bg}|1`;
 }
 
 function drawNodeTexts(picture: Picture, nodes: number[]): void {
@@ -169,7 +171,7 @@ function drawCaption(picture: Picture, box: PlacedBox): void {
   // Names alone, at one size on the screen, with a halo that keeps lines out of them.
   const size = 12 / zoom;
   const most = Math.max(3, Math.floor((onScreen + 20) / 7.3));
-  const text = title.length > most ? `${title.slice(0, most - 1)}…` : title;
+  const text = isPath(box) ? cutHead(title, most) : cut(title, most);
   context.font = `600 ${size}px ${colours.mono}`;
   context.lineJoin = "round";
   context.lineWidth = 4 / zoom;
@@ -190,7 +192,7 @@ function drawTitle(picture: Picture, box: PlacedBox, title: string, note: string
   context.fillStyle = box.isOpen ? colours.fg2 : colours.fg;
   context.font = `600 ${size}px ${colours.mono}`;
   const words = box.isOpen && note && title.length + note.length < most ? `${title} ${note}` : title;
-  context.fillText(cut(words, most), box.x + 10, box.y + 13);
+  context.fillText(isPath(box) ? cutHead(words, most) : cut(words, most), box.x + 10, box.y + 13);
   if (!box.isOpen) {
     context.fillStyle = colours.fg2;
     context.font = `400 ${size}px ${colours.ui}`;
@@ -228,6 +230,15 @@ function drawEndName({ context, colours, plan, view }: Picture, box: PlacedBox):
   const text = cut(plan.labels[node]!, most);
   context.strokeText(text, box.x + NODE_W / 2, box.y - 2 / view.zoom);
   context.fillText(text, box.x + NODE_W / 2, box.y - 2 / view.zoom);
+}
+
+/** Of a module path the end says most. */
+function isPath(box: PlacedBox): boolean {
+  return box.id === null;
+}
+
+function cutHead(text: string, most: number): string {
+  return text.length > most ? `…${text.slice(text.length - Math.max(1, most - 1))}` : text;
 }
 
 function cut(text: string, most: number): string {

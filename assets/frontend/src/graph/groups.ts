@@ -33,10 +33,21 @@ interface Place {
   isOpen: boolean;
   /** Whether all nodes of the key share one box, or only those that follow each other. */
   isOne: boolean;
+  /** Tells boxes of one key apart: the calls of a kernel that runs several times. */
+  part?: number;
 }
 
-export function boxes(model: Model, view: Visible, grouping: Grouping, isOpen: IsOpen): Boxes {
-  const place = placer(model, view, grouping, isOpen);
+/** How often a kernel is called. */
+export type Calls = (kernel: string) => number;
+
+export function boxes(
+  model: Model,
+  view: Visible,
+  grouping: Grouping,
+  isOpen: IsOpen,
+  calls: Calls = () => 1,
+): Boxes {
+  const place = placer(model, view, grouping, isOpen, calls);
   const list: Box[] = [];
   const boxOf = new Int32Array(model.count).fill(-1);
   const byKey = new Map<string, number>();
@@ -44,15 +55,16 @@ export function boxes(model: Model, view: Visible, grouping: Grouping, isOpen: I
   for (let node = 0; node < model.count; node++) {
     if (!view.isShown[node]) continue;
     const found = isEnd(model.part, node) ? null : place(node);
-    let at = found ? byKey.get(found.key) : undefined;
-    if (found && at !== undefined && !found.isOne && last !== found.key) at = undefined;
+    const slot = found ? `${found.key} ${found.part ?? ""}` : "";
+    let at = found ? byKey.get(slot) : undefined;
+    if (found && at !== undefined && !found.isOne && last !== slot) at = undefined;
     if (at === undefined) {
       at = list.length;
       list.push(found ? { ...found, isBare: false, nodes: [] } : bare(model, node));
-      if (found) byKey.set(found.key, at);
+      if (found) byKey.set(slot, at);
     }
     // Weights and constants stand between the nodes of a run without ending it.
-    if (found) last = found.key;
+    if (found) last = slot;
     list[at]!.nodes.push(node);
     boxOf[node] = at;
   }
@@ -60,7 +72,7 @@ export function boxes(model: Model, view: Visible, grouping: Grouping, isOpen: I
 }
 
 function bare(model: Model, node: number): Box {
-  return { key: model.ids[node]!, id: null, title: "", isOpen: true, isBare: true, nodes: [node] };
+  return { key: model.ids[node]!, id: null, title: "", isOpen: true, isBare: true, nodes: [] };
 }
 
 function placer(
@@ -68,14 +80,19 @@ function placer(
   view: Visible,
   grouping: Grouping,
   isOpen: IsOpen,
+  calls: Calls,
 ): (node: number) => Place | null {
   const { part } = model;
   if (grouping === "kernel") {
     const homes = kernelHomes(model, view);
+    const call = callOf(model, homes, calls);
     return (node) => {
       const kernel = part.kernels[homes[node]!];
       if (kernel === undefined) return null;
-      return { key: kernel, id: kernel, title: kernel, isOpen: isOpen(kernel), isOne: true };
+      const place = { key: kernel, id: kernel, isOpen: isOpen(kernel), isOne: true };
+      const at = call.get(node);
+      if (at === undefined) return { ...place, title: kernel };
+      return { ...place, title: `${kernel} · call ${at + 1} of ${calls(kernel)}`, part: at };
     };
   }
   if (grouping === "module")
@@ -108,6 +125,53 @@ function kernelHomes(model: Model, view: Visible): number[] {
     if (input !== undefined) homes[node] = homes[input]!;
   }
   return homes;
+}
+
+/**
+ * Which call of its kernel a node belongs to, for kernels that run several times: each call is a
+ * piece of the graph of its own, and they come in the order of the graph.
+ */
+function callOf(model: Model, homes: number[], calls: Calls): Map<number, number> {
+  const { part } = model;
+  const many = new Set(part.kernels.flatMap((kernel, at) => (calls(kernel) > 1 ? [at] : [])));
+  const found = new Map<number, number>();
+  if (many.size === 0) return found;
+  const root = new Map<number, number>();
+  const find = (node: number): number => {
+    let at = node;
+    while (root.get(at)! !== at) at = root.get(at)!;
+    root.set(node, at);
+    return at;
+  };
+  const pieces = new Map<number, number[][]>();
+  for (let node = 0; node < model.count; node++) {
+    if (!many.has(homes[node]!)) continue;
+    root.set(node, node);
+    for (const input of part.inputs[node]!) {
+      if (homes[input] !== homes[node]) continue;
+      const [a, b] = [find(input), find(node)];
+      root.set(Math.max(a, b), Math.min(a, b));
+    }
+  }
+  const byRoot = new Map<number, number[]>();
+  for (const node of root.keys()) {
+    const piece = byRoot.get(find(node));
+    if (piece) piece.push(node);
+    else byRoot.set(node, [node]);
+  }
+  for (const [first, nodes] of byRoot) {
+    const known = pieces.get(homes[first]!);
+    if (known) known.push(nodes);
+    else pieces.set(homes[first]!, [nodes]);
+  }
+  for (const [kernel, list] of pieces) {
+    const count = calls(part.kernels[kernel]!);
+    list.forEach((nodes, at) => {
+      const call = Math.min(count - 1, Math.floor((at * count) / list.length));
+      for (const node of nodes) found.set(node, call);
+    });
+  }
+  return found;
 }
 
 /** The outermost module on the way to `path` that is not open, else the module itself. */

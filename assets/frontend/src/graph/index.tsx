@@ -7,12 +7,13 @@ import { Empty, Message } from "../ui/basics";
 import type { GraphHead, GraphPart } from "../wire";
 import { Bar } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
-import { captionOf } from "./caption";
+import { captionOf, marksOf } from "./caption";
 import { Compare, useChanges } from "./compare";
 import "./graph.css";
 import { looksOf } from "./looks";
 import { modelOf } from "./model";
 import { planOf } from "./plan";
+import { Folding } from "./folding";
 import { sceneOf } from "./scene";
 import { firstGraph, firstGrouping, flip, graphState, isOpenOf, openedOf, type GraphState } from "./state";
 import { NodeTable } from "./twin";
@@ -90,8 +91,9 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
   const showsQuiet = state.showsQuiet.value;
   const model = useMemo(() => modelOf(part), [part]);
   const isOpen = useMemo(() => isOpenOf(part, grouping, opened), [part, grouping, opened]);
+  const calls = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
   const plan = useMemo(
-    () => planOf(model, sceneOf(model, { grouping, showsQuiet, isOpen, aspect })),
+    () => planOf(model, sceneOf(model, { grouping, showsQuiet, isOpen, aspect, calls })),
     [model, grouping, showsQuiet, isOpen, aspect],
   );
   const changes = useChanges(store, state, graphs, model);
@@ -104,10 +106,16 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
     [model, selected, related, pointed, changes],
   );
   const caption = useMemo(() => captionOf(store, model), [store, model, store.doc.value]);
-  const reveal = (node: number) => handle.current?.reveal(node);
+  const markOf = useMemo(() => marksOf(store, model), [store, model, store.doc.value]);
+  // The canvas makes its handle after this is drawn, so that it is looked up when it is used.
+  const canvas: Handle = {
+    reveal: (node) => handle.current?.reveal(node),
+    fitAll: () => handle.current?.fitAll(),
+    fitSelection: () => handle.current?.fitSelection(),
+  };
   return (
     <>
-      <Bar store={store} state={state} graphs={graphs} head={head} shown={{ model, plan, grouping, reveal }} />
+      <Bar store={store} state={state} graphs={graphs} head={head} shown={{ model, grouping, canvas, isLit: looks.isAny }} />
       <div class="graph-body">
         {state.other.value && (
           <Compare store={store} state={state} graphs={graphs} part={part} loaded={changes} />
@@ -120,6 +128,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
             plan={plan}
             looks={looks}
             caption={caption}
+            markOf={markOf}
             label={labelFor(head, plan.scene.hidden)}
             views={state.views}
             viewKey={`${part.id} ${grouping} ${showsQuiet}`}
@@ -130,7 +139,9 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
             toggle={(box) => flip(state, part.id, grouping, box.key)}
             resized={(next) => setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old))}
             handle={(made) => (handle.current = made)}
-          />
+          >
+            <Folding state={state} model={model} hidden={plan.scene.hidden} grouping={grouping} />
+          </GraphCanvas>
         )}
       </div>
     </>

@@ -1,5 +1,6 @@
 // What the looks of boxes mean, as far as they occur.
 
+import type { ComponentChildren } from "preact";
 import type { Caption } from "./draw";
 import type { Plan } from "./plan";
 import type { PlacedBox } from "./scene";
@@ -8,30 +9,50 @@ interface Props {
   plan: Plan;
   caption(box: PlacedBox): Caption;
   changes: boolean;
+  children?: ComponentChildren;
 }
 
-export function Legend({ plan, caption, changes }: Props) {
-  if (changes)
-    return (
-      <div class="graph-corner graph-legend">
-        <span class="graph-change added">+ added</span>
-        <span class="graph-change removed">− removed</span>
-        <span class="graph-change replaced">~ replaced</span>
-      </div>
-    );
+export function Legend({ plan, caption, changes, children }: Props) {
   const looks = new Set<string>();
-  for (const box of plan.scene.boxes) {
+  for (const box of changes ? [] : plan.scene.boxes) {
     if (box.isBare) continue;
     const { mark } = caption(box);
     looks.add(mark === "ext" || mark === "fb" ? mark : mark ? "fused" : "group");
   }
-  if (looks.size === 0) return null;
   return (
-    <div class="graph-corner graph-legend">
-      {looks.has("fused") && <span class="k" style={{ "--c": "var(--g0)" }}><i /> generated kernel</span>}
-      {looks.has("ext") && <span class="k ext"><i /> library call</span>}
-      {looks.has("fb") && <span class="k fb"><i /> fallback</span>}
-      {looks.has("group") && <span class="k ext"><i /> group of nodes</span>}
+    <div class="graph-legend">
+      {changes && <Changes />}
+      {looks.has("fused") && (
+        <span class="k" style={{ "--c": "var(--g0)" }}>
+          <i /> generated kernel
+        </span>
+      )}
+      {looks.has("ext") && (
+        <span class="k ext">
+          <i /> library call
+        </span>
+      )}
+      {looks.has("fb") && (
+        <span class="k fb">
+          <i /> fallback
+        </span>
+      )}
+      {looks.has("group") && (
+        <span class="k ext">
+          <i /> group of nodes
+        </span>
+      )}
+      {children}
     </div>
+  );
+}
+
+function Changes() {
+  return (
+    <>
+      <span class="graph-change added">+ added</span>
+      <span class="graph-change removed">− removed</span>
+      <span class="graph-change replaced">~ replaced</span>
+    </>
   );
 }

@@ -13,6 +13,7 @@ export interface Subject {
   looks: Looks;
   view: View;
   caption(box: PlacedBox): Caption;
+  markOf(node: number): string | undefined;
 }
 
 export class Painter {

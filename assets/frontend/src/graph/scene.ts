@@ -2,7 +2,7 @@
 
 import { columns } from "./columns";
 import { flow, wrap, type Room, type Size } from "./flow";
-import { boxes, type Box, type Grouping, type IsOpen } from "./groups";
+import { boxes, type Box, type Calls, type Grouping, type IsOpen } from "./groups";
 import { isEnd, type Model } from "./model";
 import { NODE_H, NODE_W, pack, type Inside } from "./pack";
 import { route, type Wire } from "./routes";
@@ -40,6 +40,7 @@ export interface Wish {
   grouping: Grouping;
   showsQuiet: boolean;
   isOpen: IsOpen;
+  calls?: Calls;
   /** Width by height of the pane. */
   aspect: number;
 }
@@ -49,7 +50,7 @@ export const CLOSED: Size = { width: 168, height: 44 };
 export function sceneOf(model: Model, wish: Wish): Scene {
   if (wish.grouping === "layers") return layers(model);
   const view = visible(model, wish.showsQuiet);
-  const { boxes: list, boxOf } = boxes(model, view, wish.grouping, wish.isOpen);
+  const { boxes: list, boxOf } = boxes(model, view, wish.grouping, wish.isOpen, wish.calls);
   const place = new Int32Array(model.count);
   for (const box of list) box.nodes.forEach((node, at) => (place[node] = at));
   const { inner, outer } = split(view, list, boxOf, place);

@@ -36,20 +36,21 @@ export function panned(view: View, dx: number, dy: number): View {
   return { ...view, x: view.x + dx, y: view.y + dy };
 }
 
-/** Shows a rectangle whole, in the middle, no larger than `most` and no smaller than `least`. */
+/** Shows a rectangle whole, no larger than `most`, no smaller than `least`, `foot` px kept free below. */
 export function fitted(
   rect: Rect,
   width: number,
   height: number,
-  { most = 1.15, least = LEAST, margin = 16 } = {},
+  { most = 1.15, least = LEAST, margin = 16, foot = 0 } = {},
 ): View {
-  const room = { width: Math.max(1, width - margin * 2), height: Math.max(1, height - margin * 2) };
+  const free = height - foot;
+  const room = { width: Math.max(1, width - margin * 2), height: Math.max(1, free - margin * 2) };
   const fit = Math.min(room.width / Math.max(1, rect.width), room.height / Math.max(1, rect.height));
   const zoom = Math.max(Math.min(least, most), Math.min(most, fit));
   return {
     zoom,
     x: width / 2 - (rect.x + rect.width / 2) * zoom,
-    y: height / 2 - (rect.y + rect.height / 2) * zoom,
+    y: free / 2 - (rect.y + rect.height / 2) * zoom,
   };
 }
 
