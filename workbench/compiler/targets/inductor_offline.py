@@ -13,7 +13,7 @@ from workbench.compiler.targets.stand_ins import StandIns
 Rank = Callable[[Any, int], float]
 """A choice of the autotuner and its position → the time in ms that a model gives it."""
 
-_OPTIONS = {
+OPTIONS = {
     "compile_threads": 1,  # Inductor's own workers would look for a device
     "benchmark_epilogue_fusion": False,  # would time kernels
     "shape_padding": False,  # would allocate and time matrices
@@ -28,7 +28,7 @@ def compile_offline(stand_ins: StandIns, rank: Rank) -> None:
     stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
     stand_ins.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
     config = tp.INDUCTOR_CONFIG.get()
-    known = {name: value for name, value in _OPTIONS.items() if hasattr(config, name)}
+    known = {name: value for name, value in OPTIONS.items() if hasattr(config, name)}
     stand_ins.enter(config.patch(known))
 
 

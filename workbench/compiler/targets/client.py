@@ -1,0 +1,191 @@
+"""The user's end of the worker that compiles for virtual GPUs: start, ask, time out, end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from multiprocessing.connection import Connection
+from typing import Any
+
+from workbench import errors
+from workbench.compiler.targets.messages import Began, Done, Failed, Job, Ready
+from workbench.errors import CaptureError, WorkbenchError
+from workbench.report import Report
+
+Progress = Callable[[str, float], None]
+START_S = 180.0
+JOB_S = 1800.0
+_PROGRAM = "from workbench.compiler.targets.worker import main; main({descriptor})"
+
+
+class Worker:
+    """One worker process; it is started by the first job and again after it has ended.
+
+    One job at a time; other threads wait. The limits are seconds.
+    """
+
+    def __init__(self, *, start_s: float = START_S, job_s: float = JOB_S):
+        self._start_s = start_s
+        self._job_s = job_s
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._output: Any = None
+        self.no_training: str | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process, or None while there is none."""
+        alive = self._process is not None and self._process.poll() is None
+        return self._process.pid if alive and self._process is not None else None
+
+    def compile(self, job: Job, progress: Progress | None = None) -> Report:
+        """Compile for a virtual GPU and return the record.
+
+        Raises what the compilation raised, and `CaptureError` when the worker ends or takes too
+        long; it is ended then, as after an interrupt, and the next job starts another.
+        """
+        with self._lock:
+            try:
+                self._started()
+                self._connected.send(job)
+                return self._answer(job, progress)
+            except (EOFError, OSError) as error:
+                raise self._ended(job) from error
+            except WorkbenchError:
+                raise
+            except BaseException:
+                self.close()
+                raise
+
+    def start(self) -> None:
+        """Start the process now, so that the first job does not wait for it."""
+        with self._lock:
+            self._started()
+
+    def close(self) -> None:
+        """End the process; calling it twice is harmless."""
+        process, connection, output = self._process, self._connection, self._output
+        self._process = self._connection = self._output = None
+        if process is not None:
+            process.kill()
+            process.wait()
+        for held in (connection, output):
+            if held is not None:
+                held.close()
+
+    @property
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            raise EOFError
+        return self._connection
+
+    def _started(self) -> None:
+        if self.pid is not None:
+            return
+        self.close()
+        mine, theirs = socket.socketpair()
+        with mine, theirs:
+            descriptor = theirs.fileno()
+            self._output = tempfile.TemporaryFile()  # noqa: SIM115  # `close` closes it
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM.format(descriptor=descriptor)],
+                pass_fds=(descriptor,),
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._output,
+                env=_variables(),
+                start_new_session=True,  # an interrupt from the terminal is the user's, not its own
+            )
+            self._connection = Connection(mine.detach())
+        try:
+            ready = self._receive(time.monotonic() + self._start_s, "start")
+        except BaseException:
+            self.close()
+            raise
+        if isinstance(ready, Ready):
+            self.no_training = ready.no_training
+
+    def _answer(self, job: Job, progress: Progress | None) -> Report:
+        deadline = time.monotonic() + self._job_s
+        while True:
+            message = self._receive(deadline, f"compile for {job.gpu.name}")
+            if isinstance(message, Began):
+                if progress is not None:
+                    progress(message.phase, message.elapsed)
+            elif isinstance(message, Done):
+                return message.report
+            elif isinstance(message, Failed):
+                raise _error(message)
+
+    def _receive(self, deadline: float, task: str) -> object:
+        connection = self._connected
+        while not connection.poll(min(0.5, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                output = self._last_output()
+                self.close()
+                raise CaptureError(
+                    f"The worker did not {task} in time and was ended; the next compilation starts "
+                    f"another. {output}".strip()
+                )
+        received: object = connection.recv()
+        return received
+
+    def _ended(self, job: Job) -> CaptureError:
+        code = None
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(timeout=5)
+        output = self._last_output()
+        self.close()
+        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+        return CaptureError(
+            f"The worker that compiles for {job.gpu.name} ended with {how}; the next compilation "
+            f"starts another. {output}".strip()
+        )
+
+    def _last_output(self, most: int = 2000) -> str:
+        if self._output is None:
+            return ""
+        end = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, end - most))
+        words = self._output.read().decode(errors="replace").strip()
+        return f"The last it printed:\n{words}" if words else ""
+
+
+def warm_worker() -> Worker:
+    """The worker of this process, kept warm between compilations.
+
+    The one thing here that outlives a call: starting a worker costs seconds, a job in a warm one
+    less than one. A fork has its own.
+    """
+    return _worker_of(os.getpid())
+
+
+@cache
+def _worker_of(pid: int) -> Worker:
+    return Worker()
+
+
+def _variables() -> dict[str, str]:
+    """The environment of the worker: our import path, and no device that could answer instead."""
+    hidden = {"TRITON_INTERPRET", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return kept | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+
+
+def _error(message: Failed) -> WorkbenchError:
+    found = getattr(errors, message.kind, CaptureError)
+    kind = found if isinstance(found, type) and issubclass(found, WorkbenchError) else CaptureError
+    error: WorkbenchError = kind(message.message)
+    error.report = message.report
+    return error

@@ -1,0 +1,77 @@
+"""One compilation for a virtual GPU, in the worker."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.pipeline import compile_ahead
+from workbench.compiler.targets.inductor_offline import OPTIONS
+from workbench.compiler.targets.messages import Began, Done, Failed, Job
+from workbench.compiler.targets.shipping import Call, unpack
+from workbench.compiler.targets.surroundings import inside
+from workbench.compiler.targets.virtual import virtual_gpu
+from workbench.errors import CaptureError, WorkbenchError
+from workbench.report import Report
+
+Send = Callable[[object], object]
+_NO_HOOKS = "Cannot access accelerator device when none is available"
+"""What autograd's engine says when the hooks are not loaded."""
+
+
+def import_compiler() -> None:
+    """Import what every compilation needs, before the first one waits for it."""
+    for row in (tp.AOT_COMPILE_FULLGRAPH, tp.MAKE_BENCHMARK_FN, tp.AUTOTUNER_CONFIG, tp.FX_CODEGEN):
+        importlib.import_module(row.module)
+    importlib.import_module("triton.backends.compiler")
+
+
+def compile_job(job: Job, send: Send, no_training: str | None) -> Done | Failed:
+    """Compile what was sent; a failure of the compilation is an answer too."""
+    try:
+        with inside(job.surroundings), virtual_gpu(job.gpu, lambda choice, n: float(n)):
+            report = _compile(job, send, no_training)
+    except WorkbenchError as error:
+        found = None if error.report is None else _whole(job, error.report)
+        return Failed(type(error).__name__, str(error), found)
+    return Done(_whole(job, report))
+
+
+def _compile(job: Job, send: Send, no_training: str | None) -> Report:
+    mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
+    call = _unpacked(job, mode)
+
+    def began(phase: str, elapsed: float) -> None:
+        send(Began(phase, elapsed))
+
+    with call.state.applied(keep=frozenset(OPTIONS)), mode:
+        try:
+            return compile_ahead(call.target, call.args, call.kwargs, call.options, began).report
+        except WorkbenchError as error:
+            if no_training is not None and _NO_HOOKS in str(error):
+                raise CaptureError(
+                    f"A backward pass cannot be compiled for {job.gpu.name} here: {no_training}. "
+                    "Compile with grad=False, or install a C++ compiler."
+                ) from error
+            raise
+
+
+def _unpacked(job: Job, mode: Any) -> Call:
+    try:
+        return unpack(job.call, mode)
+    except Exception as error:
+        raise CaptureError(
+            f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
+            f"{type(error).__name__}: {error}. What it imports must be importable there: install "
+            "it, or define it in the notebook."
+        ) from error
+
+
+def _whole(job: Job, report: Report) -> Report:
+    """A report that can be sent: its tables are made, and it names the target."""
+    tables = {name: report.tables[name] for name in report.tables}
+    request = replace(report.request, target=job.gpu.target)
+    return replace(report, request=request, tables=tables)
