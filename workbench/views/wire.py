@@ -299,9 +299,10 @@ class GraphPart(TypedDict):
 
     `inputs` are indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its
     layer. `routes` are the edges: from, to, then the points x, y, x, y, … from end to end (none: a
-    rail, drawn only for the selection). `module`, `kernel` are indexes into `modules`, `kernels`, or -1. `before`
-    are the ids of the nodes of the earlier stage that it came from. `is_quiet` marks views, casts
-    and weights, hidden by default.
+    rail, drawn only for the selection). `module`, `kernel` are indexes into `modules`, `kernels`,
+    or -1. `called_from` are the lines of the calls that led to its own line, `before` the ids of
+    the nodes of the earlier stage that it came from. `is_quiet` marks views, casts and weights,
+    hidden by default.
     """
 
     id: str
@@ -314,6 +315,7 @@ class GraphPart(TypedDict):
     dtypes: list[str]
     bytes: list[int | None]
     lines: list[str | None]
+    called_from: list[list[str]]
     before: list[list[str]]
     module: list[int]
     modules: list[str]

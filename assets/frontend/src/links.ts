@@ -24,6 +24,7 @@ export class Links {
   private readonly nodesOfKernel: Index = new Map();
   private readonly nodesOfLine: Index = new Map();
   private readonly lineOfNode = new Map<string, string>();
+  private readonly sitesOfNode: Index = new Map();
   private readonly earlier: Index = new Map();
   private readonly later: Index = new Map();
   private readonly callers: Index = new Map();
@@ -124,6 +125,10 @@ export class Links {
         add(this.nodesOfLine, line, node);
         this.lineOfNode.set(node, line);
       }
+      for (const site of part.called_from[i] ?? NONE) {
+        add(this.nodesOfLine, site, node);
+        add(this.sitesOfNode, node, site);
+      }
       for (const before of part.before[i] ?? NONE) {
         add(this.earlier, node, before);
         add(this.later, before, node);
@@ -172,13 +177,11 @@ export class Links {
     put(found, this.callers.get(line));
     put(found, this.direct.get(line));
     put(found, this.called.get(line));
-    for (const each of [line, ...this.calledOnlyFrom(line)]) {
-      for (const node of this.nodesOfLine.get(each) ?? NONE) {
-        found.add(node);
-        put(found, this.kernelLinesOfNode.get(node));
-      }
-      for (const kernel of this.kernelsOfLine.get(each) ?? NONE) this.callOf(kernel, found);
+    for (const node of this.nodesOfLine.get(line) ?? NONE) {
+      found.add(node);
+      put(found, this.kernelLinesOfNode.get(node));
     }
+    for (const kernel of this.kernelsOfLine.get(line) ?? NONE) this.callOf(kernel, found);
   }
 
   private fromNode(node: string, found: Set<string>): void {
@@ -187,11 +190,8 @@ export class Links {
       found.add(each);
       put(found, this.kernelLinesOfNode.get(each));
       for (const kernel of this.kernelsOfNode.get(each) ?? NONE) this.callOf(kernel, found);
-      const line = this.lineOfNode.get(each);
-      if (line) found.add(line);
+      this.placesOf(each, found);
     }
-    const line = this.lineOfNode.get(node);
-    if (line) put(found, this.callers.get(line));
   }
 
   private fromKernel(kernel: string, found: Set<string>): void {
@@ -204,8 +204,7 @@ export class Links {
     this.callOf(ownerOf(id), found);
     for (const node of this.nodesOfKernelLine.get(id) ?? NONE) {
       found.add(node);
-      const line = this.lineOfNode.get(node);
-      if (line) found.add(line);
+      this.placesOf(node, found);
     }
   }
 
@@ -218,8 +217,7 @@ export class Links {
       } else if (kind === "node") {
         found.add(other);
         put(found, this.kernelLinesOfNode.get(other));
-        const line = this.lineOfNode.get(other);
-        if (line) found.add(line);
+        this.placesOf(other, found);
       } else {
         found.add(other);
         if (kind === "line") this.fromLine(other, found);
@@ -227,10 +225,11 @@ export class Links {
     }
   }
 
-  /** The inlined lines whose nodes are all due to this call: those with no other call site. */
-  private calledOnlyFrom(line: string): string[] {
-    const called = this.called.get(line) ?? NONE;
-    return called.filter((each) => this.callers.get(each)?.length === 1);
+  /** The line of a node and the calls that led to it. */
+  private placesOf(node: string, found: Set<string>): void {
+    const line = this.lineOfNode.get(node);
+    if (line) found.add(line);
+    put(found, this.sitesOfNode.get(node));
   }
 
   /** A kernel, its group, and where its wrapper calls it. */

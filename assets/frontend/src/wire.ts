@@ -296,8 +296,9 @@ export interface Document {
  * indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its layer.
  * `routes` are the edges: from, to, then the points x, y, x, y, … from end to end (none: a
  * rail, drawn only for the selection). `module`, `kernel` are indexes into `modules`,
- * `kernels`, or -1. `before` are the ids of the nodes of the earlier stage that it came from.
- * `is_quiet` marks views, casts and weights, hidden by default.
+ * `kernels`, or -1. `called_from` are the lines of the calls that led to its own line, `before`
+ * the ids of the nodes of the earlier stage that it came from. `is_quiet` marks views, casts
+ * and weights, hidden by default.
  */
 export interface GraphPart {
   id: string;
@@ -310,6 +311,7 @@ export interface GraphPart {
   dtypes: string[];
   bytes: (number | null)[];
   lines: (string | null)[];
+  called_from: string[][];
   before: string[][];
   module: number[];
   modules: string[];

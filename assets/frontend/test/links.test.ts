@@ -50,10 +50,14 @@ test("a break leads to its line and the line to the break", () => {
   expect(links.related("L:s0:30")).toContain("b0");
 });
 
-test("a helper that is called twice lends its kernels to neither call", () => {
-  const related = taught().related("L:s0:39");
-  expect(related).toContain("L:s0:19");
-  expect(related).not.toContain("k0");
+test("each of two calls of one helper leads to its own nodes and kernel", () => {
+  const links = taught();
+  const second = links.related("L:s0:39");
+  expect(second).toContain("L:s0:19");
+  expect(second).toContain("k13");
+  expect(second).not.toContain("k0");
+  expect(links.related("g1:rsqrt")).toContain("L:s0:34");
+  expect(links.related("g1:rsqrt")).not.toContain("L:s0:39");
 });
 
 test("a thing does not belong to itself", () => {

@@ -58,6 +58,7 @@ def graph_part(report: Report, id: str) -> GraphPart:
         "dtypes": [_SHORT.get(d or "", d or "") for d in _column(report, "dtype", picked)],
         "bytes": _column(report, "bytes", picked),
         "lines": _lines(report, rows.ids, picked),
+        "called_from": [list(sites) for sites in _column(report, "called_from", picked)],
         "before": _before(report, id, rows.ids),
         "module": module,
         "modules": modules,
