@@ -57,6 +57,17 @@ def test_every_rejected_pair_has_a_reason(trained: Report) -> None:
             assert {"memory_score", "proximity_score"} <= dict(pair.score).keys()
 
 
+def embedded(words: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    looked_up = torch.nn.functional.embedding(words, table) + 1
+    return torch.nn.functional.layer_norm(looked_up, (8,))
+
+
+def test_of_a_table_only_what_is_looked_up_counts() -> None:
+    report = recorded(embedded, torch.ones(4, dtype=torch.int64), torch.ones(100_000, 8))
+    moved = [node.bytes_read or 0 for node in report.scheduler_nodes]
+    assert max(moved) < 100_000  # the table has 3.2 MB
+
+
 def test_fusion_saves_traffic(trained: Report) -> None:
     moved = {"before": 0, "after": 0}
     for node in trained.scheduler_nodes:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from workbench.analysis.operations import bytes_by_node, operation_traffic
+from workbench.analysis.traffic import fusion_traffic
 from workbench.report import FusionPair, Report, SchedulerNode
 
 
 @dataclass(frozen=True)
 class Saving:
-    """One final group: bytes of its parts alone, and together."""
+    """One final group: bytes of its operations alone (else of its scheduler nodes), and together.
+
+    An operation that several groups compute counts for the first of them.
+    """
 
     id: str
     name: str
@@ -36,16 +41,35 @@ class Rejected:
     row: int
 
 
+def traffic_before_and_after(report: Report) -> tuple[int, int] | None:
+    """Bytes of all operations alone and of the final groups (an estimate); None when unknown.
+
+    Without the lowered graphs the scheduler's own nodes stand for the operations.
+    """
+    groups = fusion_traffic(report)
+    if groups is None:
+        return None
+    operations = operation_traffic(report)
+    before = operations.before if operations is not None and operations.operations else None
+    return groups.before if before is None else before, groups.after
+
+
 def savings(report: Report) -> list[Saving]:
     """Final groups with their bytes before and after, biggest saving first."""
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
+    moved_by = bytes_by_node(report)
+    counted: set[str] = set()
     found = []
     for node in report.scheduler_nodes:
         if node.phase != "after" or _moved(node) is None:
             continue
         parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
+        origins = [o for part in parts if part for o in part.origins if o in moved_by]
         known = [moved for part in parts if part and (moved := _moved(part)) is not None]
+        if origins:
+            known = [moved_by[o] for o in dict.fromkeys(origins) if o not in counted]
+            counted.update(origins)
         alone = sum(known) if known else _moved(node) or 0
         kernel = _kernel_of(node, kernels)
         found.append(

@@ -15,6 +15,7 @@ _VIEWS = frozenset((
     "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_reshape_alias",
 ))
 # fmt: on
+_LOOKUPS = frozenset(("embedding", "gather", "index", "index_select", "take", "take_along_dim"))
 _STAGE = "after_post_grad"
 
 
@@ -23,7 +24,8 @@ class OperationTraffic:
     """Bytes of the operations of the graphs that were lowered, each alone, and of the kernels.
 
     `before` is the sum of `reads_before` and `writes_before`: every operation reads its inputs and
-    writes its output once, views are free. None where a size is symbolic. `after` is what the
+    writes its output once, views are free, of a table only what is looked up counts. None where a
+    size is symbolic. `after` is what the
     scheduler's final groups move by Inductor's own model; None when that was not recorded.
     """
 
@@ -37,9 +39,7 @@ class OperationTraffic:
 
 def operation_traffic(report: Report) -> OperationTraffic | None:
     """The traffic before and after fusion, or None when no lowered graph was recorded."""
-    graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
-    lowered = {link.a for link in report.links if link.relation == "graph-lowered"}
-    chosen = graphs & lowered or graphs
+    chosen = _lowered(report)
     if not chosen:
         return None
     nodes = {node.id: node for node in report.nodes if node.graph in chosen}
@@ -55,6 +55,24 @@ def operation_traffic(report: Report) -> OperationTraffic | None:
         operations=len(moving),
         groups=0 if after is None else after.groups_after,
     )
+
+
+def bytes_by_node(report: Report) -> dict[str, int]:
+    """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
+    chosen = _lowered(report)
+    nodes = {node.id: node for node in report.nodes if node.graph in chosen}
+    found = {}
+    for id, node in nodes.items():
+        moved = _total((_read(node, nodes), _size(node))) if _moves(node) else 0
+        if moved is not None:
+            found[id] = moved
+    return found
+
+
+def _lowered(report: Report) -> set[str]:
+    graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
+    lowered = {link.a for link in report.links if link.relation == "graph-lowered"}
+    return graphs & lowered or graphs
 
 
 def _total(sizes: Iterable[int | None]) -> int | None:
@@ -91,7 +109,10 @@ def _read(node: Node, nodes: Mapping[str, Node]) -> int | None:
     inputs = node.inputs
     if _base(node.target) == "copy_":  # the first one is only written
         inputs = inputs[1:]
-    return _total(_touched(nodes[name], nodes) for name in inputs if name in nodes)
+    sizes = [_touched(nodes[name], nodes) for name in inputs if name in nodes]
+    if _base(node.target) in _LOOKUPS and sizes and sizes[0] is not None:
+        sizes[0] = None if node.bytes is None else min(sizes[0], node.bytes)
+    return _total(sizes)
 
 
 def _touched(value: Node, nodes: Mapping[str, Node]) -> int | None:

@@ -10,6 +10,7 @@
   const kind = root.dataset.kind;
   const summary = root.querySelector(".wb-summary");
   const cell = root.closest(".jp-OutputArea-child");
+  const rendered = root.closest(".jp-RenderedHTMLCommon");
   const isLab = !!document.getElementById("jupyter-config-data");
   const began = Date.now();
   let isShown = false;
@@ -71,6 +72,7 @@
       module.mount(place, embedded, kind);
       root.querySelector(".wb-hint")?.remove();
       summary.style.display = "none";
+      rendered?.classList.remove("jp-RenderedHTMLCommon"); // its rules are for text, not for a view
       for (const style of document.querySelectorAll("style.wb-of-summary")) style.remove();
     } catch (error) {
       place.remove();
@@ -97,13 +99,13 @@
     const [state, other] = live();
     const waited = Date.now() - began;
     if (other) other.dataset.wbOf = root.id;
-    if (state === "alive") cell.style.display = "none";
-    else {
-      if (state === "dead") other.style.display = "none";
-      if (state !== "pending" || !isLab || waited > LAB_WAITS) {
-        if (cell) cell.style.display = "";
-        show();
-      }
+    if (state === "alive") {
+      other.style.display = "";
+      cell.style.display = "none";
+    } else if (state !== "pending" || !isLab || waited > LAB_WAITS) {
+      if (other) other.style.display = "none";
+      if (cell) cell.style.display = "";
+      show();
     }
     if (cell && waited < LOOKS) setTimeout(look, AGAIN);
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from workbench.analysis.fusion import rejected
+from workbench.analysis.fusion import rejected, traffic_before_and_after
 from workbench.analysis.traffic import fusion_traffic
 from workbench.report import Report
 from workbench.views.panes.overview import figures
@@ -69,10 +69,11 @@ def _kernels(report: Report) -> Iterator[str]:
 def _fusion(report: Report) -> Iterator[str]:
     traffic = fusion_traffic(report)
     if traffic is not None:
-        change = percent_text(traffic.after - traffic.before, traffic.before)
+        before, after = traffic_before_and_after(report) or (traffic.before, traffic.after)
+        change = percent_text(after - before, before)
         yield (
             f"fusion        {traffic.groups_before} → {traffic.groups_after} groups, "
-            f"{bytes_text(traffic.before)} → {bytes_text(traffic.after)} ({change}, estimate)"
+            f"{bytes_text(before)} → {bytes_text(after)} ({change}, estimate)"
         )
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_ROWS]:

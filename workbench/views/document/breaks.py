@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.report import Report
+from workbench.analysis.rewrites import rewrite_of
+from workbench.report import Break, Report
 from workbench.views import wire
 
 
@@ -25,10 +26,23 @@ def breaks(report: Report) -> list[wire.Break]:
                 "explanation": item.explanation,
                 "hints": list(item.hints),
                 "count": item.count,
-                "rewrite": None,
+                "rewrite": rewrite(report, item),
             }
         )
     return found
+
+
+def rewrite(report: Report, item: Break) -> wire.Rewrite | None:
+    """A change of the line that takes the break away, where one is known to be right."""
+    change = rewrite_of(report, item)
+    if change is None:
+        return None
+    return {
+        "title": change.title,
+        "why": change.why,
+        "before": list(change.before),
+        "after": list(change.after),
+    }
 
 
 def recompiles(report: Report) -> list[wire.Recompile]:

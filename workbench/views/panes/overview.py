@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from workbench.analysis.fusion import traffic_before_and_after
 from workbench.analysis.lines import line_states
-from workbench.analysis.traffic import LineTraffic, fusion_traffic, line_traffic
+from workbench.analysis.traffic import LineTraffic, line_traffic
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
@@ -63,11 +64,12 @@ def _kernels(report: Report) -> Figure:
 
 
 def _traffic(report: Report) -> Figure:
-    traffic = fusion_traffic(report)
+    traffic = traffic_before_and_after(report)
     if traffic is None:
         return Figure("DRAM traffic", "–", "not recorded", "fusion")
-    change = percent_text(traffic.after - traffic.before, traffic.before).replace("-", "−")
-    value = f"{bytes_text(traffic.before)} → {bytes_text(traffic.after)}"
+    before, after = traffic
+    change = percent_text(after - before, before).replace("-", "−")
+    value = f"{bytes_text(before)} → {bytes_text(after)}"
     return Figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
 
 
