@@ -25,6 +25,8 @@ export function chainOf(related: Iterable<string>, graphs: ReadonlySet<string>):
   return STEPS.flatMap(([kind, word]) => {
     const count = counts.get(kind);
     if (!count) return [];
-    return kind === "wrapper-line" && count > 1 ? [`${count} places in the wrapper`] : [plural(count, word)];
+    return kind === "wrapper-line" && count > 1
+      ? [`${count} places in the wrapper`]
+      : [plural(count, word)];
   });
 }

@@ -24,7 +24,6 @@ interface Place {
 const HISTORY = 200;
 const NOTHING: ReadonlySet<string> = new Set();
 
-
 export class Store {
   readonly doc: ReadonlySignal<Report | null>;
   readonly pane: Signal<PaneId> = signal("overview");
@@ -101,6 +100,19 @@ export class Store {
     const part = await this.host.part<T>(name);
     this.learn(part);
     return part;
+  }
+
+  /** Loads what a search looks into besides the document, as far as it is not too much. */
+  async prepareSearch(): Promise<void> {
+    const report = this.doc.peek();
+    const links = this.links.peek();
+    if (!report || !links) return;
+    const heads = report.graphs.filter((graph) => links.kernelGraphs.has(graph.id));
+    const graphs = heads
+      .filter((head) => head.node_count <= FOLLOWED_NODES)
+      .map((head) => head.part);
+    const codes = report.kernels.slice(0, SEARCHED_KERNELS).flatMap((kernel) => kernel.code ?? []);
+    await Promise.allSettled([...graphs, ...codes].map((name) => this.need(name)));
   }
 
   kernel(id: string): Kernel | undefined {
@@ -183,8 +195,17 @@ export class Store {
   }
 }
 
-const FOLLOWED = new Set(["line", "node", "kernel", "kernel-line", "wrapper-line", "rejected", "group"]);
+const FOLLOWED = new Set([
+  "line",
+  "node",
+  "kernel",
+  "kernel-line",
+  "wrapper-line",
+  "rejected",
+  "group",
+]);
 const FOLLOWED_KERNELS = 12;
+const SEARCHED_KERNELS = 100;
 const FOLLOWED_NODES = 20_000;
 
 export interface PlacedLine {

@@ -5,7 +5,15 @@ import type { Guard, Input } from "../src/wire";
 
 function guard(id: string, path: string[], kept = true): Guard {
   const why = kept ? null : "object id";
-  return { id, kept, kind: "EQUALS_MATCH", source: path.join(""), path, text: "== 1", why_dropped: why };
+  return {
+    id,
+    kept,
+    kind: "EQUALS_MATCH",
+    source: path.join(""),
+    path,
+    text: "== 1",
+    why_dropped: why,
+  };
 }
 
 const GUARDS = [
@@ -16,7 +24,11 @@ const GUARDS = [
 ];
 
 test("guards hang on the steps of their source; a chain without a fork is one step", () => {
-  const tree = guardTree("kept", "Kept", GUARDS.filter((each) => each.kept));
+  const tree = guardTree(
+    "kept",
+    "Kept",
+    GUARDS.filter((each) => each.kept),
+  );
   expect(tree.count).toBe(3);
   expect(tree.children.map((child) => child.label)).toEqual(["L['x']", "L['self'].qkv"]);
   const rows = flatten(tree, () => true);
@@ -58,8 +70,12 @@ test("the stride follows the shape while it is dense, and stays once it was edit
 });
 
 test("an edit that cannot be read says what is wrong", () => {
-  expect(edited(INPUT, { shape: "4, a", stride: "1, 1", dtype: "float32" })).toContain("shape of L['x']");
-  expect(edited(INPUT, { shape: "4", stride: "1, 1", dtype: "float32" })).toContain("needs 1 numbers");
+  expect(edited(INPUT, { shape: "4, a", stride: "1, 1", dtype: "float32" })).toContain(
+    "shape of L['x']",
+  );
+  expect(edited(INPUT, { shape: "4", stride: "1, 1", dtype: "float32" })).toContain(
+    "needs 1 numbers",
+  );
   expect(edited(INPUT, { shape: "8, 512", stride: "512, 1", dtype: "int64" })).toMatchObject({
     shape: [8, 512],
     dtype: "int64",

@@ -21,7 +21,10 @@ class Kernel implements Model {
     this.calls.set(event, [...(this.calls.get(event) ?? []), call as () => void]);
   }
   off(event: string, call: (...args: never[]) => void): void {
-    this.calls.set(event, (this.calls.get(event) ?? []).filter((each) => each !== call));
+    this.calls.set(
+      event,
+      (this.calls.get(event) ?? []).filter((each) => each !== call),
+    );
   }
   tell(event: string, ...args: unknown[]): void {
     for (const call of this.calls.get(event) ?? []) call(...args);

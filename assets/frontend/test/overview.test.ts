@@ -14,7 +14,11 @@ test("a problem stands right under its line", () => {
 });
 
 test("functions get heads once there are several, and lose the indent they share", () => {
-  const source = { ...document.sources[0]!, lines: ["    def f(x):", "        return x"], marks: [] };
+  const source = {
+    ...document.sources[0]!,
+    lines: ["    def f(x):", "        return x"],
+    marks: [],
+  };
   const rows = rowsOf([source, { ...source, id: "s1" }]);
   expect(rows.map((row) => row.kind)).toEqual(["head", "line", "line", "head", "line", "line"]);
   expect(rows[2]).toMatchObject({ text: "    return x" });

@@ -55,8 +55,21 @@ function choiceColumns(store: Store, choices: Choice[]): Column<Choice>[] {
         kindOf(choice.op) === "kernel" ? <Mark store={store} kernel={choice.op} /> : choice.op,
       look: "mono",
     },
-    { key: "choice", title: "Choice", width: "minmax(120px, 1.8fr)", value: (c) => c.choice, look: "mono" },
-    { key: "kind", title: "Kind", width: "minmax(80px, 0.8fr)", value: (c) => c.kind, look: "mut", wide: true },
+    {
+      key: "choice",
+      title: "Choice",
+      width: "minmax(120px, 1.8fr)",
+      value: (c) => c.choice,
+      look: "mono",
+    },
+    {
+      key: "kind",
+      title: "Kind",
+      width: "minmax(80px, 0.8fr)",
+      value: (c) => c.kind,
+      look: "mut",
+      wide: true,
+    },
     {
       key: "state",
       title: "State",
@@ -64,7 +77,11 @@ function choiceColumns(store: Store, choices: Choice[]): Column<Choice>[] {
       value: (choice) => stateOf(choice),
       full: (choice) => choice.note ?? stateOf(choice),
       draw: (choice) =>
-        choice.chosen ? <Tag tone="captured">chosen</Tag> : <span class="mut">{stateOf(choice)}</span>,
+        choice.chosen ? (
+          <Tag tone="captured">chosen</Tag>
+        ) : (
+          <span class="mut">{stateOf(choice)}</span>
+        ),
     },
     {
       key: "time",
@@ -72,7 +89,11 @@ function choiceColumns(store: Store, choices: Choice[]): Column<Choice>[] {
       width: "80px",
       value: (choice) => choice.time_ms,
       draw: (choice) =>
-        choice.time_ms === null ? <span class="mut">not timed</span> : seconds(choice.time_ms / 1e3),
+        choice.time_ms === null ? (
+          <span class="mut">not timed</span>
+        ) : (
+          seconds(choice.time_ms / 1e3)
+        ),
       number: true,
     },
   ];
@@ -85,7 +106,10 @@ function choiceColumns(store: Store, choices: Choice[]): Column<Choice>[] {
     full: (choice) => choice.note ?? "",
     draw: (choice) => (
       <span class="meter">
-        <b class={choice.chosen ? "accent" : ""} style={{ width: `${((choice.time_ms ?? 0) / most) * 100}%` }} />
+        <b
+          class={choice.chosen ? "accent" : ""}
+          style={{ width: `${((choice.time_ms ?? 0) / most) * 100}%` }}
+        />
       </span>
     ),
   };

@@ -39,7 +39,7 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
         </p>
         {item.hints.length > 0 && (
           <>
-            <h4>What to do</h4>
+            <h3>What to do</h3>
             {item.hints.map((hint) => (
               <p key={hint}>
                 <Prose text={hint} />
@@ -73,7 +73,7 @@ function Suggestion({ rewrite }: { rewrite: Rewrite }) {
   return (
     <>
       <div>
-        <h4>{rewrite.title}</h4>
+        <h3>{rewrite.title}</h3>
         <p>
           <Prose text={rewrite.why} />
         </p>

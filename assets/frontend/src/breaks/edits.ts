@@ -4,7 +4,10 @@ import type { Input } from "../wire";
 
 /** "4, 512" as numbers, or null when it is not a list of whole numbers. */
 export function sizesOf(text: string): number[] | null {
-  const inner = text.trim().replace(/^[[(]|[\])]$/g, "").trim();
+  const inner = text
+    .trim()
+    .replace(/^[[(]|[\])]$/g, "")
+    .trim();
   if (inner === "") return [];
   const parts = inner.replace(/,\s*$/, "").split(/\s*,\s*|\s+/);
   const sizes = parts.map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN));

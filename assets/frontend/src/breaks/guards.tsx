@@ -6,6 +6,7 @@ import { target } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { useRows } from "../ui/virtual";
+import { guardKind } from "../ui/words";
 import type { Guard } from "../wire";
 import { filterGuards, flatten, guardTree, type Branch, type TreeRow } from "./tree";
 
@@ -158,7 +159,7 @@ function shortText(guard: Guard): string {
 
 function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
   const { guard, label } = row;
-  const kind = guard.kind.toLowerCase().replaceAll("_", " ");
+  const kind = guardKind(guard);
   const why = guard.why_dropped ?? kind;
   const what = shortText(guard) || (label ? "" : kind);
   return (

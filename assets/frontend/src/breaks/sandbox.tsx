@@ -17,10 +17,14 @@ export function Sandbox({ store, sandbox }: { store: Store; sandbox: Described }
     return (
       <section class="sandbox pad">
         <h3>Guard sandbox</h3>
-        <p class="mut">{whyNot ?? "The call has no tensor among its inputs, so there is none to edit."}</p>
+        <p class="mut">
+          {whyNot ?? "The call has no tensor among its inputs, so there is none to edit."}
+        </p>
       </section>
     );
-  return <Open key={sandbox.inputs.map((input) => input.path).join()} store={store} sandbox={sandbox} />;
+  return (
+    <Open key={sandbox.inputs.map((input) => input.path).join()} store={store} sandbox={sandbox} />
+  );
 }
 
 function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
@@ -38,7 +42,9 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
       store.host
         .part<GuardCheck>("guard-check", question)
         .then((check) => turn === asked.current && setAnswer({ kind: "check", check }))
-        .catch((e: Error) => turn === asked.current && setAnswer({ kind: "error", text: e.message }));
+        .catch(
+          (e: Error) => turn === asked.current && setAnswer({ kind: "error", text: e.message }),
+        );
     }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [drafts]);

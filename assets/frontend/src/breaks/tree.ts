@@ -54,7 +54,10 @@ function joined(branch: Branch): Branch {
 }
 
 /** The rows in sight; `isOpen` is asked for each branch by key and level. */
-export function flatten(root: Branch, isOpen: (branch: Branch, level: number) => boolean): TreeRow[] {
+export function flatten(
+  root: Branch,
+  isOpen: (branch: Branch, level: number) => boolean,
+): TreeRow[] {
   const rows: TreeRow[] = [];
   const walk = (branch: Branch, level: number) => {
     const only = branch.guards.length === 1 && !branch.children.length && branch.guards[0];

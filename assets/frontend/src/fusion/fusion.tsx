@@ -43,8 +43,7 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
 
 function groupColumns(store: Store, groups: Group[]): Column<Group>[] {
   const most = Math.max(1, ...groups.map((group) => group.before));
-  const opsOf = (group: Group) =>
-    (group.kernel && store.kernel(group.kernel)?.label) || group.name;
+  const opsOf = (group: Group) => (group.kernel && store.kernel(group.kernel)?.label) || group.name;
   const kindOf = (group: Group) => (group.kernel ? (store.kernel(group.kernel)?.kind ?? "") : "");
   return [
     {
@@ -54,11 +53,39 @@ function groupColumns(store: Store, groups: Group[]): Column<Group>[] {
       value: (group) => group.kernel ?? "–",
       draw: (group) => (group.kernel ? <Mark store={store} kernel={group.kernel} /> : "–"),
     },
-    { key: "kind", title: "Kind", width: "minmax(76px, 0.6fr)", value: kindOf, look: "mut", wide: true },
+    {
+      key: "kind",
+      title: "Kind",
+      width: "minmax(76px, 0.6fr)",
+      value: kindOf,
+      look: "mut",
+      wide: true,
+    },
     { key: "name", title: "Ops in it", width: "minmax(90px, 1.6fr)", value: opsOf, look: "mono" },
-    { key: "parts", title: "Parts", width: "56px", value: (g) => g.parts.length, number: true, wide: true },
-    { key: "before", title: "Unfused", width: "76px", value: (g) => g.before, draw: (g) => bytes(g.before), number: true },
-    { key: "after", title: "Fused", width: "76px", value: (g) => g.after, draw: (g) => bytes(g.after), number: true },
+    {
+      key: "parts",
+      title: "Parts",
+      width: "56px",
+      value: (g) => g.parts.length,
+      number: true,
+      wide: true,
+    },
+    {
+      key: "before",
+      title: "Unfused",
+      width: "76px",
+      value: (g) => g.before,
+      draw: (g) => bytes(g.before),
+      number: true,
+    },
+    {
+      key: "after",
+      title: "Fused",
+      width: "76px",
+      value: (g) => g.after,
+      draw: (g) => bytes(g.after),
+      number: true,
+    },
     {
       key: "saved",
       title: "Saved",
@@ -90,9 +117,14 @@ function savedBy(group: Group): number {
 function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; omitted: number }) {
   const [reason, setReason] = useState("");
   const counts = useMemo(() => reasonsOf(pairs), [pairs]);
-  const rows = useMemo(() => (reason ? pairs.filter((pair) => pair.reason === reason) : pairs), [pairs, reason]);
+  const rows = useMemo(
+    () => (reason ? pairs.filter((pair) => pair.reason === reason) : pairs),
+    [pairs, reason],
+  );
   const columns = useMemo(() => pairColumns(store), [store]);
-  const count = omitted ? `${pairs.length} of ${pairs.length + omitted} pairs` : plural(pairs.length, "pair");
+  const count = omitted
+    ? `${pairs.length} of ${pairs.length + omitted} pairs`
+    : plural(pairs.length, "pair");
   return (
     <section class="half" aria-label="Not fused">
       <div class="bar edge">
@@ -146,7 +178,8 @@ function pairColumns(store: Store): Column<Rejected>[] {
       value: (pair) => `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`,
       draw: (pair) => (
         <>
-          {side(pair.a_kernel, pair.a)} <span class="faint">with</span> {side(pair.b_kernel, pair.b)}
+          {side(pair.a_kernel, pair.a)} <span class="faint">with</span>{" "}
+          {side(pair.b_kernel, pair.b)}
         </>
       ),
     },
@@ -158,7 +191,13 @@ function pairColumns(store: Store): Column<Rejected>[] {
       look: "mono",
       wide: true,
     },
-    { key: "reason", title: "Reason", width: "minmax(120px, 1.5fr)", value: (p) => p.reason, full: (p) => p.why },
+    {
+      key: "reason",
+      title: "Reason",
+      width: "minmax(120px, 1.5fr)",
+      value: (p) => p.reason,
+      full: (p) => p.why,
+    },
     {
       key: "shared",
       title: "Shared",

@@ -43,19 +43,22 @@ function Start({ store }: CardProps): ComponentChildren {
     source.marks.filter((mark) => mark.notes.length).map((mark) => mark.id),
   );
   const largest = (report?.kernels ?? [])
-    .map((kernel) => ({ id: kernel.id, bytes: (kernel.bytes_read ?? 0) + (kernel.bytes_written ?? 0) }))
+    .map((kernel) => ({
+      id: kernel.id,
+      bytes: (kernel.bytes_read ?? 0) + (kernel.bytes_written ?? 0),
+    }))
     .sort((a, b) => b.bytes - a.bytes);
   const ids = [...problems.slice(0, 4), ...largest.slice(0, 3).map((kernel) => kernel.id)];
   return (
     <>
-      <div class="kind">Inspector</div>
+      <h2 class="kind">Inspector</h2>
       <p>
         Nothing is selected. Choose a source line, a graph node, a kernel or a line of its code:
         everything that belongs to it lights up in all panes, and this panel explains it.
       </p>
       {ids.length > 0 && (
         <section>
-          <h4>Start here</h4>
+          <h3>Start here</h3>
           <div class="chips">
             {ids.map((each) => (
               <Chip key={each} store={store} id={each} />
@@ -72,7 +75,7 @@ function Plain({ store, id }: CardProps): ComponentChildren {
   return (
     <>
       <div class="kind">{kindOf(id) === "buffer" ? "Buffer" : "Selected"}</div>
-      <h3>{labelOf(id, store)}</h3>
+      <h2>{labelOf(id, store)}</h2>
       <Chips store={store} title="Kernels" ids={kernels} />
     </>
   );

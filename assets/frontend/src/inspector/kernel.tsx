@@ -10,13 +10,15 @@ import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
 
 export function KernelCard({ store, id }: CardProps) {
   const kernel = store.kernel(id);
-  if (!kernel) return <h3>{id}</h3>;
+  if (!kernel) return <h2>{id}</h2>;
   const language = languageOf(store, id);
   const facts = kernel.facts.filter(([name]) => name !== "Name" && name !== "Lines");
   return (
     <>
-      <div class="kind">{language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}</div>
-      <h3>{kernel.name}</h3>
+      <div class="kind">
+        {language === "library" ? `Library call ${id}` : `${language} kernel ${id}`}
+      </div>
+      <h2>{kernel.name}</h2>
       <p>
         {summary(kernel)} <Saving store={store} kernel={kernel} />
       </p>
@@ -63,13 +65,15 @@ function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
   if (!pairs.length) return null;
   return (
     <section>
-      <h4>Why not fused</h4>
+      <h3>Why not fused</h3>
       <ul>
         {pairs.slice(0, SHOWN).map((pair) => (
           <Reason key={pair.id} store={store} pair={pair} kernel={kernel} />
         ))}
       </ul>
-      {pairs.length > SHOWN && <p class="mut">{`${pairs.length - SHOWN} more in the Fusion pane.`}</p>}
+      {pairs.length > SHOWN && (
+        <p class="mut">{`${pairs.length - SHOWN} more in the Fusion pane.`}</p>
+      )}
     </section>
   );
 }
@@ -95,7 +99,7 @@ export function KernelLineCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">{`${languageOf(store, kernel)} line ${number} of ${kernel}`}</div>
-      <h3>{text?.trim() ?? ""}</h3>
+      <h2>{text?.trim() ?? ""}</h2>
       {relatedOf(store, "node").length === 0 && (
         <p>It belongs to no node: it sets up indexes, sizes or the loop of the kernel.</p>
       )}
@@ -110,7 +114,7 @@ export function WrapperLineCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">{`Line ${numberOf(id)} of the wrapper ${ownerOf(id)}`}</div>
-      <h3>{text?.trim() ?? ""}</h3>
+      <h2>{text?.trim() ?? ""}</h2>
       <p>The wrapper allocates buffers and calls the kernels in order.</p>
       <Belongings store={store} />
     </>

@@ -20,13 +20,15 @@ export function LineCard({ store, id }: CardProps) {
         {line ? `Line ${line.number} of ${line.source.file}` : `Source line ${numberOf(id)}`}
       </div>
       {line && (
-        <h3>
+        <h2>
           <Python text={line.text.trim()} />
-        </h3>
+        </h2>
       )}
       {state !== "plain" && state !== "outside" && <Tag tone={state}>{wordOf(state)}</Tag>}
       {state === "outside" && <p>It runs in Python, outside the compiled graphs.</p>}
-      {state === "folded" && <p>It was worked out while compiling; nothing of it is left to run.</p>}
+      {state === "folded" && (
+        <p>It was worked out while compiling; nothing of it is left to run.</p>
+      )}
       {kernels.length > 0 && (
         <p>
           {nodes.length > 0 ? `${plural(nodes.length, "node")} end in ` : "It ends in "}

@@ -25,7 +25,7 @@ export function NodeCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">{`Node · ${stage?.title ?? graphOf(id)}`}</div>
-      <h3>{nameOf(id)}</h3>
+      <h2>{nameOf(id)}</h2>
       {found ? <Facts rows={rows} /> : <p class="mut">Its details come with its graph.</p>}
       {relatedOf(store, "kernel").length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} without={["node"]} />

@@ -2,11 +2,12 @@
 
 import { bytes, percent, seconds } from "../format";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
+import { guardName } from "../ui/words";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
 
 export function RejectedCard({ store, id }: CardProps) {
   const pair = store.doc.value?.rejected.find((each) => each.id === id);
-  if (!pair) return <h3>{id}</h3>;
+  if (!pair) return <h2>{id}</h2>;
   const rows: [string, string][] = [
     ["Shared", bytes(pair.shared_bytes)],
     ["Rounds tried", String(pair.rounds)],
@@ -16,13 +17,13 @@ export function RejectedCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">Rejected fusion</div>
-      <h3>{`${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`}</h3>
+      <h2>{`${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`}</h2>
       <p>
         <Prose text={pair.why} />
       </p>
       {pair.help && (
         <section>
-          <h4>What would help</h4>
+          <h3>What would help</h3>
           <p>
             <Prose text={pair.help} />
           </p>
@@ -39,7 +40,7 @@ export function RejectedCard({ store, id }: CardProps) {
 
 export function GroupCard({ store, id }: CardProps) {
   const group = store.doc.value?.groups.find((each) => each.id === id);
-  if (!group) return <h3>{id}</h3>;
+  if (!group) return <h2>{id}</h2>;
   const saved = group.before > group.after ? percent(1 - group.after / group.before) : "–";
   const rows: [string, string][] = [
     ["Parts alone", bytes(group.before)],
@@ -50,7 +51,7 @@ export function GroupCard({ store, id }: CardProps) {
   return (
     <>
       <div class="kind">Fused group</div>
-      <h3>{group.name}</h3>
+      <h2>{group.name}</h2>
       <Facts rows={rows} />
       <p class="mut">Bytes are Inductor's estimate of the traffic to DRAM.</p>
       {group.kernel && <OpenCode store={store} id={group.kernel} />}
@@ -61,11 +62,11 @@ export function GroupCard({ store, id }: CardProps) {
 
 export function BreakCard({ store, id }: CardProps) {
   const item = store.doc.value?.breaks.find((each) => each.id === id);
-  if (!item) return <h3>{id}</h3>;
+  if (!item) return <h2>{id}</h2>;
   return (
     <>
       <div class="kind">{`Graph break · ${item.file}:${item.line}`}</div>
-      <h3>{item.text.trim()}</h3>
+      <h2>{item.text.trim()}</h2>
       <Tag tone="break">Graph break</Tag>
       <p>
         <Prose text={item.explanation || item.reason} />
@@ -85,11 +86,11 @@ export function BreakCard({ store, id }: CardProps) {
 
 export function GuardCard({ store, id }: CardProps) {
   const guard = store.doc.value?.guards.find((each) => each.id === id);
-  if (!guard) return <h3>{id}</h3>;
+  if (!guard) return <h2>{id}</h2>;
   return (
     <>
       <div class="kind">{`Guard · ${guard.kind}`}</div>
-      <h3>{guard.source || guard.kind}</h3>
+      <h2>{guardName(guard, id)}</h2>
       <Tag tone={guard.kept ? "captured" : "plain"} icon={guard.kept ? "captured" : "cross"}>
         {guard.kept ? "Kept" : "Dropped"}
       </Tag>
@@ -107,13 +108,13 @@ export function GuardCard({ store, id }: CardProps) {
 export function PhaseCard({ store, id }: CardProps) {
   const phases = store.doc.value?.phases ?? [];
   const phase = phases.find((each) => each.id === id);
-  if (!phase) return <h3>{id}</h3>;
+  if (!phase) return <h2>{id}</h2>;
   const start = Math.min(...phases.map((each) => each.start_s));
   const whole = Math.max(...phases.map((each) => each.start_s + each.duration_s)) - start;
   return (
     <>
       <div class="kind">Compile phase</div>
-      <h3>{phase.name}</h3>
+      <h2>{phase.name}</h2>
       <Facts
         rows={[
           ["Start", seconds(phase.start_s - start)],
@@ -130,11 +131,11 @@ export function PhaseCard({ store, id }: CardProps) {
 
 export function ChoiceCard({ store, id }: CardProps) {
   const choice = store.doc.value?.choices.find((each) => each.id === id);
-  if (!choice) return <h3>{id}</h3>;
+  if (!choice) return <h2>{id}</h2>;
   return (
     <>
       <div class="kind">{`Choice for ${choice.op}`}</div>
-      <h3>{choice.choice}</h3>
+      <h2>{choice.choice}</h2>
       {choice.chosen && <Tag tone="captured">Chosen</Tag>}
       <Facts
         rows={[

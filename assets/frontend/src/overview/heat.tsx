@@ -21,9 +21,15 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const rows = useMemo(() => rowsOf(sources), [sources]);
-  const lines = useMemo(() => rows.filter((row): row is LineRow => row.kind === "line" && row.mark !== null), [rows]);
+  const lines = useMemo(
+    () => rows.filter((row): row is LineRow => row.kind === "line" && row.mark !== null),
+    [rows],
+  );
   const most = useMemo(() => mostBytes(sources), [sources]);
-  const isTimed = useMemo(() => sources.some((source) => source.marks.some((mark) => mark.time_us !== null)), [sources]);
+  const isTimed = useMemo(
+    () => sources.some((source) => source.marks.some((mark) => mark.time_us !== null)),
+    [sources],
+  );
   const selected = store.selected.value;
   const related = store.related.value;
   const list = useRows({
@@ -55,23 +61,40 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
       <div
         ref={scroller}
         class={isTimed ? "scroll heats timed" : "scroll heats"}
-        role="listbox"
+        role="grid"
         aria-label="Source with the state of each line"
+        aria-rowcount={rows.length + 1}
         aria-activedescendant={active ? `${prefix}-${active.index}` : undefined}
         tabIndex={0}
         onKeyDown={move}
       >
-        <div class="heat hd" role="presentation">
-          <span />
-          <span class="no">Line</span>
-          <span>Source</span>
-          <span class="ks">Ends in</span>
-          {isTimed && <span class="mb">Time</span>}
-          <span class="mb" title="The estimated share of its kernels' traffic to DRAM">
-            DRAM moved
-          </span>
+        <div role="rowgroup" class="heat-top">
+          <div class="heat hd" role="row">
+            <span class="st" role="columnheader">
+              <span class="sr">State</span>
+            </span>
+            <span class="no" role="columnheader">
+              Line
+            </span>
+            <span role="columnheader">Source</span>
+            <span class="ks" role="columnheader">
+              Ends in
+            </span>
+            {isTimed && (
+              <span class="mb" role="columnheader">
+                Time
+              </span>
+            )}
+            <span
+              class="mb"
+              role="columnheader"
+              title="The estimated share of its kernels' traffic to DRAM"
+            >
+              DRAM moved
+            </span>
+          </div>
         </div>
-        <div class="tbody" role="presentation" style={{ height: `${list.height}px` }}>
+        <div class="tbody" role="rowgroup" style={{ height: `${list.height}px` }}>
           {list.items.map((item) => {
             const row = rows[item.index];
             if (!row) return null;
@@ -88,7 +111,15 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
                   store={store}
                   row={row}
                   id={`${prefix}-${item.index}`}
-                  look={row.kind !== "line" ? "" : row.id === selected ? "sel" : related.has(row.id) ? "rel" : ""}
+                  look={
+                    row.kind !== "line"
+                      ? ""
+                      : row.id === selected
+                        ? "sel"
+                        : related.has(row.id)
+                          ? "rel"
+                          : ""
+                  }
                   most={most}
                   isTimed={isTimed}
                 />
@@ -137,18 +168,17 @@ function HeatRow(props: RowProps) {
   const { store, row } = props;
   if (row.kind === "head")
     return (
-      <div class="heat-head" role="presentation">
-        <b class="mono">{row.source.name}</b>
-        <span class="faint cut" title={row.source.file}>
-          {row.source.file}
+      <div class="heat-head" role="row">
+        <span role="gridcell" class="cut" title={row.source.file}>
+          <b class="mono">{row.source.name}</b> <span class="faint">{row.source.file}</span>
         </span>
       </div>
     );
   if (row.kind === "note")
     return (
-      <div class={`note ${row.note.tone}`} role="note">
+      <div class={`note ${row.note.tone}`} role="row">
         <Icon name={iconOf(row.note.tone)} />
-        <span title={`${row.note.title} ${row.note.text}`}>
+        <span role="gridcell" title={`${row.note.title} ${row.note.text}`}>
           <b>{row.note.title}</b> <Prose text={row.note.text} />{" "}
           {row.note.select && <Jump store={store} id={row.note.select} />}
         </span>
@@ -162,10 +192,13 @@ function HeatLine({ store, row, id, look, most, isTimed }: RowProps & { row: Lin
   const text = <Python text={row.text} inside={row.inside} />;
   if (!mark)
     return (
-      <div class="heat dead" role="presentation">
-        <span />
-        <span class="no">{row.number}</span>
-        <span class="src">{row.text}</span>
+      <div class="heat dead" role="row">
+        <span class="no" role="gridcell">
+          {row.number}
+        </span>
+        <span class="src" role="gridcell">
+          {row.text}
+        </span>
       </div>
     );
   const sites = mark.kernels.length ? [] : callsFrom(store, row.id);
@@ -173,15 +206,21 @@ function HeatLine({ store, row, id, look, most, isTimed }: RowProps & { row: Lin
     <div
       id={id}
       class={`heat ${look}`}
-      role="option"
+      role="row"
       aria-selected={look === "sel"}
       title={row.text.trim()}
       onClick={() => store.select(row.id)}
     >
-      <StateIcon state={mark.state} />
-      <span class="no">{row.number}</span>
-      <span class="src">{text}</span>
-      <span class="ks">
+      <span class="state" role="gridcell">
+        <StateIcon state={mark.state} />
+      </span>
+      <span class="no" role="gridcell">
+        {row.number}
+      </span>
+      <span class="src" role="gridcell">
+        {text}
+      </span>
+      <span class="ks" role="gridcell">
         {mark.kernels.slice(0, 2).map((kernel) => (
           <Mark key={kernel} store={store} kernel={kernel} />
         ))}
@@ -191,11 +230,18 @@ function HeatLine({ store, row, id, look, most, isTimed }: RowProps & { row: Lin
           </span>
         )}
         {sites.length > 0 && (
-          <span class="faint cut" title={`Inlined: ${sites.join(", ")}`}>{`in ${sites.join(", ")}`}</span>
+          <span
+            class="faint cut"
+            title={`Inlined: ${sites.join(", ")}`}
+          >{`in ${sites.join(", ")}`}</span>
         )}
       </span>
-      {isTimed && <span class="mb">{mark.time_us === null ? "" : microseconds(mark.time_us)}</span>}
-      <span class="mb">
+      {isTimed && (
+        <span class="mb" role="gridcell">
+          {mark.time_us === null ? "" : microseconds(mark.time_us)}
+        </span>
+      )}
+      <span class="mb" role="gridcell">
         {mark.bytes ? (
           <>
             <b style={{ width: `${Math.max(1, (mark.bytes / most) * BAR)}px` }} />

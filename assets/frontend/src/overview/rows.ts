@@ -5,7 +5,15 @@ import { insideStrings } from "../ui/highlight";
 
 export type Row =
   | { kind: "head"; key: string; source: Source }
-  | { kind: "line"; key: string; id: string; number: number; text: string; mark: Line | null; inside: boolean }
+  | {
+      kind: "line";
+      key: string;
+      id: string;
+      number: number;
+      text: string;
+      mark: Line | null;
+      inside: boolean;
+    }
   | { kind: "note"; key: string; id: string; note: Note };
 
 export type LineRow = Extract<Row, { kind: "line" }>;
@@ -22,7 +30,15 @@ export function rowsOf(sources: Source[]): Row[] {
       const number = source.first + i;
       const id = `L:${source.id}:${number}`;
       const mark = marks.get(id) ?? null;
-      rows.push({ kind: "line", key: id, id, number, text: text.slice(cut), mark, inside: inside[i] ?? false });
+      rows.push({
+        kind: "line",
+        key: id,
+        id,
+        number,
+        text: text.slice(cut),
+        mark,
+        inside: inside[i] ?? false,
+      });
       mark?.notes.forEach((note, n) => rows.push({ kind: "note", key: `${id}/${n}`, id, note }));
     });
   }
@@ -37,6 +53,7 @@ function indentOf(lines: string[]): number {
 
 export function mostBytes(sources: Source[]): number {
   let most = 0;
-  for (const source of sources) for (const mark of source.marks) most = Math.max(most, mark.bytes ?? 0);
+  for (const source of sources)
+    for (const mark of source.marks) most = Math.max(most, mark.bytes ?? 0);
   return most;
 }

@@ -97,10 +97,7 @@ function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) 
       <ol class="mono">
         {names.map((name, i) => (
           <li key={`${i}:${name}`} title={name}>
-            <span class="k" style={{ "--c": `var(--g${i % 8})` }}>
-              <i />
-              {`k${i}`}
-            </span>
+            <span class="faint num">{i + 1}</span>
             <span class="cut">{name}</span>
           </li>
         ))}
@@ -127,7 +124,9 @@ function Ended({ progress }: { progress: Progress }) {
   const isLong = progress.error?.includes("\n");
   return (
     <Message note={note}>
-      {isLong && <Copy text={progress.error ?? ""} label="Copy traceback" title="Copy the whole error" />}
+      {isLong && (
+        <Copy text={progress.error ?? ""} label="Copy traceback" title="Copy the whole error" />
+      )}
     </Message>
   );
 }

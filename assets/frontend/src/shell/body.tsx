@@ -50,6 +50,8 @@ class Guarded extends Component<{ store: Store; children: ComponentChildren }, {
     const { error } = this.state;
     if (!error) return this.props.children;
     const text = `${error.message}. The other panes work; please report it with the saved report.`;
-    return <Empty store={this.props.store} note={{ title: "This pane failed.", text, tone: "break" }} />;
+    return (
+      <Empty store={this.props.store} note={{ title: "This pane failed.", text, tone: "break" }} />
+    );
   }
 }

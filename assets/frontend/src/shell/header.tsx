@@ -19,7 +19,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
   const report = store.doc.value;
   const inputs = report?.inputs.join(", ") ?? "";
   return (
-    <header class="head">
+    <div class="head">
       <h1 title={report?.name}>{report?.name ?? store.host.progress.value.title}</h1>
       <Verdict store={store} />
       {report && <Tag tone="plain">{report.target}</Tag>}
@@ -58,7 +58,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
         />
       )}
       <IconButton name="help" label="Keyboard" keys="?" press={help} />
-    </header>
+    </div>
   );
 }
 

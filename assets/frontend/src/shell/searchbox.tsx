@@ -19,7 +19,13 @@ export function paneOfHit(id: string, present: PaneId): PaneId {
   return paneFor(id);
 }
 
-export function SearchBox({ store, field }: { store: Store; field: RefObject<HTMLInputElement | null> }) {
+export function SearchBox({
+  store,
+  field,
+}: {
+  store: Store;
+  field: RefObject<HTMLInputElement | null>;
+}) {
   const [query, setQuery] = useState("");
   const [isOpen, setOpen] = useState(false);
   const [at, setAt] = useState(0);
@@ -74,7 +80,10 @@ export function SearchBox({ store, field }: { store: Store; field: RefObject<HTM
           setOpen(true);
           setAt(0);
         }}
-        onFocus={() => setOpen(true)}
+        onFocus={() => {
+          setOpen(true);
+          void store.prepareSearch();
+        }}
         onBlur={() => setOpen(false)}
         onKeyDown={key}
       />

@@ -9,7 +9,7 @@ export function StatusBar({ store }: { store: Store }) {
   const graphs = store.links.value?.kernelGraphs ?? new Set<string>();
   const steps = id === null ? [] : chainOf(store.related.value, graphs);
   return (
-    <footer class="status">
+    <div class="status">
       <span class="path" role="status" aria-live="polite">
         {id === null ? "Nothing selected" : <b>{labelOf(id, store)}</b>}
         {steps.map((step) => (
@@ -31,6 +31,6 @@ export function StatusBar({ store }: { store: Store }) {
       <span class="keys" aria-hidden="true">
         <kbd>?</kbd> keys
       </span>
-    </footer>
+    </div>
   );
 }

@@ -3,11 +3,31 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
-import type { PaneHead } from "../wire";
+import type { PaneHead, PaneId } from "../wire";
+
+const TITLES: [PaneId, string][] = [
+  ["overview", "Overview"],
+  ["graphs", "Graphs"],
+  ["breaks", "Breaks & guards"],
+  ["fusion", "Fusion"],
+  ["kernels", "Kernels"],
+  ["timeline", "Timeline"],
+  ["autotune", "Autotune"],
+  ["artifact", "Artifact"],
+];
+
+/** The strip before there is a document: a compilation that is still going. */
+const COMING: PaneHead[] = TITLES.map(([id, title]) => ({
+  id,
+  title,
+  count: null,
+  is_problem: false,
+  empty: null,
+}));
 
 export function Tabs({ store, panel }: { store: Store; panel: string }) {
   const strip = useRef<HTMLElement>(null);
-  const heads = store.doc.value?.panes ?? [];
+  const heads = store.doc.value?.panes ?? COMING;
   const here = heads.findIndex((head) => head.id === store.pane.value);
   const move = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };

@@ -36,7 +36,6 @@ export function sorted<Row>(
 
 /** Text comes first in ascending, numbers in descending order; a second click turns it round. */
 export function turned(order: Order | null, key: string, sample: Sortable): Order {
-  if (order?.key === key)
-    return { key, direction: order.direction === "asc" ? "desc" : "asc" };
+  if (order?.key === key) return { key, direction: order.direction === "asc" ? "desc" : "asc" };
   return { key, direction: typeof sample === "number" ? "desc" : "asc" };
 }

@@ -156,7 +156,11 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
   const value = column.value(row);
   const text = value === null || value === undefined ? "–" : String(value);
   return (
-    <div role="gridcell" class={["td", column.number && "num", column.look].filter(Boolean).join(" ")} title={titleOf(column, row, text)}>
+    <div
+      role="gridcell"
+      class={["td", column.number && "num", column.look].filter(Boolean).join(" ")}
+      title={titleOf(column, row, text)}
+    >
       {column.draw ? column.draw(row) : text}
     </div>
   );
@@ -192,7 +196,12 @@ export function target(
 ): number | null {
   if (!count) return null;
   const page = Math.max(1, Math.floor(((box?.clientHeight ?? 300) - HEAD) / ROW) - 1);
-  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+  const steps: Record<string, number> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+  };
   if (key === "Home") return 0;
   if (key === "End") return count - 1;
   const step = steps[key];

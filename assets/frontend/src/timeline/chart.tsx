@@ -16,7 +16,10 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
   const width = useWidth(box);
   const whole = useMemo(() => wholeOf(phases), [phases]);
   const window = zoom ?? whole;
-  const flame = useMemo(() => flameOf(phases, window, 1 / Math.max(1, width)), [phases, window, width]);
+  const flame = useMemo(
+    () => flameOf(phases, window, 1 / Math.max(1, width)),
+    [phases, window, width],
+  );
   const selected = store.selected.value;
   const current = flame.bars.find((bar) => bar.phase.id === selected);
   const span = window.end - window.start;
@@ -34,38 +37,40 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
   };
   return (
     <div class="flame-box">
-      <div
-        ref={box}
-        class="flame"
-        role="listbox"
-        aria-label="Flame chart of the phases. Arrow keys move, Enter zooms in."
-        tabIndex={0}
-        aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
-        style={{ height: `${flame.rows * ROW}px` }}
-        onKeyDown={key}
-      >
-        {flame.threads.length > 1 &&
-          flame.threads.map((thread) => (
-            <div
-              key={thread.name}
-              class="thread"
-              role="presentation"
-              style={{ top: `${(thread.row - 1) * ROW}px` }}
-            >
-              {thread.name}
-            </div>
+      <div class="flame-scroll">
+        <div
+          ref={box}
+          class="flame"
+          role="listbox"
+          aria-label="Flame chart of the phases. Arrow keys move, Enter zooms in."
+          tabIndex={0}
+          aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
+          style={{ height: `${flame.rows * ROW}px` }}
+          onKeyDown={key}
+        >
+          {flame.threads.length > 1 &&
+            flame.threads.map((thread) => (
+              <div
+                key={thread.name}
+                class="thread"
+                role="presentation"
+                style={{ top: `${(thread.row - 1) * ROW}px` }}
+              >
+                {thread.name}
+              </div>
+            ))}
+          {flame.bars.map((bar) => (
+            <FlameBar
+              key={bar.phase.id}
+              id={`${prefix}-${bar.phase.id}`}
+              bar={bar}
+              width={width}
+              isSelected={bar.phase.id === selected}
+              select={() => store.select(bar.phase.id)}
+              zoom={() => zoomTo(bar.phase)}
+            />
           ))}
-        {flame.bars.map((bar) => (
-          <FlameBar
-            key={bar.phase.id}
-            id={`${prefix}-${bar.phase.id}`}
-            bar={bar}
-            width={width}
-            isSelected={bar.phase.id === selected}
-            select={() => store.select(bar.phase.id)}
-            zoom={() => zoomTo(bar.phase)}
-          />
-        ))}
+        </div>
       </div>
       <div class="ticks" aria-hidden="true">
         {ticksOf(span, Math.max(2, width / 110)).map((at) => (
@@ -97,7 +102,9 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
 
 /** Ticks are round: 1 s, not 1.00 s. */
 function tickText(at: number): string {
-  return at < 1e-9 ? "0 s" : seconds(at).replace(/\.(\d*?)0+ /, (_, kept) => (kept ? `.${kept} ` : " "));
+  return at < 1e-9
+    ? "0 s"
+    : seconds(at).replace(/\.(\d*?)0+ /, (_, kept) => (kept ? `.${kept} ` : " "));
 }
 
 interface BarProps {

@@ -27,7 +27,12 @@ export function TimelinePane({ store }: { store: Store }) {
         </span>
         <span class="grow" />
         <Frame store={store} name="phases" />
-        <button type="button" class="btn" title="For ui.perfetto.dev or chrome://tracing" onClick={save}>
+        <button
+          type="button"
+          class="btn"
+          title="For ui.perfetto.dev or chrome://tracing"
+          onClick={save}
+        >
           <Icon name="save" />
           Save Perfetto trace
         </button>
@@ -50,10 +55,38 @@ function phaseColumns(phases: Phase[]): Column<Phase>[] {
   const most = Math.max(1e-9, ...phases.map((phase) => phase.self_s));
   return [
     { key: "name", title: "Phase", width: "minmax(120px, 2fr)", value: (phase) => phase.name },
-    { key: "thread", title: "Thread", width: "minmax(60px, 0.5fr)", value: (p) => p.thread, look: "mut", wide: true },
-    { key: "start", title: "Start", width: "76px", value: (p) => p.start_s, draw: (p) => seconds(p.start_s - start), number: true },
-    { key: "total", title: "Total", width: "76px", value: (p) => p.duration_s, draw: (p) => seconds(p.duration_s), number: true },
-    { key: "self", title: "Self", width: "76px", value: (p) => p.self_s, draw: (p) => seconds(p.self_s), number: true },
+    {
+      key: "thread",
+      title: "Thread",
+      width: "minmax(60px, 0.5fr)",
+      value: (p) => p.thread,
+      look: "mut",
+      wide: true,
+    },
+    {
+      key: "start",
+      title: "Start",
+      width: "76px",
+      value: (p) => p.start_s,
+      draw: (p) => seconds(p.start_s - start),
+      number: true,
+    },
+    {
+      key: "total",
+      title: "Total",
+      width: "76px",
+      value: (p) => p.duration_s,
+      draw: (p) => seconds(p.duration_s),
+      number: true,
+    },
+    {
+      key: "self",
+      title: "Self",
+      width: "76px",
+      value: (p) => p.self_s,
+      draw: (p) => seconds(p.self_s),
+      number: true,
+    },
     {
       key: "bar",
       title: "Self time",

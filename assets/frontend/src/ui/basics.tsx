@@ -49,7 +49,7 @@ export function Chips({ store, title, ids }: { store: Store; title: string; ids:
   const shown = open ? ids : ids.slice(0, CHIPS);
   return (
     <section>
-      <h4>{`${title} (${ids.length})`}</h4>
+      <h3>{`${title} (${ids.length})`}</h3>
       <div class="chips">
         {shown.map((id) => (
           <Chip key={id} store={store} id={id} />

@@ -2,7 +2,7 @@
 
 import { kindOf, nameOf, numberOf, ownerOf } from "../ids";
 import type { Store } from "../store";
-import type { Line, PaneId } from "../wire";
+import type { Guard, Line, PaneId } from "../wire";
 import type { IconName } from "./icons";
 
 export type State = Line["state"];
@@ -79,7 +79,10 @@ export function labelOf(id: string, store: Store): string {
       return item ? `break on line ${item.line}` : id;
     }
     case "guard":
-      return report?.guards.find((each) => each.id === id)?.source || `guard ${id}`;
+      return guardName(
+        report?.guards.find((each) => each.id === id),
+        id,
+      );
     case "phase":
       return report?.phases.find((each) => each.id === id)?.name ?? id;
     case "choice":
@@ -93,6 +96,16 @@ export function labelOf(id: string, store: Store): string {
   }
 }
 
+/** A guard by its source, or by its kind where it is about torch as a whole. */
+export function guardName(guard: Guard | undefined, id: string): string {
+  return guard ? guard.source || guardKind(guard) : id;
+}
+
+/** TENSOR_MATCH in words. */
+export function guardKind(guard: Guard): string {
+  return guard.kind.toLowerCase().replaceAll("_", " ");
+}
+
 export function languageOf(store: Store, kernel: string): string {
   const names: Record<string, string> = { triton: "Triton", cpp: "C++", extern: "library" };
   const language = store.kernel(kernel)?.language ?? "kernel";
@@ -102,4 +115,3 @@ export function languageOf(store: Store, kernel: string): string {
 export function baseName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1);
 }
-
