@@ -1,0 +1,84 @@
+// A column: its head with name, size, search and copy, and the editor below.
+
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { Store } from "../store";
+import { Copy } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import { CodeEditor } from "./editor";
+import { linesIn, placesOf, type Rows } from "./rows";
+
+interface Props {
+  store: Store;
+  title: string;
+  note: string;
+  rows: Rows | null;
+  /** Why there is nothing to show. */
+  missing: string | null;
+  share: number;
+}
+
+export function CodeColumn({ store, title, note, rows, missing, share }: Props) {
+  const holder = useRef<HTMLDivElement>(null);
+  const editor = useRef<CodeEditor | null>(null);
+  const now = useRef(rows);
+  now.current = rows;
+  const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
+  useLayoutEffect(() => {
+    const made = new CodeEditor(holder.current!, title, {
+      choose: (line) => {
+        const id = now.current?.ids[line];
+        if (id) store.select(id);
+      },
+      hover: (line) => {
+        const id = line === null ? null : (now.current?.ids[line] ?? null);
+        if (store.hovered.peek() !== id) store.hovered.value = id;
+      },
+    });
+    editor.current = made;
+    return () => {
+      made.close();
+      editor.current = null;
+    };
+  }, [title]);
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const hovered = store.hoveredRelated.value;
+  const marks = useMemo(() => {
+    if (!rows) return null;
+    return {
+      selected: selected === null ? null : (places.get(selected) ?? null),
+      related: linesIn(related, rows, places),
+    };
+  }, [rows, places, selected, related]);
+  const last = useRef<typeof marks>(null);
+  useLayoutEffect(() => {
+    if (!rows || !marks) return;
+    editor.current?.show(rows);
+    const isNew = last.current !== marks;
+    last.current = marks;
+    editor.current?.mark({ ...marks, hovered: linesIn(hovered, rows, places) }, isNew);
+  }, [rows, marks, hovered, places, title]);
+  useEffect(() => () => void (store.hovered.value = null), []);
+  return (
+    <section class="code-column" style={{ flexGrow: share }} aria-label={title}>
+      <header class="code-head">
+        <b>{title}</b>
+        <span class="cut mut">{note}</span>
+        <span class="grow" />
+        <button
+          type="button"
+          class="btn icon quiet"
+          title={`Search in ${title} (Ctrl F)`}
+          aria-label={`Search in ${title}`}
+          disabled={!rows}
+          onClick={() => editor.current?.find()}
+        >
+          <Icon name="search" />
+        </button>
+        {rows && <Copy quiet text={rows.raw} label="" title={`Copy ${title}`} />}
+      </header>
+      {missing && !rows && <p class="code-missing">{missing}</p>}
+      <div ref={holder} class="code-editor" hidden={!rows} />
+    </section>
+  );
+}

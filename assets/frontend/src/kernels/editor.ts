@@ -1,0 +1,144 @@
+// One read-only CodeMirror: a text with numbers, a strip, marks and search; no document is made
+// twice.
+
+import { standardKeymap } from "@codemirror/commands";
+import { cpp } from "@codemirror/lang-cpp";
+import { python } from "@codemirror/lang-python";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
+import { EditorState, type Extension } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { markField, setMarks, strip, type Marks } from "./marks";
+import type { Language, Rows } from "./rows";
+
+const COLOURS = HighlightStyle.define([
+  { tag: [tags.keyword, tags.processingInstruction, tags.modifier], color: "var(--tok-kw)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.typeName], color: "var(--tok-num)" },
+  { tag: [tags.string, tags.special(tags.string)], color: "var(--tok-str)" },
+  { tag: tags.comment, color: "var(--tok-com)" },
+  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName)], color: "var(--tok-fn)" },
+  { tag: tags.operator, color: "var(--tok-op)" },
+]);
+
+function grammar(language: Language): Extension {
+  if (language === "python") return python();
+  return language === "cpp" ? cpp() : [];
+}
+
+export interface Listener {
+  /** A line was chosen by pointer or key; lines count from 0. */
+  choose(line: number): void;
+  hover(line: number | null): void;
+}
+
+const NUMBERS_TO_THIRD = 3;
+
+export class CodeEditor {
+  private readonly view: EditorView;
+  private rows: Rows | null = null;
+  private marked: Marks = { selected: null, related: [], hovered: [] };
+
+  constructor(
+    parent: HTMLElement,
+    private readonly label: string,
+    private readonly listener: Listener,
+  ) {
+    this.view = new EditorView({ parent, state: EditorState.create({ doc: "" }) });
+  }
+
+  show(rows: Rows): void {
+    if (rows === this.rows) return;
+    this.rows = rows;
+    this.view.setState(EditorState.create({ doc: rows.text, extensions: this.extensions(rows) }));
+    this.view.scrollDOM.scrollTop = 0;
+    this.mark({ selected: null, related: [], hovered: [] });
+  }
+
+  /** Draws the marks; `isNew` moves to the first of them when none is in sight. */
+  mark(marks: Marks, isNew = false): void {
+    this.marked = marks;
+    this.view.dispatch({ effects: setMarks.of(marks) });
+    if (isNew) this.reveal(marks.selected ?? firstToShow(marks.related));
+  }
+
+  find(): void {
+    openSearchPanel(this.view);
+  }
+
+  close(): void {
+    this.view.destroy();
+  }
+
+  /** Puts a line at a third of the height unless it, or another marked one, is in sight. */
+  private reveal(line: number | null): void {
+    if (line === null || line >= this.view.state.doc.lines) return;
+    if (this.marked.selected === null && this.marked.related.some((each) => this.isSeen(each))) return;
+    if (this.isSeen(line)) return;
+    const { scrollDOM } = this.view;
+    const block = this.view.lineBlockAt(this.view.state.doc.line(line + 1).from);
+    scrollDOM.scrollTop = Math.max(0, block.top - scrollDOM.clientHeight / NUMBERS_TO_THIRD);
+  }
+
+  private isSeen(line: number): boolean {
+    if (line >= this.view.state.doc.lines) return false;
+    const { scrollTop, clientHeight } = this.view.scrollDOM;
+    const block = this.view.lineBlockAt(this.view.state.doc.line(line + 1).from);
+    return block.top >= scrollTop && block.bottom <= scrollTop + clientHeight;
+  }
+
+  private lineAt(event: MouseEvent): number | null {
+    const { view } = this;
+    const y = event.clientY - view.documentTop;
+    if (y < 0 || y > view.contentHeight) return null;
+    return view.state.doc.lineAt(view.lineBlockAtHeight(y).from).number - 1;
+  }
+
+  private extensions(rows: Rows): Extension[] {
+    const move = (by: number) => () => {
+      const from = this.marked.selected ?? this.marked.related[0] ?? -1;
+      const to = next(rows, from, by);
+      if (to !== null) this.listener.choose(to);
+      return true;
+    };
+    return [
+      EditorState.readOnly.of(true),
+      EditorView.editable.of(false),
+      EditorView.contentAttributes.of({ tabindex: "0", role: "textbox", "aria-multiline": "true", "aria-readonly": "true", "aria-label": this.label }),
+      lineNumbers({ formatNumber: (number) => rows.numbers[number - 1] ?? "" }),
+      strip(rows.strip),
+      markField,
+      grammar(rows.language),
+      syntaxHighlighting(COLOURS),
+      search({ top: true }),
+      highlightSelectionMatches(),
+      keymap.of([
+        { key: "ArrowDown", run: move(1) },
+        { key: "ArrowUp", run: move(-1) },
+        ...searchKeymap,
+        ...standardKeymap.filter((binding) => binding.key !== "Enter"),
+      ]),
+      EditorView.domEventHandlers({
+        click: (event) => this.clicked(event),
+        mousemove: (event) => this.listener.hover(this.lineAt(event)),
+        mouseleave: () => this.listener.hover(null),
+      }),
+    ];
+  }
+
+  private clicked(event: MouseEvent): void {
+    const selection = this.view.state.selection.main;
+    const line = this.lineAt(event);
+    // Text that was just marked with the pointer is being copied, not chosen.
+    if (line !== null && selection.empty && !window.getSelection()?.toString()) this.listener.choose(line);
+  }
+}
+
+function firstToShow(related: readonly number[]): number | null {
+  return related[0] ?? null;
+}
+
+function next(rows: Rows, from: number, by: number): number | null {
+  for (let at = from + by; at >= 0 && at < rows.ids.length; at += by) if (rows.ids[at] !== null) return at;
+  return null;
+}

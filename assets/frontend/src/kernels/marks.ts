@@ -1,0 +1,82 @@
+// What is marked in a column: selected, related and hovered lines, kept as decorations.
+
+import { RangeSet, StateEffect, StateField, type Extension } from "@codemirror/state";
+import { Decoration, EditorView, GutterMarker, gutter, type DecorationSet } from "@codemirror/view";
+
+export interface Marks {
+  selected: number | null;
+  /** Line indexes from 0, ascending. */
+  related: readonly number[];
+  hovered: readonly number[];
+}
+
+const LOOKS = {
+  selected: Decoration.line({ class: "cm-sel", attributes: { "aria-current": "true" } }),
+  related: Decoration.line({ class: "cm-rel" }),
+  hovered: Decoration.line({ class: "cm-hov" }),
+};
+
+export const setMarks = StateEffect.define<Marks>();
+
+export const markField: Extension = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(current, transaction) {
+    for (const effect of transaction.effects)
+      if (effect.is(setMarks)) return decorations(effect.value, transaction.state.doc);
+    return current;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+interface Lines {
+  lines: number;
+  line(number: number): { from: number };
+}
+
+function decorations(marks: Marks, doc: Lines): DecorationSet {
+  const looks = new Map<number, Decoration>();
+  for (const at of marks.hovered) looks.set(at, LOOKS.hovered);
+  for (const at of marks.related) looks.set(at, LOOKS.related);
+  if (marks.selected !== null) looks.set(marks.selected, LOOKS.selected);
+  const ranges = [...looks]
+    .filter(([at]) => at < doc.lines)
+    .sort(([a], [b]) => a - b)
+    .map(([at, look]) => look.range(doc.line(at + 1).from));
+  return Decoration.set(ranges);
+}
+
+class Colour extends GutterMarker {
+  constructor(private readonly colour: number) {
+    super();
+  }
+
+  override eq(other: Colour): boolean {
+    return other.colour === this.colour;
+  }
+
+  override toDOM(): HTMLElement {
+    const element = document.createElement("i");
+    element.className = "cm-colour";
+    element.style.background = `var(--g${this.colour})`;
+    return element;
+  }
+}
+
+const COLOURS = Array.from({ length: 8 }, (_, colour) => new Colour(colour));
+
+/** The strip beside the numbers: one colour per FX node. */
+export function strip(colours: readonly number[]): Extension {
+  let made: RangeSet<GutterMarker> | null = null;
+  return gutter({
+    class: "cm-strip",
+    markers(view) {
+      // The text never changes, so that one set serves the editor's whole life.
+      made ??= RangeSet.of(
+        colours.flatMap((colour, at) =>
+          colour >= 0 ? [COLOURS[colour]!.range(view.state.doc.line(at + 1).from)] : [],
+        ),
+      );
+      return made;
+    },
+  });
+}

@@ -1,0 +1,158 @@
+// The text of each column with what every line of it is: its id, its number, its colour.
+
+import type { PlacedLine } from "../store";
+import type { CodePart, GraphPart, Kernel, Source, WrapperPart } from "../wire";
+
+export type Language = "python" | "cpp" | "plain";
+
+export interface Rows {
+  /** What is drawn; indentation is halved, as columns are narrow. */
+  text: string;
+  /** What is copied. */
+  raw: string;
+  language: Language;
+  /** What a line selects, or null. */
+  ids: (string | null)[];
+  numbers: string[];
+  /** The colour 0 to 7 of each line's strip, or -1. */
+  strip: number[];
+}
+
+const COLOURS = 8;
+
+/** One colour per FX node of a kernel, the same in every column. */
+export function coloursOf(nodes: readonly string[]): Map<string, number> {
+  return new Map(nodes.map((node, at) => [node, at % COLOURS]));
+}
+
+/** The user's functions one below the other, each under its name and file. */
+export function pythonRows(sources: readonly Source[]): Rows {
+  const texts: string[] = [];
+  const ids: (string | null)[] = [];
+  const numbers: string[] = [];
+  sources.forEach((source, at) => {
+    if (at > 0) {
+      texts.push("");
+      ids.push(null);
+      numbers.push("");
+    }
+    texts.push(`# ${source.name} · ${source.file}`);
+    ids.push(null);
+    numbers.push("");
+    source.lines.forEach((line, i) => {
+      texts.push(line);
+      ids.push(`L:${source.id}:${source.first + i}`);
+      numbers.push(`${source.first + i}`);
+    });
+  });
+  const strip = new Array<number>(texts.length).fill(-1);
+  return { text: texts.map(halved).join("\n"), raw: texts.join("\n"), language: "python", ids, numbers, strip };
+}
+
+/** The nodes of a kernel in the order of the graph, written as calls. */
+export function nodeRows(kernel: Kernel, graph: GraphPart | null): Rows {
+  const colours = coloursOf(inOrder(kernel.nodes, graph));
+  const order = [...colours.keys()];
+  const index = new Map(graph?.names.map((name, at) => [`${graph.id}:${name}`, at]) ?? []);
+  const texts = order.map((id) => {
+    const at = index.get(id);
+    return graph && at !== undefined ? callText(graph, at) : id.slice(id.indexOf(":") + 1);
+  });
+  return {
+    text: texts.join("\n"),
+    raw: texts.join("\n"),
+    language: "python",
+    ids: order,
+    numbers: order.map((_, at) => `${at + 1}`),
+    strip: order.map((id) => colours.get(id) ?? -1),
+  };
+}
+
+/** Node ids by their place in the graph; those that are not in it last. */
+export function inOrder(nodes: readonly string[], graph: GraphPart | null): string[] {
+  if (!graph) return [...nodes];
+  const place = new Map(graph.names.map((name, at) => [`${graph.id}:${name}`, at]));
+  const at = (id: string) => place.get(id) ?? Infinity;
+  return [...nodes].sort((a, b) => at(a) - at(b));
+}
+
+function callText(graph: GraphPart, at: number): string {
+  const target = graph.targets[at]!.replace(/^(aten|prims|operator)\./, "").replace(/\.default$/, "");
+  const inputs = graph.inputs[at]!.map((input) => graph.names[input]).join(", ");
+  const size = graph.shapes[at] ? `  # ${graph.dtypes[at]} ${graph.shapes[at]}` : "";
+  return `${graph.names[at]} = ${target}(${inputs})${size}`;
+}
+
+/** The source of a kernel; the strip says which node a line computes. */
+export function codeRows(part: CodePart, colours: ReadonlyMap<string, number>): Rows {
+  const lines = part.text.split("\n");
+  return {
+    text: lines.map(halved).join("\n"),
+    raw: part.text,
+    language: part.language === "cpp" ? "cpp" : part.language === "extern" ? "plain" : "python",
+    ids: lines.map((_, at) => `K:${part.id}:${at + 1}`),
+    numbers: lines.map((_, at) => `${at + 1}`),
+    strip: lines.map((_, at) => colourOf(part.nodes[at] ?? [], colours)),
+  };
+}
+
+function colourOf(nodes: readonly string[], colours: ReadonlyMap<string, number>): number {
+  for (const node of nodes) {
+    const colour = colours.get(node);
+    if (colour !== undefined) return colour;
+  }
+  return -1;
+}
+
+/** The program that calls the kernels. */
+export function wrapperRows(part: WrapperPart): Rows {
+  const lines = part.text.split("\n");
+  return {
+    text: lines.map(halved).join("\n"),
+    raw: part.text,
+    language: "python",
+    ids: lines.map((_, at) => `W:${part.id}:${at + 1}`),
+    numbers: lines.map((_, at) => `${at + 1}`),
+    strip: new Array<number>(lines.length).fill(-1),
+  };
+}
+
+/** Four columns of indentation become two. */
+function halved(line: string): string {
+  const indent = line.length - line.trimStart().length;
+  return indent < 4 ? line : line.slice(Math.floor(indent / 4) * 2);
+}
+
+/** Where each id stands: line indexes from 0. */
+export function placesOf(rows: Rows): Map<string, number> {
+  const places = new Map<string, number>();
+  rows.ids.forEach((id, at) => {
+    if (id !== null) places.set(id, at);
+  });
+  return places;
+}
+
+/** The lines of a column that are in a set of ids, from the shorter of the two. */
+export function linesIn(
+  ids: ReadonlySet<string>,
+  rows: Rows,
+  places: ReadonlyMap<string, number>,
+): number[] {
+  const found: number[] = [];
+  if (ids.size < rows.ids.length) {
+    for (const id of ids) {
+      const at = places.get(id);
+      if (at !== undefined) found.push(at);
+    }
+    return found.sort((a, b) => a - b);
+  }
+  rows.ids.forEach((id, at) => {
+    if (id !== null && ids.has(id)) found.push(at);
+  });
+  return found;
+}
+
+/** The file of a line, for the head of the Python column. */
+export function fileOf(line: PlacedLine | null): string {
+  return line ? line.source.file.slice(line.source.file.lastIndexOf("/") + 1) : "";
+}
