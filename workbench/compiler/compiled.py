@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import torch
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.calling import caller
+from workbench.compiler.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.plan import CallPlan
 from workbench.compiler.quick_check import constants_of, quick_check
 from workbench.errors import ContractError
@@ -34,10 +36,12 @@ class Compiled:
         report: Report,
         *,
         original: Callable[..., Any] | None = None,
+        example: Example | None = None,
     ) -> None:
         self._aot_fn = aot_fn
         self._plan = plan
         self._original = original
+        self._example = example
         self.report = report
         self._checked = True
         self._call = self._build_call()
@@ -98,6 +102,11 @@ class Compiled:
     def enters_no_grad(self) -> bool:
         """Whether a call switches gradients off by itself."""
         return self._plan.enters_no_grad
+
+    @cached_property
+    def guard_sandbox(self) -> GuardSandbox:
+        """Other inputs to try against the guards, without running anything."""
+        return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
 
     def _build_call(self) -> Callable[..., Any]:
         artifacts, plan = self._aot_fn._artifacts, self._plan

@@ -23,6 +23,7 @@ from workbench.compiler.early_header import EarlyHeader
 from workbench.compiler.first_compile import early_header, fast_start
 from workbench.compiler.garbage import few_collections
 from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filter
+from workbench.compiler.guard_sandbox import Example
 from workbench.compiler.modes import merged_options
 from workbench.compiler.paths import Path, leaves
 from workbench.compiler.plan import CallPlan
@@ -100,7 +101,9 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
             raise _recorded(error, run, recorder) from error
     _note_guards(recorder, run)
     report = recorder.report(outcome=Outcome())
-    return Compiled(aot_fn, plan, report, original=run.callee.entry)
+    receiver = next(iter(run.bound)) if run.callee.receiver else None
+    example = Example(run.bound, receiver)
+    return Compiled(aot_fn, plan, report, original=run.callee.entry, example=example)
 
 
 def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> _Run:

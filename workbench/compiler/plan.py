@@ -52,7 +52,7 @@ class CallPlan:
 
     def refuse(self, name: str, bound: Mapping[str, Any], guard_reasons: list[str]) -> None:
         """Raise `ContractError` listing each difference, or else what torch's guards say."""
-        problems = self.mismatches(bound) or [_readable(reason) for reason in guard_reasons]
+        problems = self.mismatches(bound) or [readable(reason) for reason in guard_reasons]
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(
@@ -69,6 +69,6 @@ class CallPlan:
                 yield baked.name
 
 
-def _readable(reason: str) -> str:
+def readable(reason: str) -> str:
     """A guard's verbose text without torch's own source location."""
     return reason.split("  # ")[0].strip()
