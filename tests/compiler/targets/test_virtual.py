@@ -14,7 +14,7 @@ from tests.compiler.targets.gpus import H100, MI300X
 from workbench.compiler import torch_private as tp
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.request import Options
-from workbench.compiler.targets.gpu import Gpu
+from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.virtual import virtual_gpu
 
 
@@ -51,7 +51,7 @@ def beliefs() -> dict[str, Any]:
     }
 
 
-def compile_for(gpu: Gpu) -> Any:
+def compile_for(gpu: Device) -> Any:
     with virtual_gpu(gpu, first):
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:

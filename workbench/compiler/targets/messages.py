@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.compiler.targets.gpu import Gpu
+from workbench.compiler.targets.device import Device
 from workbench.report import Report
 
 
@@ -27,7 +27,7 @@ class Surroundings:
 class Job:
     """One compilation; `call` is what `shipping.pack` made."""
 
-    gpu: Gpu
+    gpu: Device
     call: bytes
     surroundings: Surroundings
 

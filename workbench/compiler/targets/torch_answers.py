@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
-from workbench.compiler.targets.gpu import Gpu
+from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.stand_ins import StandIns
 
 _TOOLKITS = {"cuda": "13.0", "hip": "7.0"}  # of a build that has none; a real one keeps its own
@@ -28,7 +28,7 @@ class NoOpContext:
         pass
 
 
-def answer_for(gpu: Gpu, stand_ins: StandIns) -> None:
+def answer_for(gpu: Device, stand_ins: StandIns) -> None:
     """Have `torch.cuda` and what stands behind it describe `gpu`; nothing can run on it."""
     _toolkit(gpu, stand_ins)
     for name, answer in _queries(gpu).items():
@@ -43,7 +43,7 @@ def answer_for(gpu: Gpu, stand_ins: StandIns) -> None:
     stand_ins.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
 
 
-def _toolkit(gpu: Gpu, stand_ins: StandIns) -> None:
+def _toolkit(gpu: Device, stand_ins: StandIns) -> None:
     """Name the toolkit where the build has none: a real build must keep what it was built with."""
     vendor, other = ("hip", "cuda") if gpu.is_amd else ("cuda", "hip")
     if getattr(torch.version, vendor) is None:
@@ -52,7 +52,7 @@ def _toolkit(gpu: Gpu, stand_ins: StandIns) -> None:
         stand_ins.attribute(torch.version, other, None)
 
 
-def _queries(gpu: Gpu) -> dict[str, Any]:
+def _queries(gpu: Device) -> dict[str, Any]:
     """Public functions of torch.cuda: questions only, nothing that would start work."""
     properties, bfloat16 = gpu.properties(), _bfloat16(gpu)
     return {
@@ -62,7 +62,7 @@ def _queries(gpu: Gpu) -> dict[str, Any]:
         "device_count": _always(1),
         "current_device": _always(0),
         "get_device_properties": _always(properties),
-        "get_device_capability": _always((gpu.major, gpu.minor)),
+        "get_device_capability": _always((gpu.spec.major, gpu.spec.minor)),
         "get_device_name": _always(gpu.name),
         "is_bf16_supported": bfloat16,
         "get_arch_list": _always([str(gpu.arch) if gpu.is_amd else f"sm_{gpu.arch}"]),
@@ -70,7 +70,7 @@ def _queries(gpu: Gpu) -> dict[str, Any]:
         "synchronize": _nothing,
         "empty_cache": _nothing,
         "memory_allocated": _always(0),
-        "mem_get_info": _always((gpu.memory_bytes, gpu.memory_bytes)),
+        "mem_get_info": _always((gpu.spec.dram_bytes, gpu.spec.dram_bytes)),
         "device": NoOpContext,
         # Dynamo asks before each frame, because a device is said to be there
         "is_current_stream_capturing": _always(False),
@@ -81,7 +81,7 @@ def _queries(gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _device_interface(gpu: Gpu, stand_ins: StandIns) -> None:
+def _device_interface(gpu: Device, stand_ins: StandIns) -> None:
     """Answer in Dynamo's interface too: it kept torch.cuda's functions when it was imported."""
     registry = tp.DEVICE_INTERFACES.get()
     tp.DEVICE_INTERFACE_OF.get()("cpu")  # fills the registry
@@ -92,7 +92,7 @@ def _device_interface(gpu: Gpu, stand_ins: StandIns) -> None:
     stand_ins.entry(tp.WORKER_DEVICES.get(), "cuda", 0)
 
 
-def _interface(gpu: Gpu) -> Any:
+def _interface(gpu: Device) -> Any:
     base = tp.CUDA_INTERFACE.get()
     answers: dict[str, Answer] = {
         "is_available": _always(True),
@@ -123,7 +123,7 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
-def _bfloat16(gpu: Gpu) -> Answer:
+def _bfloat16(gpu: Device) -> Answer:
     """Torch's answer with emulation is yes everywhere, in hardware from compute capability 8."""
-    in_hardware = gpu.is_amd or gpu.major >= 8
+    in_hardware = gpu.has_bfloat16
     return lambda including_emulation=True: including_emulation or in_hardware

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import torch
 
 from workbench.compiler import torch_private as tp
-from workbench.compiler.targets.gpu import Gpu
+from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.stand_ins import StandIns
 from workbench.errors import WorkbenchError
 
@@ -17,7 +17,7 @@ class VirtualDriver:
 
     launcher_cls: Any = None
 
-    def __init__(self, gpu: Gpu):
+    def __init__(self, gpu: Device):
         self._gpu = gpu
         self.utils = self  # Triton asks `driver.active.utils.get_device_properties`
 
@@ -25,7 +25,7 @@ class VirtualDriver:
         """Triton's name of the architecture."""
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget(self._gpu.backend, self._gpu.arch, self._gpu.warp_size)
+        return GPUTarget(self._gpu.backend, self._gpu.arch, self._gpu.spec.warp_size)
 
     def get_current_device(self) -> int:
         """The only device."""
@@ -62,7 +62,7 @@ class VirtualDriver:
         )
 
 
-def drive(gpu: Gpu, stand_ins: StandIns) -> None:
+def drive(gpu: Device, stand_ins: StandIns) -> None:
     """Have Triton compile for `gpu` without looking for a driver."""
     import triton
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.device_guard import guard_with_nothing
-from workbench.compiler.targets.gpu import Gpu
 from workbench.compiler.targets.inductor_offline import Rank, compile_offline
 from workbench.compiler.targets.stand_ins import StandIns
 from workbench.compiler.targets.torch_answers import answer_for
@@ -15,7 +15,7 @@ from workbench.compiler.targets.triton_driver import drive
 
 
 @contextmanager
-def virtual_gpu(gpu: Gpu, rank: Rank) -> Iterator[None]:
+def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
     """Make this process believe that `gpu` is its only CUDA device, until it is left.
 
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
