@@ -36,10 +36,11 @@ def main(folder: Path, embedded: str) -> None:
 def shoot(view: Page, folder: Path, suffix: str) -> None:
     chosen = {
         "overview": "document.sources[0]?.marks.find(m => m.kernels.length > 1)?.id",
-        "breaks": "document.breaks[0]?.id",
+        "breaks": "document.breaks[0]?.id ?? document.guards[0]?.id",
         "fusion": "document.rejected[0]?.id",
-        "timeline": "document.phases[5]?.id",
-        "kernels": "document.kernels[0]?.id",
+        "timeline": "document.phases[1]?.id",
+        "kernels": "document.kernels.find(k => k.code)?.id",
+        "graphs": "document.kernels[0]?.nodes[0]",
     }
     for pane in PANES:
         picked = chosen.get(pane, "nothing")

@@ -6,6 +6,7 @@ import { AutotunePane } from "./autotune/autotune";
 import { BreaksPane } from "./breaks/breaks";
 import { FusionPane } from "./fusion/fusion";
 import { GraphPane } from "./graph";
+import { KernelsPane } from "./kernels";
 import { Overview } from "./overview/overview";
 import type { Store } from "./store";
 import { TimelinePane } from "./timeline/timeline";
@@ -13,11 +14,12 @@ import type { PaneId } from "./wire";
 
 export type Pane = ComponentType<{ store: Store }>;
 
-export const PANES: Partial<Record<PaneId, Pane>> = {
+export const PANES: Record<PaneId, Pane> = {
   overview: Overview,
   graphs: GraphPane,
   breaks: BreaksPane,
   fusion: FusionPane,
+  kernels: KernelsPane,
   timeline: TimelinePane,
   autotune: AutotunePane,
   artifact: ArtifactPane,

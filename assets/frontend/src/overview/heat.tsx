@@ -178,10 +178,14 @@ function HeatRow(props: RowProps) {
     return (
       <div class={`note ${row.note.tone}`} role="row">
         <Icon name={iconOf(row.note.tone)} />
-        <span role="gridcell" title={`${row.note.title} ${row.note.text}`}>
-          <b>{row.note.title}</b> <Prose text={row.note.text} />{" "}
-          {row.note.select && <Jump store={store} id={row.note.select} />}
+        <span role="gridcell" class="grow says" title={`${row.note.title} ${row.note.text}`}>
+          <b>{row.note.title}</b> <Prose text={row.note.text} />
         </span>
+        {row.note.select && (
+          <span role="gridcell">
+            <Jump store={store} id={row.note.select} />
+          </span>
+        )}
       </div>
     );
   return <HeatLine {...props} row={row} />;

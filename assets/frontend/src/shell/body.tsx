@@ -28,11 +28,11 @@ export function Body({ store }: { store: Store }) {
       )}
       {head?.empty ? (
         <Empty store={store} note={head.empty} />
-      ) : Pane ? (
+      ) : (
         <Guarded key={id} store={store}>
           <Pane store={store} />
         </Guarded>
-      ) : null}
+      )}
     </>
   );
 }

@@ -9,10 +9,16 @@ import { colourOf, flameOf, nextBar, ticksOf, wholeOf, type Bar, type Window } f
 const ROW = 23;
 const TEXT = 40;
 
-export function FlameChart({ store, phases }: { store: Store; phases: Phase[] }) {
+interface Props {
+  store: Store;
+  phases: Phase[];
+  zoom: Window | null;
+  zoomTo(phase: Phase): void;
+}
+
+export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const [zoom, setZoom] = useState<Window | null>(null);
   const width = useWidth(box);
   const whole = useMemo(() => wholeOf(phases), [phases]);
   const window = zoom ?? whole;
@@ -23,8 +29,6 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
   const selected = store.selected.value;
   const current = flame.bars.find((bar) => bar.phase.id === selected);
   const span = window.end - window.start;
-  const zoomTo = (phase: Phase) =>
-    setZoom({ start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) });
   const key = (event: KeyboardEvent) => {
     if (event.altKey) return;
     if (event.key === "Enter" && current) zoomTo(current.phase);
@@ -78,23 +82,6 @@ export function FlameChart({ store, phases }: { store: Store; phases: Phase[] })
             {tickText(at + window.start - whole.start)}
           </span>
         ))}
-      </div>
-      <div class="zoom">
-        {zoom ? (
-          <button type="button" class="btn link" onClick={() => setZoom(null)}>
-            Show the whole compilation
-          </button>
-        ) : (
-          <button
-            type="button"
-            class="btn link"
-            disabled={!current}
-            title={current ? "Double click a bar, or Enter" : "Select a phase first"}
-            onClick={() => current && zoomTo(current.phase)}
-          >
-            Zoom to the selected phase
-          </button>
-        )}
       </div>
     </div>
   );

@@ -1,6 +1,6 @@
 // Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
@@ -8,15 +8,19 @@ import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
-import { wholeOf } from "./flame";
+import { wholeOf, type Window } from "./flame";
 import { traceOf } from "./trace";
 
 export function TimelinePane({ store }: { store: Store }) {
   const report = store.doc.value;
   const phases = report?.phases ?? [];
+  const [zoom, setZoom] = useState<Window | null>(null);
   const columns = useMemo(() => phaseColumns(phases), [phases]);
   const whole = wholeOf(phases);
   const threads = new Set(phases.map((phase) => phase.thread)).size;
+  const current = phases.find((phase) => phase.id === store.selected.value);
+  const zoomTo = (phase: Phase) =>
+    setZoom({ start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) });
   const save = () => saveFile(traceOf(phases, report?.name ?? "compilation"), "compile-trace.json");
   return (
     <>
@@ -26,6 +30,21 @@ export function TimelinePane({ store }: { store: Store }) {
           {`${seconds(whole.end - whole.start)}, ${threads === 1 ? "one thread" : `${threads} threads`}`}
         </span>
         <span class="grow" />
+        {zoom ? (
+          <button type="button" class="btn quiet" onClick={() => setZoom(null)}>
+            Show all
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="btn quiet"
+            disabled={!current}
+            title={current ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
+            onClick={() => current && zoomTo(current)}
+          >
+            Zoom in
+          </button>
+        )}
         <Frame store={store} name="phases" />
         <button
           type="button"
@@ -37,7 +56,7 @@ export function TimelinePane({ store }: { store: Store }) {
           Save Perfetto trace
         </button>
       </div>
-      <FlameChart store={store} phases={phases} />
+      <FlameChart store={store} phases={phases} zoom={zoom} zoomTo={zoomTo} />
       <Table
         store={store}
         label="Phases by self time"
