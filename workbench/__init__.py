@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         profile,
         recompile,
         show,
+        targets,
         trust,
         verify,
     )
@@ -48,6 +49,7 @@ _PUBLIC = {
         "profile",
         "recompile",
         "show",
+        "targets",
         "trust",
         "verify",
     ),
@@ -79,6 +81,7 @@ __all__ = [
     "profile",
     "recompile",
     "show",
+    "targets",
     "trust",
     "verify",
 ]

@@ -11,6 +11,8 @@ from workbench.compiler.request import MODES as MODES
 from workbench.compiler.request import TARGETS as TARGETS
 
 if TYPE_CHECKING:
+    import pandas
+
     from workbench.artifacts.xray import ArtifactReport
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
@@ -60,7 +62,9 @@ def aot_compile(
     capture
         "full" records every step; "light" keeps torch's caches on and records less.
     progress
-        Called with the name of each phase and the seconds since the start.
+        Called with the name of each phase and the seconds since the start. Where it has methods,
+        `end(name, seconds)` hears of the end of a phase and `kernel(name)` of each kernel. On an
+        interrupt the record of what was done is the `report` attribute of the KeyboardInterrupt.
 
     Raises
     ------
@@ -182,6 +186,24 @@ def warm_up() -> WarmUp:
     from workbench.compiler.warm_up import warm_in_background
 
     return warm_in_background()
+
+
+def targets(name: str | None = None) -> pandas.DataFrame:
+    """The GPUs that can be a target, a row for each; of one GPU, each number with its source.
+
+    Own GPUs are tables in `*.toml` or `*.json` files of the folder `gpus` in the data folder
+    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::
+
+        [h100-half]
+        base = "h100"
+        sms = [66, "half of an H100"]
+    """
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+    from workbench.views.targets import target_frame, targets_frame
+
+    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
+    return targets_frame(gpus) if name is None else target_frame(gpus[name])
 
 
 def show(x: Any) -> Any:

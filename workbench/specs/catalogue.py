@@ -36,6 +36,11 @@ class Catalogue:
         return _built_in()
 
     @classmethod
+    def of_user(cls, data_folder: Path) -> Catalogue:
+        """The GPUs that come along and those described in the folder `gpus` of this one."""
+        return cls.with_folder(data_folder / "gpus")
+
+    @classmethod
     def with_folder(cls, folder: Path) -> Catalogue:
         """The GPUs that come along and those that `*.toml` and `*.json` files here describe."""
         made = cls.built_in()
