@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from wire_types import mismatches
+
+from workbench.report import Report
+from workbench.views import wire
+from workbench.views.document import Setting
+from workbench.views.widget import IDLE, View
+
+
+class Mailbox:
+    """A view whose messages are kept; `ask` returns the one answer and what it carried."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.sent: list[tuple[Any, Any]] = []
+        view.send = lambda content, buffers=None: self.sent.append((content, buffers))
+
+    def ask(self, name: str, **rest: Any) -> tuple[wire.Answer, Any]:
+        self.view._on_message(self.view, {"id": 7, "ask": name, **rest}, [])
+        ((answer, buffers),) = self.sent
+        self.sent.clear()
+        assert mismatches(answer, wire.Answer) == []
+        assert (answer["id"], answer["ask"]) == (7, name)
+        return answer, json.loads(gzip.decompress(buffers[0])) if buffers else None
+
+
+@pytest.fixture
+def mail(sample_report: Report) -> Mailbox:
+    return Mailbox(View(sample_report, Setting("fast")))
+
+
+def test_the_document_comes_packed(mail: Mailbox) -> None:
+    answer, made = mail.ask("document")
+    assert answer["error"] is None
+    assert mismatches(made, wire.Document) == []
+    assert made["variable"] == "fast"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("graph:g0", wire.GraphPart),
+        ("code:k0", wire.CodePart),
+        ("wrapper:w0", wire.WrapperPart),
+        ("table:fusion", wire.TablePart),
+        ("changes:g0:g1", wire.ChangesPart),
+    ],
+)
+def test_every_part_has_its_form(mail: Mailbox, name: str, kind: Any) -> None:
+    answer, part = mail.ask(name)
+    assert answer["error"] is None
+    assert mismatches(part, kind) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("graph:g99", "There is no graph 'g99'"),
+        ("code:k1", "There is no source of k1: aten.topk is a call of a library."),
+        ("code:k9", "There is no kernel 'k9'; the report has k0 to k2."),
+        ("wrapper:w9", "There is no wrapper 'w9'; the report has w0."),
+        ("table:pie", "There is no table 'pie'."),
+        ("pie", "There is no part 'pie'. The parts are graph:ID"),
+        ("cancel", "interrupt the kernel"),
+        ("guard-check", "The guards are not alive here"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence(mail: Mailbox, name: str, words: str) -> None:
+    answer, part = mail.ask(name)
+    assert words in (answer["error"] or "")
+    assert part is None
+
+
+def test_an_error_of_ours_is_answered_too(mail: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("workbench.views.widget.report_part", fail)
+    with pytest.raises(ZeroDivisionError):
+        mail.view._on_message(mail.view, {"id": 1, "ask": "code:k0"}, [])
+    ((answer, _),) = mail.sent
+    assert answer["error"] == ("The answer to 'code:k0' could not be made: ZeroDivisionError: oh.")
+
+
+def test_guards_are_tried_by_those_who_hold_them(sample_report: Report) -> None:
+    asked: list[Any] = []
+
+    def check(question: wire.GuardQuestion) -> wire.GuardCheck:
+        asked.append(question)
+        return {"ok": False, "failed": "size", "guard": "q0", "checked": 3}
+
+    mail = Mailbox(View(sample_report, check_guards=check))
+    assert "needs the inputs" in (mail.ask("guard-check")[0]["error"] or "")
+    _, found = mail.ask("guard-check", question={"inputs": []})
+    assert mismatches(found, wire.GuardCheck) == []
+    assert asked == [{"inputs": []}]
+
+
+def test_cancel_reaches_who_can(sample_report: Report) -> None:
+    called: list[str] = []
+    mail = Mailbox(View(cancel=lambda: called.append("cancel")))
+    assert mail.ask("cancel")[0]["error"] is None
+    assert called == ["cancel"]
+
+
+def test_a_view_without_a_report_waits_for_one(sample_report: Report) -> None:
+    view = View()
+    mail = Mailbox(view)
+    assert mail.ask("document") == ({"id": 7, "ask": "document", "error": None}, None)
+    assert "has not ended" in (mail.ask("code:k0")[0]["error"] or "")
+    view.present(sample_report, Setting())
+    assert view.revision == 1
+    assert mail.ask("document")[1]["name"] == "block"
+
+
+def test_the_traits_are_the_state_of_the_wire(sample_report: Report) -> None:
+    view = View(sample_report)
+    names = wire.State.__annotations__
+    state = {name: getattr(view, name) for name in names}
+    assert mismatches(state, wire.State) == []
+    assert all(view.trait_metadata(name, "sync") for name in names)
+    view.follow({**IDLE, "status": "running", "title": "Dynamo"})
+    assert view.progress["title"] == "Dynamo"
+
+
+def test_its_text_is_the_same_in_every_run(sample_report: Report) -> None:
+    assert repr(View(sample_report)) == "Workbench view of block"
+    assert repr(View()) == "Workbench view of a compilation"
