@@ -194,7 +194,7 @@ def test_progress_is_told_at_the_start_of_each_phase() -> None:
     torch.compiler.reset()
     seen: list[tuple[str, float]] = []
     recorder = Recorder()
-    recorder.on_phase = lambda name, elapsed: seen.append((name, elapsed))
+    recorder.tell(lambda name, elapsed: seen.append((name, elapsed)))
     with recorder:
         torch.compile(recording.weighted, backend="eager")(torch.ones(2, 2), torch.ones(2, 2))
     assert seen[0][0] == "compile"

@@ -17,7 +17,8 @@ from workbench.compiler.guards import GuardRecorder
 from workbench.compiler.kernels import KernelRecorder
 from workbench.compiler.lowering import LoweringRecorder
 from workbench.compiler.patches import Patches
-from workbench.compiler.phases import OnPhase, PhaseRecorder
+from workbench.compiler.phases import PhaseRecorder
+from workbench.compiler.request import Progress
 from workbench.compiler.sources import CallSites, Places, SourceTable
 from workbench.compiler.trace import TraceHandler
 from workbench.report import (
@@ -57,13 +58,12 @@ class Recorder:
         self,
         level: str = FULL,
         request: Request | None = None,
-        on_phase: OnPhase | None = None,
     ):
         self.level = level
         self.request = request or Request(capture=level)
         self.texts = TextWriter()
         self.places = Places()
-        self.phases = PhaseRecorder(on_phase)
+        self.phases = PhaseRecorder()
         self._patches = Patches()
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
@@ -77,22 +77,19 @@ class Recorder:
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
 
-    @property
-    def on_phase(self) -> OnPhase | None:
-        """Called with the name and the elapsed seconds when a phase begins."""
-        return self.phases.on_phase
-
-    @on_phase.setter
-    def on_phase(self, listener: OnPhase | None) -> None:
-        self.phases.on_phase = listener
+    def tell(self, progress: Progress | None) -> None:
+        """Tell `progress` what happens: phases, and kernels and ends where it has methods."""
+        self.phases.on_phase = progress
+        self.phases.on_phase_end = getattr(progress, "end", None)
+        self.kernels.on_kernel = getattr(progress, "kernel", None)
 
     def __enter__(self) -> Self:
         try:
             self._install()
+            self.phases.mark("compile", is_begin=True)
         except BaseException:
             self._patches.close()
             raise
-        self.phases.mark("compile", is_begin=True)
         return self
 
     def _install(self) -> None:
@@ -113,7 +110,12 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.phases.mark("compile", is_begin=False)
+        try:
+            self.phases.mark("compile", is_begin=False)
+        finally:
+            self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
         self._patches.close()
         self.breaks.take_failure(error)
         self.breaks.close()

@@ -66,6 +66,7 @@ class KernelRecorder:
         self._bodies: dict[tuple[str, str], str] = {}
         self._lines = LineRecorder(patches)
         self.wrappers: list[Wrapper] = []
+        self.on_kernel: Callable[[str], object] | None = None
 
     def install(self, trace: TraceHandler) -> None:
         """Watch code generation."""
@@ -102,6 +103,8 @@ class KernelRecorder:
         if lowered is not None:
             self._bodies[lowered.id, name] = body
             self._lines.on_kernel(lowered.id, name, is_defined=True)
+        if self.on_kernel is not None:
+            self.on_kernel(name)
 
     def close(self) -> None:
         """Let go of torch's objects."""

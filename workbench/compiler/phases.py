@@ -41,13 +41,17 @@ class _Open:
 
 
 class PhaseRecorder:
-    """Collects the marks that torch sends; `on_phase` hears of every begin."""
+    """Collects the marks that torch sends.
+
+    `on_phase` hears of every begin in the thread that compiles, `on_phase_end` of every end.
+    """
 
     def __init__(self, on_phase: OnPhase | None = None):
         self.marks: list[Mark] = []
         self.started = time.time()
         self.thread = threading.get_ident()
         self.on_phase = on_phase
+        self.on_phase_end: OnPhase | None = None
 
     def install(self, patches: Patches, trace: TraceHandler) -> None:
         """Listen to torch's timers, also in the threads that build C++ kernels."""
@@ -72,8 +76,9 @@ class PhaseRecorder:
 
     def _add(self, mark: Mark) -> None:
         self.marks.append(mark)
-        if mark.is_begin and self.on_phase is not None and mark.thread == self.thread:
-            self.on_phase(mark.name, max(0.0, mark.at - self.started))
+        listener = self.on_phase if mark.is_begin else self.on_phase_end
+        if listener is not None and mark.thread == self.thread:
+            listener(mark.name, max(0.0, mark.at - self.started))
 
     def mark(self, name: str, *, is_begin: bool) -> None:
         """Begin or end a phase of our own."""

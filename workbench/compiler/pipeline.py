@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,12 +29,10 @@ from workbench.compiler.paths import Path, leaves
 from workbench.compiler.plan import CallPlan
 from workbench.compiler.portable import compiling_portably
 from workbench.compiler.quick_check import is_plain
-from workbench.compiler.request import Options
+from workbench.compiler.request import Options, Progress
 from workbench.compiler.state import GlobalState
 from workbench.errors import UsageError, WorkbenchError
 from workbench.report import Outcome, Request
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass
@@ -85,7 +83,7 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
         state = GlobalState.current()
         request = _request(run, state)
         recorder = Recorder(level=options.capture, request=request)
-        recorder.on_phase = progress
+        recorder.tell(progress)
         try:
             with (
                 tp.COMPILE_LOCK.get(),
@@ -98,7 +96,10 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
                 plan = _plan(run, aot_fn, state)
         except BaseException as error:
             _note_guards(recorder, run)
-            raise _recorded(error, run, recorder) from error
+            shown = _recorded(error, run, recorder)
+            if shown is error:
+                raise
+            raise shown from error
     _note_guards(recorder, run)
     report = recorder.report(outcome=Outcome())
     receiver = next(iter(run.bound)) if run.callee.receiver else None
@@ -242,10 +243,17 @@ def _note_guards(recorder: Recorder, run: _Run) -> None:
 
 
 def _recorded(error: BaseException, run: _Run, recorder: Recorder) -> BaseException:
-    """The error for the user, with the report of what was done until then."""
-    outcome = Outcome(ok=False, step=run.step, error=str(error).strip().split("\n")[0])
+    """The error for the user, with the report of what was done until then.
+
+    An interrupt stays what it is; it has the report in the same attribute.
+    """
+    words = str(error).strip().split("\n")[0]
     if not isinstance(error, Exception):
+        words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
+        outcome = Outcome(ok=False, step=run.step, error=words)
+        error.report = recorder.report(outcome=outcome)  # type: ignore[attr-defined]
         return error
+    outcome = Outcome(ok=False, step=run.step, error=words)
     shown = error if isinstance(error, WorkbenchError) else failures.explain(error, run.callee.name)
     shown.report = replace(recorder.report(outcome=outcome))
     return shown

@@ -134,6 +134,11 @@ class WorkbenchMagics(Magics):
                 if error.report is not None:
                     present(error.report)
                 raise
+            except KeyboardInterrupt as interrupt:
+                so_far = getattr(interrupt, "report", None)
+                if so_far is not None:
+                    present(so_far)
+                raise
             present(compiled)
             if chosen.save:
                 compiled.save(chosen.save)
