@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from wire_types import mismatches
 
 from workbench.notebook.progress import Phases, Progress, is_interactive
+from workbench.report import Report
+from workbench.views import wire
+from workbench.views.display import show
 
 
 def test_phases_show_their_durations() -> None:
@@ -37,3 +44,50 @@ def test_the_result_is_shown_in_the_end(
     with Progress(bare_shell) as progress:
         progress.result = "done"
     assert capsys.readouterr().out.strip() == "'done'"
+
+
+def test_phases_that_end_are_nested() -> None:
+    times = iter([0.0])
+    phases = Phases(lambda: next(times, 4.0))
+    phases.begin("Inductor", 1.0)
+    phases.begin("scheduler", 1.5)
+    phases.end("scheduler", 2.0)
+    assert phases.lines() == [("Inductor", 3.0, True), ("scheduler", 0.5, False)]
+    assert phases.title() == "Compiling: Inductor, 4.0 s"
+    state = phases.state("running", ["cpp_fused_add_0"], None)
+    assert mismatches(state, wire.Progress) == []
+    assert [step["duration_s"] for step in state["steps"]] == [None, 0.5]
+    assert phases.state("failed", [], "no")["steps"][0]["duration_s"] == 3.0
+
+
+def test_a_live_notebook_follows_in_a_view(
+    bare_shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, sample_report: Report
+) -> None:
+    published: list[dict[str, Any]] = []
+    bare_shell.kernel = SimpleNamespace(_allow_stdin=True)  # type: ignore[attr-defined]
+    monkeypatch.setattr(bare_shell.display_pub, "publish", lambda data, **_: published.append(data))
+    with Progress(bare_shell) as progress:
+        progress("Dynamo", 0.1)
+        progress.kernel("cpp_fused_add_0")
+        view = progress.view
+        assert view is not None
+        assert view.progress["status"] == "running"
+        progress.result = show(sample_report, view=view)
+    assert (view.progress["status"], view.progress["kernels"]) == ("done", ["cpp_fused_add_0"])
+    live, static = published
+    assert "application/vnd.jupyter.widget-view+json" in live
+    assert "text/html" in static
+
+
+def test_an_error_is_said_in_the_view(
+    bare_shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare_shell.kernel = SimpleNamespace(_allow_stdin=True)  # type: ignore[attr-defined]
+    monkeypatch.setattr(bare_shell.display_pub, "publish", lambda data, **_: None)
+    with pytest.raises(ValueError, match="wrong"), Progress(bare_shell) as progress:
+        raise ValueError("wrong")
+    assert progress.view is not None
+    assert (progress.view.progress["status"], progress.view.progress["error"]) == (
+        "failed",
+        "wrong",
+    )

@@ -102,7 +102,8 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     (x,) = made["inputs"]
     assert (x["path"], x["shape"], x["stride"]) == ("L['x']", [2, 128, 256], [32768, 256, 1])
     assert "Run the cell again" in (made["why_not"] or "")
-    assert document(BLOCK, Setting(can_try_guards=True))["sandbox"]["why_not"] is None
+    alive: wire.Sandbox = {"inputs": [x], "dtypes": ["float32"], "why_not": None}
+    assert document(BLOCK, Setting(sandbox=alive))["sandbox"] == alive
 
 
 def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:

@@ -183,7 +183,22 @@ def test_outside_a_notebook_ipython_takes_the_text(
         Shown(sample_report)._ipython_display_()
 
 
-def test_a_live_object_lets_its_guards_be_tried(sample_report: Report) -> None:
-    alive = SimpleNamespace(report=sample_report, guard_sandbox=lambda question: None)
-    assert show(alive).setting == Setting("compiled", can_try_guards=True)
+class Guards:
+    """Stands in for the guards of a compiled call."""
+
+    dtypes = ("float32",)
+    why_not = None
+    inputs = (SimpleNamespace(to_json=lambda: {"path": "L['x']"}),)
+
+    def __call__(self, question: Any) -> Any:
+        return {"ok": True, "failed": None, "guard": None, "checked": 1}
+
+
+def test_a_live_object_lets_its_guards_be_tried(shell: Shell, sample_report: Report) -> None:
+    shown = show(SimpleNamespace(report=sample_report, guard_sandbox=Guards()))
+    alive = {"inputs": [{"path": "L['x']"}], "dtypes": ["float32"], "why_not": None}
+    assert shown.setting == Setting("compiled", sandbox=alive)
+    assert shown.live()._answer("guard-check", {"inputs": []})["ok"]
+    kept = record_of(shown.saved(shell)["text/html"])["document"]["sandbox"]
+    assert "Run the cell again" in kept["why_not"]
     assert show(sample_report).setting == Setting("report")

@@ -15,6 +15,7 @@ from IPython.display import display
 
 from workbench.views.display import live_output, publish
 from workbench.views.wire import Progress as LiveProgress
+from workbench.views.wire import StepState
 
 if TYPE_CHECKING:
     from workbench.views.widget import View
@@ -40,26 +41,46 @@ class Phases:
         self._clock = clock
         self._start = clock()
         self.begun: list[tuple[str, float]] = []
+        self._ends: dict[int, float] = {}
 
     def begin(self, name: str, elapsed: float) -> None:
         """A phase begins, `elapsed` seconds after the start."""
         self.begun.append((name, elapsed))
 
+    def end(self, name: str, elapsed: float) -> None:
+        """The innermost open phase of that name ends."""
+        for index in range(len(self.begun) - 1, -1, -1):
+            if self.begun[index][0] == name and index not in self._ends:
+                self._ends[index] = elapsed
+                return
+
     def lines(self) -> list[tuple[str, float, bool]]:
         """The last phases: name, duration so far, whether it is the running one."""
         now = self._clock() - self._start
-        ends = [*(start for _, start in self.begun[1:]), now]
-        rows = [
-            (name, max(end - start, 0.0), False)
-            for (name, start), end in zip(self.begun, ends, strict=False)
-        ]
-        if rows:
-            rows[-1] = (*rows[-1][:2], True)
-        return rows[-_LINES:]
+        running = self._running()
+        first = max(len(self.begun) - _LINES, 0)
+        rows = []
+        for index, (name, start) in list(enumerate(self.begun))[first:]:
+            end = now if index == running else self._end(index, now)
+            rows.append((name, max(end - start, 0.0), index == running))
+        return rows
+
+    def _running(self) -> int:
+        """The phase that was begun last and has not ended; -1 when there is none."""
+        open_ones = [index for index in range(len(self.begun)) if index not in self._ends]
+        return open_ones[-1] if open_ones else -1
+
+    def _end(self, index: int, now: float) -> float:
+        """When a phase ended; where nobody tells ends, it is when the next one began."""
+        if index in self._ends:
+            return self._ends[index]
+        following = self.begun[index + 1 : index + 2]
+        return following[0][1] if following and not self._ends else now
 
     def title(self) -> str:
         """One line: what runs, for how long in all."""
-        name = self.begun[-1][0] if self.begun else "starting"
+        running = self._running()
+        name = self.begun[running][0] if running >= 0 else "starting"
         return f"Compiling: {name}, {self._clock() - self._start:.1f} s"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -74,20 +95,18 @@ class Phases:
     def state(self, status: Status, kernels: Sequence[str], error: str | None) -> LiveProgress:
         """What the live view shows."""
         now = self._clock() - self._start
-        ends: list[float | None] = [start for _, start in self.begun[1:]]
-        ends.append(None if status == "running" else now)
+        running = self._running() if status == "running" else -1
+        steps: list[StepState] = []
+        for index, (name, start) in enumerate(self.begun):
+            is_open = status == "running" and (index == running or bool(self._ends))
+            is_open = is_open and index not in self._ends
+            duration = None if is_open else round(max(self._end(index, now) - start, 0.0), 3)
+            steps.append({"name": name, "start_s": round(start, 3), "duration_s": duration})
         return {
             "status": status,
-            "title": self.begun[-1][0] if self.begun else "starting",
+            "title": self.begun[running][0] if running >= 0 else "starting",
             "elapsed_s": round(now, 3),
-            "steps": [
-                {
-                    "name": name,
-                    "start_s": round(start, 3),
-                    "duration_s": None if end is None else round(max(end - start, 0.0), 3),
-                }
-                for (name, start), end in zip(self.begun, ends, strict=False)
-            ],
+            "steps": steps,
             "kernels": list(kernels),
             "can_cancel": False,
             "error": error,
@@ -119,6 +138,10 @@ class Progress:
         """A phase begins."""
         self._phases.begin(phase, elapsed)
         self._draw()
+
+    def end(self, phase: str, elapsed: float) -> None:
+        """A phase ends."""
+        self._phases.end(phase, elapsed)
 
     def kernel(self, name: str) -> None:
         """A kernel was generated."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workbench.analysis.kinds import kernel_marks
 from workbench.errors import UsageError
@@ -20,6 +19,7 @@ from workbench.views.render.tables import heat, legend
 from workbench.views.saved import saved_view
 from workbench.views.text import text
 from workbench.views.units import bytes_text
+from workbench.views.wire import Input, Sandbox
 
 if TYPE_CHECKING:
     from workbench.views.widget import CheckGuards, View
@@ -85,7 +85,8 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carrier().carries(*_cell(shell))
-        html = saved_view(self.report, self.setting, embed=options.embed, carries_bundle=carries)
+        setting = replace(self.setting, sandbox=None)  # there are no guards where it is opened
+        html = saved_view(self.report, setting, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
     def _ipython_display_(self) -> None:
@@ -136,18 +137,21 @@ def show(x: Any, setting: Setting | None = None, *, view: View | None = None) ->
             f"Cannot show a {type(x).__name__}: it is no report and has none in .report. "
             "Pass what aot_compile, explain, load or inspect returned."
         )
-    check = guard_check(x)
+    check, sandbox = live_guards(x)
     given = setting or Setting(variable="report" if x is report else "compiled")
-    here = replace(given, can_try_guards=check is not None)
+    here = replace(given, sandbox=sandbox)
     if view is not None:
         view.present(report, here, check)
     return Shown(report, here, check_guards=check, view=view)
 
 
-def guard_check(x: Any) -> CheckGuards | None:
-    """The guards of a live compiled object, ready to be tried; None without one."""
-    check: Callable[..., Any] | None = getattr(x, "guard_sandbox", None)
-    return check if callable(check) else None
+def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
+    """The guards of a live compiled object, ready to be tried, and its inputs to edit."""
+    engine = getattr(x, "guard_sandbox", None)
+    if engine is None:
+        return None, None
+    inputs = [cast(Input, item.to_json()) for item in engine.inputs]
+    return engine, {"inputs": inputs, "dtypes": list(engine.dtypes), "why_not": engine.why_not}
 
 
 def kernel_shell() -> Any:

@@ -26,7 +26,8 @@ class Setting:
     """What a report cannot know: how the user calls the result, what is alive, what was saved."""
 
     variable: str = "report"
-    can_try_guards: bool = False
+    sandbox: wire.Sandbox | None = None
+    """The inputs to edit where the guards are alive; without it they are only described."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "graphs": graphs.graphs(report),
         "breaks": breaks.breaks(report),
         "guards": guards.guards(report),
-        "sandbox": guards.sandbox(report, is_alive=here.can_try_guards),
+        "sandbox": here.sandbox or guards.sandbox(report),
         "recompiles": breaks.recompiles(report),
         "groups": fusion.groups(report),
         "rejected": fusion.rejected_pairs(report),

@@ -55,13 +55,11 @@ def guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
 
 
-def sandbox(report: Report, *, is_alive: bool) -> wire.Sandbox:
-    """The tensors of the call, as the record describes them."""
+def sandbox(report: Report) -> wire.Sandbox:
+    """The tensors of the call, as the record describes them; they cannot be tried."""
     inputs = [item for item in _tensors(report) if _is_argument(item["path"])]
-    why = None
-    if not inputs:
-        why = "The call has no tensor whose guards could be tried."
-    elif not is_alive:
+    why = "The call has no tensor whose guards could be tried."
+    if inputs:
         why = (
             "The guards are not alive here: they belong to the process that compiled. "
             "Run the cell again to try other inputs."
