@@ -1,0 +1,77 @@
+"""The view in JupyterLab: its keys, its selection, its theme; Lab's own shortcuts stay Lab's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
+TYPE = "() => jupyterapp.shell.currentWidget.content.activeCell.model.type"
+
+
+@pytest.fixture
+def view(lab: Any, open_page: Callable[..., Any]) -> Any:
+    """A page with the recorded block in a live view, and the view in it."""
+    code = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
+    lab.write("keys.ipynb", code)
+    watched = open_page()
+    lab.open(watched, "keys.ipynb")
+    shown = watched.page.locator(".jp-OutputArea .wb:visible").first
+    shown.locator("[role=tab]", has_text="Kernels").wait_for()
+    watched.view = shown
+    return watched
+
+
+def current(view: Any) -> str:
+    return view.view.locator("[role=tab][aria-selected=true]").inner_text().split("\n")[0]
+
+
+def test_single_keys_act_in_the_view_and_not_on_the_cell(view: Any) -> None:
+    view.view.locator(".heat", has_text="softmax").click()
+    view.page.keyboard.press("3")
+    assert current(view).startswith("Breaks")
+    assert view.page.evaluate(TYPE) == "code"
+    view.page.keyboard.press("Alt+ArrowLeft")
+    assert current(view) == "Overview"
+    view.page.keyboard.press("Escape")
+    assert "Nothing selected" in view.view.locator(".status").inner_text()
+    assert view.errors == []
+
+
+def test_a_line_leads_to_its_nodes_and_kernels_and_back(view: Any) -> None:
+    view.view.locator(".heat", has_text="topk").click()
+    status = view.view.locator(".status .path")
+    status.filter(has_text="nodes").wait_for()
+    inspector = view.view.locator(".insp")
+    inspector.locator(".chip", has_text="topk").click()
+    inspector.get_by_text("aten.topk.default").wait_for()
+    inspector.locator(".chip", has_text="k5").click()
+    inspector.get_by_text("Library call k5").wait_for()
+    inspector.locator(".chip", has_text="block.py:26").click()
+    assert view.view.locator(".heat.sel").inner_text().strip().startswith("Fallback")
+
+
+def test_the_search_finds_and_enter_goes_there(view: Any) -> None:
+    view.view.locator(".heat", has_text="softmax").click()
+    view.page.keyboard.press("/")
+    view.page.keyboard.type("masked_fill")
+    view.view.locator(".pop mark").first.wait_for()
+    view.page.keyboard.press("Enter")
+    assert "masked_fill" in view.view.locator(".heat.sel").inner_text()
+
+
+def test_the_theme_follows_the_lab(view: Any) -> None:
+    assert view.view.get_attribute("data-theme") == "light"
+    view.page.evaluate(
+        "() => { jupyterapp.commands.execute('apputils:change-theme',"
+        " { theme: 'JupyterLab Dark' }); return 1 }"
+    )
+    view.page.locator(".wb[data-theme=dark]").first.wait_for()
+    view.page.evaluate(
+        "() => { jupyterapp.commands.execute('apputils:change-theme',"
+        " { theme: 'JupyterLab Light' }); return 1 }"
+    )
+    view.page.locator(".wb[data-theme=light]").first.wait_for()
