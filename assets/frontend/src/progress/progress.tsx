@@ -27,9 +27,11 @@ export function ProgressView({ store }: { store: Store }) {
   const progress = store.host.progress.value;
   const since = useSince(progress);
   const isRunning = progress.status === "running";
+  const failure = store.host.failure.value;
   return (
     <div class="scroll">
       {!isRunning && <Ended progress={progress} />}
+      {failure && <Message note={{ title: "That did not work.", text: failure, tone: "break" }} />}
       <section class="prog" aria-label="Progress">
         <div class="row">
           {isRunning && <span class="spin" aria-hidden="true" />}

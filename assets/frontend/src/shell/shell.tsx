@@ -4,6 +4,7 @@ import { useId, useRef, useState } from "preact/hooks";
 import { Inspector } from "../inspector/inspector";
 import type { Store } from "../store";
 import { Body } from "./body";
+import { useKeptFocus } from "./focus";
 import { Header } from "./header";
 import { Help } from "./help";
 import { press, useQuietLab } from "./keys";
@@ -28,6 +29,7 @@ export function Shell({ store }: { store: Store }) {
   const { theme, toggle } = useTheme();
   useQuietLab(root);
   const pane = store.pane.value;
+  useKeptFocus(root, [pane, store.selected.value, store.doc.value]);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
   const wanted = asked ?? (room === "wide" || !FULL.has(pane));
   const hasInspector = isReady && wanted;
