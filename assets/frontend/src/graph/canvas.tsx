@@ -58,6 +58,8 @@ export function GraphCanvas(props: Props) {
   now.current = props;
   const view = useRef<View>({ zoom: 1, x: 0, y: 0 });
   const painter = useRef<Painter | null>(null);
+  /** Where a box that is being opened or closed stood: it must not jump from under the pointer. */
+  const anchor = useRef<{ node: number; x: number; y: number } | null>(null);
   const [tip, setTip] = useState<TipAt | null>(null);
 
   const size = () => ({
@@ -130,6 +132,14 @@ export function GraphCanvas(props: Props) {
     else if (rect) look(fitted(rect, width, height, { most: 1, margin: 60, foot: FOOT }));
     else fitAll();
   }, [props.viewKey]);
+  useLayoutEffect(() => {
+    const kept = anchor.current;
+    anchor.current = null;
+    const box = kept && props.plan.scene.boxes[props.plan.scene.boxOf[kept.node]!];
+    if (!box) return;
+    const { zoom } = view.current;
+    look({ zoom, x: kept.x - box.x * zoom, y: kept.y - box.y * zoom });
+  }, [props.plan]);
   useEffect(() => painter.current?.request(), [props.plan, props.looks]);
   useEffect(() => {
     const rect = litRect(now.current);
@@ -138,13 +148,19 @@ export function GraphCanvas(props: Props) {
       look(fitted(rect, width, height, { most: Math.max(0.7, view.current.zoom), margin: 60 }));
   }, [props.looks.selected, props.plan]);
 
+  const toggle = (box: PlacedBox) => {
+    const { zoom, x, y } = view.current;
+    anchor.current = { node: box.nodes[0]!, x: box.x * zoom + x, y: box.y * zoom + y };
+    setTip(null);
+    now.current.toggle(box);
+  };
   const pick = (event: PointerEvent | MouseEvent): Hit => {
     const box = canvas.current!.getBoundingClientRect();
     const at = toGraph(view.current, event.clientX - box.left, event.clientY - box.top);
     return hitAt(now.current.plan, at.x, at.y);
   };
   const press = (hit: Hit) => {
-    const { store, plan, toggle } = now.current;
+    const { store, plan } = now.current;
     if (hit?.kind === "node") store.select(plan.model.ids[hit.node]!);
     else if (hit?.kind === "box") {
       const box = plan.scene.boxes[hit.box]!;
@@ -188,11 +204,11 @@ export function GraphCanvas(props: Props) {
   const double = (event: MouseEvent) => {
     const hit = pick(event);
     const box = hit?.kind === "box" ? now.current.plan.scene.boxes[hit.box] : undefined;
-    if (box) now.current.toggle(box);
+    if (box) toggle(box);
   };
   const key = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const { store, plan, toggle } = now.current;
+    const { store, plan } = now.current;
     const { width, height } = size();
     const node = plan.model.index.get(store.selected.peek() ?? "") ?? null;
     const direction = ARROWS[event.key];

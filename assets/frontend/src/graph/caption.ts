@@ -7,11 +7,11 @@ import type { Model } from "./model";
 import type { PlacedBox } from "./scene";
 
 export function captionOf(store: Store, model: Model): (box: PlacedBox) => Caption {
-  const known = new Map<string, Caption>();
+  // Asked for every box in every frame.
+  const known = new WeakMap<PlacedBox, Caption>();
   return (box) => {
-    const key = `${box.key} ${box.nodes[0]} ${box.isOpen}`;
-    let caption = known.get(key);
-    if (!caption) known.set(key, (caption = make(store, model, box)));
+    let caption = known.get(box);
+    if (!caption) known.set(box, (caption = make(store, model, box)));
     return caption;
   };
 }

@@ -30,7 +30,20 @@ export function columns(
     if (!isLeaf(box) || inputs[box]!.length > 0 || outputs[box]!.length === 0) continue;
     of[box] = Math.max(0, Math.min(...outputs[box]!.map((reader) => of[reader]!)) - 1);
   }
-  return { of, list: ordered(of, order, inputs, outputs) };
+  return unstacked(of, ordered(of, order, inputs, outputs));
+}
+
+const MOST_STACKED = 14;
+
+/** A column of very many boxes becomes several: nothing in it depends on anything else in it. */
+function unstacked(of: Int32Array, list: number[][]): Columns {
+  const cut = list.flatMap((boxes) => {
+    const parts = Math.max(1, Math.ceil(boxes.length / MOST_STACKED));
+    const size = Math.ceil(boxes.length / parts);
+    return Array.from({ length: parts }, (_, at) => boxes.slice(at * size, (at + 1) * size));
+  });
+  cut.forEach((boxes, column) => boxes.forEach((box) => (of[box] = column)));
+  return { of, list: cut };
 }
 
 /** Depends on the order of boxes alone where a cycle leaves no choice: the earliest goes first. */

@@ -41,7 +41,7 @@ export function draw(picture: Picture): void {
   context.setTransform(ratio * zoom, 0, 0, ratio * zoom, ratio * view.x, ratio * view.y);
   const rect = seen(view, width, height);
   const boxes = plan.boxes.near(rect).map((at) => plan.scene.boxes[at]!);
-  for (const box of boxes) if (!box.isBare) drawBox(picture, box);
+  drawBoxes(picture, boxes);
   drawEdges(picture, rect);
   if (zoom > NODE_VISIBLE) {
     const nodes = plan.nodes.near(rect);
@@ -51,25 +51,40 @@ export function draw(picture: Picture): void {
   for (const box of boxes) drawCaption(picture, box);
 }
 
-function drawBox(picture: Picture, box: PlacedBox): void {
+/** Boxes of one look in one path each: changing the style is what costs. */
+function drawBoxes(picture: Picture, boxes: PlacedBox[]): void {
   const { context, colours, looks, view } = picture;
-  const { mark } = picture.caption(box);
-  const colour = markColour(colours, mark);
-  const isPlain = mark === undefined || mark === "ext" || mark === "fb";
-  const state = stateOf(looks, box);
-  context.beginPath();
-  context.roundRect(box.x, box.y, box.width, box.height, 5);
-  context.fillStyle = state === 2 && !box.isOpen ? colours.selBg : colour;
-  context.globalAlpha = state === 2 && !box.isOpen ? 1 : isPlain ? 0.06 : 0.12;
-  context.fill();
-  context.globalAlpha = state ? 1 : 0.65;
-  context.lineWidth = (state === 2 ? 2 : state ? 1.5 : 1) / Math.min(1, view.zoom * 1.2);
-  context.strokeStyle = state ? colours.sel : colour;
-  if (mark === "fb") context.setLineDash([4, 3]);
-  context.stroke();
-  context.setLineDash([]);
-  context.globalAlpha = 1;
+  const groups = new Map<string, PlacedBox[]>();
+  for (const box of boxes) {
+    if (box.isBare) continue;
+    const state = stateOf(looks, box);
+    const key = `${picture.caption(box).mark ?? ""}|${state}|${box.isOpen || state < 2 ? "" : "full"}`;
+    const known = groups.get(key);
+    if (known) known.push(box);
+    else groups.set(key, [box]);
+  }
+  for (const [key, members] of groups) {
+    const [mark, state, full] = key.split("|") as [string, string, string];
+    const colour = markColour(colours, mark);
+    const isPlain = !/^g\d$/.test(mark);
+    context.beginPath();
+    for (const box of members)
+      if (view.zoom < 0.2) context.rect(box.x, box.y, box.width, box.height);
+      else context.roundRect(box.x, box.y, box.width, box.height, 5);
+    context.fillStyle = full ? colours.selBg : colour;
+    context.globalAlpha = full ? 1 : isPlain ? 0.06 : 0.12;
+    context.fill();
+    context.globalAlpha = state === "0" ? 0.65 : 1;
+    context.lineWidth = WEIGHTS[Number(state)]! / Math.min(1, view.zoom * 1.2);
+    context.strokeStyle = state === "0" ? colour : colours.sel;
+    if (mark === "fb") context.setLineDash([4, 3]);
+    context.stroke();
+    context.setLineDash([]);
+    context.globalAlpha = 1;
+  }
 }
+
+const WEIGHTS = [1, 1.5, 2];
 
 /** 2 for a selected box, 1 for a related one; a collapsed one shows what it holds. */
 function stateOf(looks: Looks, box: PlacedBox): number {
@@ -170,7 +185,8 @@ function drawCaption(picture: Picture, box: PlacedBox): void {
   }
   // Names alone, at one size on the screen, with a halo that keeps lines out of them.
   const size = 12 / zoom;
-  const most = Math.max(3, Math.floor((onScreen + 20) / 7.3));
+  // Beside an open box there is room above its neighbours, in a collapsed one there is none.
+  const most = Math.max(2, Math.floor((onScreen + (box.isOpen ? 20 : -8)) / 7.3));
   const text = isPath(box) ? cutHead(title, most) : cut(title, most);
   context.font = `600 ${size}px ${colours.mono}`;
   context.lineJoin = "round";
@@ -237,7 +253,11 @@ function isPath(box: PlacedBox): boolean {
   return box.id === null;
 }
 
+/** As many of the last steps of a path as fit. */
 function cutHead(text: string, most: number): string {
+  let short = text;
+  while (short.length > most && short.includes(".")) short = short.slice(short.indexOf(".") + 1);
+  if (short.length <= most) return short;
   return text.length > most ? `…${text.slice(text.length - Math.max(1, most - 1))}` : text;
 }
 

@@ -6,6 +6,7 @@ import type { Edge } from "./scene";
 import type { Rect } from "./viewport";
 
 const ROUND = 7;
+const CROWDED = 0.12; // below, lines lie so close that full strength would be a grey mass
 const FINE = 0.05; // below, the inner edges of boxes are left out: they would be a grey smear
 
 export function drawEdges(picture: Picture, rect: Rect): void {
@@ -21,7 +22,7 @@ export function drawEdges(picture: Picture, rect: Rect): void {
   }
   context.strokeStyle = colours.control;
   context.lineWidth = 1 / Math.min(1, view.zoom * 1.3);
-  context.globalAlpha = 0.6;
+  context.globalAlpha = view.zoom < CROWDED ? 0.25 : 0.6;
   context.stroke();
   context.globalAlpha = 1;
   if (!looks.isAny) return;

@@ -199,7 +199,13 @@ function depth(path: string): number {
   return path.split(".").length;
 }
 
-/** The modules to open at first: from outside in, as long as no more than `most` boxes show. */
+const FEW = 6;
+const FAR_TOO_MANY = 2000;
+
+/**
+ * The modules to open at first: from outside in, as long as no more than `most` boxes show; a list
+ * of very many layers is still better than the one box that holds them all.
+ */
 export function firstOpen(modules: readonly string[], most: number): Set<string> {
   const children = new Map<string, string[]>();
   for (const path of modulePaths(modules)) {
@@ -213,8 +219,9 @@ export function firstOpen(modules: readonly string[], most: number): Set<string>
   let level = children.get("") ?? [];
   while (level.length > 0) {
     const inner = level.flatMap((path) => children.get(path) ?? []);
-    if (inner.length === 0 || shown + inner.length - level.length > most) break;
-    shown += inner.length - level.length;
+    const next = shown + inner.length - level.length;
+    if (inner.length === 0 || (next > most && (shown >= FEW || next > FAR_TOO_MANY))) break;
+    shown = next;
     for (const path of level) if (children.has(path)) open.add(path);
     level = inner;
   }

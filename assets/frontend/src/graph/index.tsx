@@ -131,7 +131,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
             markOf={markOf}
             label={labelFor(head, plan.scene.hidden)}
             views={state.views}
-            viewKey={`${part.id} ${grouping} ${showsQuiet}`}
+            viewKey={`${part.id} ${grouping} ${showsQuiet} ${opened.base}`}
             hover={(node) => {
               setHovered(node);
               store.hovered.value = node < 0 ? null : model.ids[node]!;

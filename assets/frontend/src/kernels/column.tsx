@@ -15,25 +15,29 @@ interface Props {
   /** Why there is nothing to show. */
   missing: string | null;
   share: number;
+  /** What to show when nothing of the column belongs to the selection. */
+  home: readonly string[];
+  anchor?: "first" | "last";
 }
 
-export function CodeColumn({ store, title, note, rows, missing, share }: Props) {
+export function CodeColumn({ store, title, note, rows, missing, share, home, anchor = "first" }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useRef<CodeEditor | null>(null);
   const now = useRef(rows);
   now.current = rows;
   const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
   useLayoutEffect(() => {
-    const made = new CodeEditor(holder.current!, title, {
-      choose: (line) => {
+    const listener = {
+      choose: (line: number) => {
         const id = now.current?.ids[line];
         if (id) store.select(id);
       },
-      hover: (line) => {
+      hover: (line: number | null) => {
         const id = line === null ? null : (now.current?.ids[line] ?? null);
         if (store.hovered.peek() !== id) store.hovered.value = id;
       },
-    });
+    };
+    const made = new CodeEditor(holder.current!, title, listener, anchor);
     editor.current = made;
     return () => {
       made.close();
@@ -56,7 +60,9 @@ export function CodeColumn({ store, title, note, rows, missing, share }: Props) 
     editor.current?.show(rows);
     const isNew = last.current !== marks;
     last.current = marks;
-    editor.current?.mark({ ...marks, hovered: linesIn(hovered, rows, places) }, isNew);
+    const at = home.map((id) => places.get(id)).find((line) => line !== undefined) ?? null;
+    const all = { ...marks, hovered: linesIn(hovered, rows, places) };
+    editor.current?.mark(all, isNew ? at : undefined);
   }, [rows, marks, hovered, places, title]);
   useEffect(() => () => void (store.hovered.value = null), []);
   return (

@@ -43,6 +43,8 @@ export class CodeEditor {
     parent: HTMLElement,
     private readonly label: string,
     private readonly listener: Listener,
+    /** Which of several marked lines to move to: a wrapper first defines, then calls a kernel. */
+    private readonly anchor: "first" | "last",
   ) {
     this.view = new EditorView({ parent, state: EditorState.create({ doc: "" }) });
   }
@@ -55,11 +57,11 @@ export class CodeEditor {
     this.mark({ selected: null, related: [], hovered: [] });
   }
 
-  /** Draws the marks; `isNew` moves to the first of them when none is in sight. */
-  mark(marks: Marks, isNew = false): void {
+  /** Draws the marks; `home` is where to move when nothing is marked, undefined not to move. */
+  mark(marks: Marks, home?: number | null): void {
     this.marked = marks;
     this.view.dispatch({ effects: setMarks.of(marks) });
-    if (isNew) this.reveal(marks.selected ?? firstToShow(marks.related));
+    if (home !== undefined) this.reveal(marks.selected ?? this.anchored(marks.related) ?? home);
   }
 
   find(): void {
@@ -73,11 +75,16 @@ export class CodeEditor {
   /** Puts a line at a third of the height unless it, or another marked one, is in sight. */
   private reveal(line: number | null): void {
     if (line === null || line >= this.view.state.doc.lines) return;
-    if (this.marked.selected === null && this.marked.related.some((each) => this.isSeen(each))) return;
+    const isLoose = this.marked.selected === null && this.anchor === "first";
+    if (isLoose && this.marked.related.some((each) => this.isSeen(each))) return;
     if (this.isSeen(line)) return;
     const { scrollDOM } = this.view;
     const block = this.view.lineBlockAt(this.view.state.doc.line(line + 1).from);
     scrollDOM.scrollTop = Math.max(0, block.top - scrollDOM.clientHeight / NUMBERS_TO_THIRD);
+  }
+
+  private anchored(lines: readonly number[]): number | null {
+    return lines[this.anchor === "last" ? lines.length - 1 : 0] ?? null;
   }
 
   private isSeen(line: number): boolean {
@@ -132,10 +139,6 @@ export class CodeEditor {
     // Text that was just marked with the pointer is being copied, not chosen.
     if (line !== null && selection.empty && !window.getSelection()?.toString()) this.listener.choose(line);
   }
-}
-
-function firstToShow(related: readonly number[]): number | null {
-  return related[0] ?? null;
 }
 
 function next(rows: Rows, from: number, by: number): number | null {

@@ -23,6 +23,8 @@ import {
 } from "./rows";
 import { COLUMNS, kernelFor, kernelState, switched, visible, type ColumnId, type KernelState } from "./state";
 
+const NOWHERE: readonly string[] = [];
+
 export function KernelsPane({ store }: { store: Store }) {
   const state = kernelState(store);
   const kernels = store.doc.value?.kernels ?? [];
@@ -81,7 +83,17 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
                   move={(by) => move(before, id, by)}
                 />
               )}
-              <CodeColumn key={id} store={store} title={title} note={note} rows={rows} missing={missing} share={shares[id]} />
+              <CodeColumn
+                key={id}
+                store={store}
+                title={title}
+                note={note}
+                rows={rows}
+                missing={missing}
+                share={shares[id]}
+                home={id === "python" ? kernel.lines : NOWHERE}
+                anchor={id === "wrapper" ? "last" : "first"}
+              />
             </>
           );
         })}
