@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.report import rows
+from workbench.report import machine_rows, rows
 from workbench.report.table import Table, _freeze
 from workbench.report.texts import Texts
 
@@ -32,6 +32,8 @@ TABLES: Mapping[str, type] = {
     "buffers": rows.Buffer,
     "wrappers": rows.Wrapper,
     "autotune": rows.AutotuneChoice,
+    "assembly": machine_rows.Assembly,
+    "resources": machine_rows.Resources,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
     "capabilities": rows.Capability,
@@ -172,6 +174,16 @@ class Report:
     def autotune(self) -> Table[rows.AutotuneChoice]:
         """Choices that the autotuner timed."""
         return self._table("autotune")
+
+    @property
+    def assembly(self) -> Table[machine_rows.Assembly]:
+        """What each stage made of each Triton kernel."""
+        return self._table("assembly")
+
+    @property
+    def resources(self) -> Table[machine_rows.Resources]:
+        """What each Triton kernel takes of the device."""
+        return self._table("resources")
 
     @property
     def phases(self) -> Table[rows.Phase]:

@@ -10,6 +10,7 @@ from typing import Any
 from workbench.compiler import torch_private as tp
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.inductor_offline import OPTIONS
+from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Began, Done, Failed, Job
 from workbench.compiler.targets.shipping import Call, unpack
 from workbench.compiler.targets.surroundings import inside
@@ -47,10 +48,17 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
     def began(phase: str, elapsed: float) -> None:
         send(Began(phase, elapsed))
 
-    with call.state.applied(keep=frozenset(OPTIONS)), mode:
+    with (
+        call.state.applied(keep=frozenset(OPTIONS)),
+        MachineCodeRecorder(job.gpu) as recorder,
+        mode,
+    ):
         try:
-            return compile_ahead(call.target, call.args, call.kwargs, call.options, began).report
+            compiled = compile_ahead(call.target, call.args, call.kwargs, call.options, began)
+            return recorder.added(compiled.report)
         except WorkbenchError as error:
+            if error.report is not None:
+                error.report = recorder.added(error.report)
             if no_training is not None and _NO_HOOKS in str(error):
                 raise CaptureError(
                     f"A backward pass cannot be compiled for {job.gpu.name} here: {no_training}. "

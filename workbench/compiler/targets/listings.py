@@ -1,0 +1,171 @@
+"""Reads the texts that Triton and its tools produce: clean lines, each with where it comes from.
+
+A line's origin is a chain of places, the innermost first: a helper, then the call that it was
+inlined into, up to the kernel's own line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file; `file` is a bare name where the text gives no more."""
+
+    file: str
+    line: int
+
+    @property
+    def base(self) -> str:
+        """The file without its folder."""
+        return PurePosixPath(self.file).name
+
+
+Chain = tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Lines of text and the chain of each; `ptx` is the PTX line of each, for SASS."""
+
+    lines: Sequence[str]
+    chains: Sequence[Chain]
+    ptx: Sequence[int] = ()
+
+
+_MLIR_NAME = re.compile(r"#loc(\d*) = loc\((.*)\)$")
+_MLIR_PART = r'(?:#loc\d*|unknown|callsite\(#loc\d* at #loc\d*\)|"[^"]*"(?:\(#loc\d*\)|:\d+:\d+))'
+_MLIR_LOC = re.compile(rf" loc\(({_MLIR_PART})\)")
+_MLIR_FILE = re.compile(r'"([^"]*)":(\d+):\d+$')
+_MLIR_NAMED = re.compile(r'"[^"]*"\((#loc\d*)\)$')
+_MLIR_CALL = re.compile(r"callsite\((#loc\d*) at (#loc\d*)\)$")
+
+
+def mlir(text: str) -> Listing:
+    """TTIR or TTGIR without its `loc` attributes."""
+    named: dict[str, str] = {}
+    body: list[str] = []
+    for line in text.splitlines():
+        match = _MLIR_NAME.match(line)
+        if match:
+            named[f"#loc{match[1]}"] = match[2]
+        else:
+            body.append(line)
+    known: dict[str, Chain] = {}
+
+    def chain(part: str) -> Chain:
+        if part not in known:
+            known[part] = _mlir_chain(part)
+        return known[part]
+
+    def _mlir_chain(part: str) -> Chain:
+        if part in named:
+            return chain(named[part])
+        if match := _MLIR_FILE.match(part):
+            return (Place(match[1], int(match[2])),)
+        if match := _MLIR_NAMED.match(part):
+            return chain(match[1])
+        if match := _MLIR_CALL.match(part):
+            return chain(match[1]) + chain(match[2])
+        return ()
+
+    found = [_MLIR_LOC.findall(line) for line in body]
+    chains = [chain(parts[-1]) if parts else () for parts in found]
+    return Listing([_MLIR_LOC.sub("", line) for line in body], chains)
+
+
+_LLVM_DBG = re.compile(r",? !dbg !(\d+)")
+_LLVM_NODE = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
+_LLVM_FIELD = re.compile(r'(\w+): (?:!(\d+)|"([^"]*)"|(\d+))')
+
+
+def llvm(text: str) -> Listing:
+    """LLVM IR without its debug information."""
+    nodes: dict[str, dict[str, str]] = {}
+    body: list[str] = []
+    for line in text.splitlines():
+        match = _LLVM_NODE.match(line)
+        if match:
+            fields = _LLVM_FIELD.findall(match[3])
+            nodes[match[1]] = {name: ref or word or number for name, ref, word, number in fields}
+        elif not line.startswith("!"):
+            body.append(line)
+    known: dict[str, Chain] = {}
+    chains = []
+    for line in body:
+        references = _LLVM_DBG.findall(line)
+        reference = references[-1] if references else ""
+        if reference not in known:
+            known[reference] = _llvm_chain(reference, nodes)
+        chains.append(known[reference])
+    return Listing([_LLVM_DBG.sub("", line) for line in body], chains)
+
+
+def _llvm_chain(reference: str, nodes: Mapping[str, Mapping[str, str]]) -> Chain:
+    places = []
+    while reference in nodes:
+        node = nodes[reference]
+        scope = nodes.get(node.get("scope", ""), {})
+        while scope and "file" not in scope:
+            scope = nodes.get(scope.get("scope", ""), {})
+        file = nodes.get(scope.get("file", node.get("file", "")), {})
+        if "filename" in file:
+            folder = file.get("directory", "")
+            name = f"{folder}/{file['filename']}" if folder else file["filename"]
+            places.append(Place(name, int(node.get("line", 0))))
+        reference = node.get("inlinedAt", "")
+    return tuple(places)
+
+
+_ASM_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
+_ASM_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+_ASM_DEBUG = re.compile(r'\s*\.section\s+"?\.debug')
+_ASM_PLACE = re.compile(r"([^\s@\[\];/]+):(\d+):\d+")
+
+
+def assembler(text: str) -> Listing:
+    """PTX or AMDGCN up to its debug sections, which only tools read."""
+    files: dict[str, str] = {}
+    lines = text.splitlines()
+    for line in lines:
+        if match := _ASM_FILE.match(line):
+            files[match[1]] = f"{match[2]}/{match[3]}" if match[3] else match[2]
+    end = next((n for n, line in enumerate(lines) if _ASM_DEBUG.match(line)), len(lines))
+    while end and _ASM_FILE.match(lines[end - 1]):
+        end -= 1
+    chains: list[Chain] = []
+    current: Chain = ()
+    for line in lines[:end]:
+        if match := _ASM_LOC.match(line):
+            # the comment names the calls around a helper; its own folder stands in the table
+            outer = [Place(file, int(number)) for file, number in _ASM_PLACE.findall(line)[1:]]
+            own = Place(files.get(match[1], ""), int(match[2]))
+            current = (own, *outer) if own.line else ()
+        chains.append(current)
+    return Listing(lines[:end], chains)
+
+
+_SASS_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt[^"]*", line (\d+)')
+SASS_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z][A-Z0-9_.]*)")
+
+
+def sass(text: str, ptx: Listing) -> Listing:
+    """The code in what nvdisasm printed with the lines of the PTX."""
+    lines: list[str] = []
+    numbers: list[int] = []
+    current = 0
+    for line in text.splitlines():
+        if match := _SASS_PLACE.match(line):
+            current = int(match[1])
+        elif SASS_INSTRUCTION.match(line):
+            lines.append(line)
+            numbers.append(current)
+        elif line.startswith(".L_"):
+            lines.append(line)
+            numbers.append(0)
+    chains = [ptx.chains[n - 1] if 0 < n <= len(ptx.chains) else () for n in numbers]
+    return Listing(lines, chains, numbers)

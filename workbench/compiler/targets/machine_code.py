@@ -1,0 +1,119 @@
+"""What every kernel became for the GPU, as tables of the report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.compiler.patches import Patches
+from workbench.compiler.sources import Places
+from workbench.compiler.targets.compiled_configs import PANE, CompiledConfig, ConfigRecorder
+from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.reading_code import Code, read_code
+from workbench.compiler.targets.spans import helper_runs, ptx_runs, source_runs
+from workbench.report import Capability, Report, Table, TextWriter
+from workbench.report.machine_rows import Assembly, Resources
+
+MOST_TEXT = 100_000_000
+"""Characters of assembly that a report keeps; what comes later is named without its text."""
+
+
+class MachineCodeRecorder:
+    """Records the machine code of every kernel compiled inside of the `with`, in this thread.
+
+    Disassembling runs beside the compilation. `added` waits for it.
+    """
+
+    def __init__(self, device: Device):
+        self._device = device
+        self._patches = Patches()
+        self._pool = ThreadPoolExecutor(max_workers=2)
+        self._found: list[tuple[CompiledConfig, Future[Code]]] = []
+        self._kept = 0
+        ConfigRecorder(self._patches, self._on_config).install()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._patches.close()
+        self._pool.shutdown(wait=False)
+
+    def _on_config(self, config: CompiledConfig) -> None:
+        self._found.append((config, self._pool.submit(read_code, config, self._device)))
+
+    def added(self, report: Report) -> Report:
+        """The report with the tables `assembly` and `resources`."""
+        writer = TextWriter()
+        for text in report.texts.values():
+            writer.add(text)
+        places = Places()
+        assembly: list[Assembly] = []
+        resources: list[Resources] = []
+        for kernel in report.kernels:
+            if kernel.language != "triton":
+                continue
+            text = report.texts.get(kernel.text or "", "")
+            for n, (config, future) in enumerate(self._matching(kernel.name, text, places)):
+                id_, code = f"{kernel.id}:c{n}", future.result()
+                assembly += self._rows(kernel.id, id_, config, code, writer, places)
+                resources.append(replace(code.resources, kernel=kernel.id, config=id_))
+        reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
+        capabilities = [*report.capabilities, Capability(PANE, reason is None, reason)]
+        tables: dict[str, Table[Any]] = {
+            **report.tables,
+            "assembly": Table.of(Assembly, assembly),
+            "resources": Table.of(Resources, resources),
+            "capabilities": Table.of(Capability, capabilities),
+        }
+        return replace(report, tables=tables, texts=writer.finish())
+
+    def _matching(
+        self, name: str, text: str, places: Places
+    ) -> list[tuple[CompiledConfig, Future[Code]]]:
+        """The configurations of one kernel: those of its text, as graphs may reuse a name."""
+        named = [found for found in self._found if found[0].kernel == name]
+        exact = [f for f in named if places.shared(f[0].source.strip("\n")) == text]
+        return exact or named
+
+    def _rows(
+        self,
+        kernel: str,
+        id: str,
+        config: CompiledConfig,
+        code: Code,
+        writer: TextWriter,
+        places: Places,
+    ) -> Iterator[Assembly]:
+        file = os.path.basename(config.file)
+        offset = len(config.source) - len(config.source.lstrip("\n"))
+        for stage, listing in code.listings.items():
+            size = sum(map(len, listing.lines))
+            if self._kept + size > MOST_TEXT:
+                note = f"not kept: the report holds {MOST_TEXT // 10**6} MB of assembly already"
+                yield Assembly(kernel, id, stage, None, note=note)
+                continue
+            self._kept += size
+            yield Assembly(
+                kernel,
+                id,
+                stage,
+                writer.add(places.shared("\n".join(listing.lines))),
+                lines=source_runs(listing, file, offset),
+                inlined=tuple(
+                    (first, last, places.shown(helper), line)
+                    for first, last, helper, line in helper_runs(listing, file)
+                ),
+                ptx=ptx_runs(listing),
+            )
+        if code.missing is not None:
+            yield Assembly(kernel, id, "sass", None, note=code.missing)

@@ -1,0 +1,44 @@
+"""Runs of lines that come from the same line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TypeVar
+
+from workbench.compiler.targets.listings import Listing
+from workbench.report.machine_rows import Runs
+
+Value = TypeVar("Value")
+
+
+def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
+    """First line, last line (from 1) and value of each run of equal values."""
+    first = 1
+    for value, group in groupby(values):
+        last = first + sum(1 for _ in group) - 1
+        yield first, last, value
+        first = last + 1
+
+
+def source_runs(listing: Listing, file: str, offset: int) -> Runs:
+    """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
+    own = (
+        next((place.line - offset for place in chain if place.base == file), 0)
+        for chain in listing.chains
+    )
+    return tuple((first, last, line) for first, last, line in runs(own) if line > 0)
+
+
+def helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
+    """Runs that come from another file than the kernel's, with their line there."""
+    own = (
+        (chain[0].file, chain[0].line) if chain and chain[0].base != file else None
+        for chain in listing.chains
+    )
+    return tuple((first, last, *place) for first, last, place in runs(own) if place is not None)
+
+
+def ptx_runs(listing: Listing) -> Runs:
+    """Runs with their line in the PTX."""
+    return tuple((first, last, line) for first, last, line in runs(listing.ptx) if line > 0)

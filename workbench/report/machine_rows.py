@@ -1,0 +1,61 @@
+"""The row types of what kernels became for a GPU: texts of each stage, resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Runs = tuple[tuple[int, int, int], ...]
+"""Runs of lines (from 1): first, last, the line that they come from."""
+
+CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+"""Stages of a kernel's compilation in the order in which the compiler produces them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What one stage made of a kernel in one configuration (`k0:c0`), without debug information.
+
+    `lines` are runs with their line in the kernel's Triton source; what an inlined helper became
+    counts for the line that calls it, and `inlined` has it as (first, last, file, line) of the
+    helper. `ptx` ties runs of SASS to lines of the PTX. `note` says why a text is missing.
+    """
+
+    kernel: str
+    config: str
+    stage: str
+    text: str | None
+    lines: Runs = ()
+    inlined: tuple[tuple[int, int, str, int], ...] = ()
+    ptx: Runs = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a kernel takes of a multiprocessor in one configuration (`k0:c0`).
+
+    Registers are those of a thread (on AMD vector and accumulation registers together), `stack`
+    its bytes, spills the instructions that store to it and load from it (on AMD registers, all
+    under `spill_stores`). Shared memory is bytes of a block. `occupancy`, from 0 to 1, `blocks` on
+    one multiprocessor and their `limiter` follow from the limits of the device, nothing was run:
+    `estimate` is True for them.
+    """
+
+    kernel: str
+    config: str
+    choice: str  # "XBLOCK=128"
+    warps: int
+    stages: int
+    registers: int | None = None
+    scalar_registers: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    stack: int | None = None
+    smem_static: int | None = None
+    smem_dynamic: int | None = None
+    instructions: int | None = None
+    blocks: int | None = None
+    occupancy: float | None = None
+    limiter: str | None = None
+    estimate: bool = True
+    note: str | None = None
