@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from workbench.report import Report
 from workbench.settings import Embed
@@ -12,11 +12,22 @@ from workbench.views.document import Setting, document
 from workbench.views.packing import SMALL, pack
 from workbench.views.parts import report_part
 from workbench.views.units import bytes_text
-from workbench.views.wire import Embedded
+from workbench.views.wire import Document, Embedded
 
 CELL_BYTES = 300_000
 """A saved cell's output, besides the front end itself."""
 _BASE64 = 4 / 3
+_FEWEST = 20  # rows; shorter lists are not worth cutting
+_LISTS: Mapping[str, str] = {
+    "guards": "guards",
+    "rejected": "fusion",
+    "groups": "scheduler_nodes",
+    "phases": "phases",
+    "kernels": "kernels",
+    "choices": "autotune",
+    "sources": "sources",
+}
+"""The lists of a document that may be long, and their tables."""
 _TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
 
 
@@ -25,8 +36,9 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
 
     The limit is that of the record as text in the page. `left_out` says why a part is missing.
     """
-    shown = document(report, setting)
-    left = int(limit / _BASE64) - len(pack(shown, SMALL))
+    left = int(limit / _BASE64)
+    shown = _trimmed(document(report, setting), left)
+    left -= len(pack(shown, SMALL))
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in part_names(report):
@@ -41,6 +53,24 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
         left -= size
         parts[name] = part
     return {"document": shown, "parts": parts, "left_out": left_out}
+
+
+def _trimmed(shown: Document, limit: int) -> Document:
+    """The document with its longest lists cut until it packs into `limit` bytes.
+
+    `omitted` counts, by table, what was cut.
+    """
+    made: dict[str, Any] = dict(shown)
+    while len(pack(made, SMALL)) > limit:
+        longest = max(_LISTS, key=lambda name: len(pack(made[name])))
+        count = len(made[longest])
+        if count < _FEWEST:
+            break
+        made[longest] = made[longest][: count // 2]
+        table = _LISTS[longest]
+        known = made["omitted"].get(table, 0)
+        made["omitted"] = {**made["omitted"], table: known + count - count // 2}
+    return cast(Document, made)
 
 
 _LIGHT = (
