@@ -19,6 +19,7 @@ RUN = """async () => {
 
 
 def main(embedded: str) -> int:
+    """Print every violation; how many there are."""
     count = 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
         path = Path(folder) / "page.html"

@@ -23,7 +23,8 @@ def page(embedded: str) -> str:
     """The page for the JSON text of a `wire.Embedded`; the view is `window.view` in it."""
     script = (STATIC / "workbench.js").read_text("utf-8").replace("</script", "<\\/script")
     mount = script.rpartition("export{")[2].partition("}")[0]
-    names = dict(reversed(part.split(" as ")) for part in mount.split(",") if " as " in part)
+    pairs = [part.split(" as ") for part in mount.split(",")]
+    names = {shown: inner for inner, shown in pairs}
     start = (
         f"\nconst data = JSON.parse(document.getElementById('data').textContent);"
         f"\nwindow.view = {names['mount']}(document.getElementById('view'), data);"

@@ -14,6 +14,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 
 def main(folder: Path, embedded: str) -> None:
+    """Write the pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "page.html"
     path.write_text(page(embedded), "utf-8")
@@ -34,6 +35,7 @@ def main(folder: Path, embedded: str) -> None:
 
 
 def shoot(view: Page, folder: Path, suffix: str) -> None:
+    """One picture of each pane, with something selected in it."""
     chosen = {
         "overview": "document.sources[0]?.marks.find(m => m.kernels.length > 1)?.id",
         "breaks": "document.breaks[0]?.id ?? document.guards[0]?.id",

@@ -6,6 +6,7 @@ import type { Store } from "../store";
 import { Copy, Message } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Note, Progress } from "../wire";
+import { shownSteps } from "./steps";
 
 const TICK_MS = 200;
 
@@ -60,12 +61,11 @@ export function ProgressView({ store }: { store: Store }) {
 
 function Steps({ progress, since }: { progress: Progress; since: number }) {
   const isRunning = progress.status === "running";
+  const { shown, short } = shownSteps(progress.steps);
   return (
-    <ul>
-      {progress.steps.map((step) => {
-        const isOpen = step.duration_s === null;
-        const soFar = progress.elapsed_s + since - step.start_s;
-        return (
+    <>
+      <ul>
+        {shown.map(({ step, depth, isRunning: isOpen }) => (
           <li key={`${step.name}@${step.start_s}`}>
             {isOpen && isRunning ? (
               <span class="spin" aria-label="running" role="img" />
@@ -75,14 +75,21 @@ function Steps({ progress, since }: { progress: Progress; since: number }) {
                 <span class="sr">{isOpen ? "not finished" : "done"}</span>
               </span>
             )}
-            <span class="cut" title={step.name}>
+            <span
+              class="cut"
+              title={step.name}
+              style={{ paddingLeft: `${Math.min(depth, 8) * 12}px` }}
+            >
               {step.name}
             </span>
-            <span class="mut num">{seconds(step.duration_s ?? Math.max(0, soFar))}</span>
+            <span class="mut num">
+              {seconds(step.duration_s ?? Math.max(0, progress.elapsed_s + since - step.start_s))}
+            </span>
           </li>
-        );
-      })}
-    </ul>
+        ))}
+      </ul>
+      {short > 0 && <p class="mut">{`${plural(short, "short phase")} not listed.`}</p>}
+    </>
   );
 }
 

@@ -20,7 +20,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
   const inputs = report?.inputs.join(", ") ?? "";
   return (
     <div class="head">
-      <h1 title={report?.name}>{report?.name ?? store.host.progress.value.title}</h1>
+      <h1 title={report?.name}>{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <Tag tone="plain">{report.target}</Tag>}
       <span class="facts mut grow" title={inputs}>

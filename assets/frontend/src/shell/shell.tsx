@@ -46,7 +46,7 @@ export function Shell({ store }: { store: Store }) {
       data-theme={theme.value}
       data-pane={pane}
       role="region"
-      aria-label={`Compilation of ${store.doc.value?.name ?? store.host.progress.value.title}`}
+      aria-label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
       style={{ "--insp": `${width}px` }}
       onKeyDown={(event) => press(event, store, actions)}
     >

@@ -206,7 +206,7 @@ export function Frame({ store, name }: { store: Store; name: string }) {
 
 export function Facts({ rows }: { rows: [string, string][] }) {
   return (
-    <dl>
+    <dl class="props">
       {rows.map(([name, value]) => (
         <>
           <dt>{name}</dt>
