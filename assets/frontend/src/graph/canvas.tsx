@@ -58,6 +58,8 @@ export function GraphCanvas(props: Props) {
   now.current = props;
   const view = useRef<View>({ zoom: 1, x: 0, y: 0 });
   const painter = useRef<Painter | null>(null);
+  /** Whether the whole graph was asked for; then it stays whole when the pane changes its size. */
+  const showsAll = useRef(false);
   /** Where a box that is being opened or closed stood: it must not jump from under the pointer. */
   const anchor = useRef<{ node: number; x: number; y: number } | null>(null);
   const [tip, setTip] = useState<TipAt | null>(null);
@@ -66,15 +68,16 @@ export function GraphCanvas(props: Props) {
     width: canvas.current?.clientWidth || 1,
     height: canvas.current?.clientHeight || 1,
   });
-  const look = (next: View) => {
+  const look = (next: View, isAll = false) => {
     view.current = next;
+    showsAll.current = isAll;
     now.current.views.set(now.current.viewKey, next);
     painter.current?.request();
   };
   const fitAll = () => {
     const { scene } = now.current.plan;
     const { width, height } = size();
-    look(fitted({ x: 0, y: 0, width: scene.width, height: scene.height }, width, height, { margin: 8, foot: FOOT }));
+    look(fitted({ x: 0, y: 0, width: scene.width, height: scene.height }, width, height, { margin: 8, foot: FOOT }), true);
   };
   const fitSelection = () => {
     const rect = litRect(now.current);
@@ -95,6 +98,7 @@ export function GraphCanvas(props: Props) {
     const watch = new ResizeObserver(() => {
       const { width, height } = size();
       if (width > 1) now.current.resized(width / height);
+      if (showsAll.current) fitAll();
       painter.current?.request();
     });
     watch.observe(element);
@@ -136,6 +140,7 @@ export function GraphCanvas(props: Props) {
     const kept = anchor.current;
     anchor.current = null;
     const box = kept && props.plan.scene.boxes[props.plan.scene.boxOf[kept.node]!];
+    if (!box && showsAll.current) fitAll();
     if (!box) return;
     const { zoom } = view.current;
     look({ zoom, x: kept.x - box.x * zoom, y: kept.y - box.y * zoom });

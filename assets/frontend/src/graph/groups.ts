@@ -165,13 +165,21 @@ function callOf(model: Model, homes: number[], calls: Calls): Map<number, number
     else pieces.set(homes[first]!, [nodes]);
   }
   for (const [kernel, list] of pieces) {
-    const count = calls(part.kernels[kernel]!);
+    const starts = widestGaps(list, calls(part.kernels[kernel]!) - 1);
+    let call = 0;
     list.forEach((nodes, at) => {
-      const call = Math.min(count - 1, Math.floor((at * count) / list.length));
+      if (starts.has(at)) call++;
       for (const node of nodes) found.set(node, call);
     });
   }
   return found;
+}
+
+/** The pieces that begin a new call: those after the widest gaps in the order of the graph. */
+function widestGaps(list: number[][], most: number): Set<number> {
+  const gaps = list.slice(1).map((nodes, at) => ({ at: at + 1, gap: nodes[0]! - list[at]!.at(-1)! }));
+  gaps.sort((a, b) => b.gap - a.gap || a.at - b.at);
+  return new Set(gaps.slice(0, most).map(({ at }) => at));
 }
 
 /** The outermost module on the way to `path` that is not open, else the module itself. */

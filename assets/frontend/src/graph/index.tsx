@@ -92,12 +92,15 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
   const model = useMemo(() => modelOf(part), [part]);
   const isOpen = useMemo(() => isOpenOf(part, grouping, opened), [part, grouping, opened]);
   const calls = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
-  const plan = useMemo(
-    () => planOf(model, sceneOf(model, { grouping, showsQuiet, isOpen, aspect, calls })),
-    [model, grouping, showsQuiet, isOpen, aspect],
-  );
   const changes = useChanges(store, state, graphs, model);
   const selected = store.selected.value;
+  const chosen = selected === null ? undefined : model.index.get(selected);
+  const forced = chosen !== undefined && part.is_quiet[chosen] ? chosen : -1;
+  const plan = useMemo(() => {
+    const also = new Set(changes?.byNode.keys());
+    if (forced >= 0) also.add(forced);
+    return planOf(model, sceneOf(model, { grouping, showsQuiet, also, isOpen, aspect, calls }));
+  }, [model, grouping, showsQuiet, isOpen, aspect, changes, forced]);
   const related = store.related.value;
   const hoverId = store.hovered.value;
   const pointed = hovered >= 0 ? hovered : (hoverId && model.index.get(hoverId)) || -1;

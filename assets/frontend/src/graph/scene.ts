@@ -39,6 +39,8 @@ export interface Scene {
 export interface Wish {
   grouping: Grouping;
   showsQuiet: boolean;
+  /** Quiet nodes that are shown all the same: what is selected, what a pass changed. */
+  also?: ReadonlySet<number>;
   isOpen: IsOpen;
   calls?: Calls;
   /** Width by height of the pane. */
@@ -49,7 +51,7 @@ export const CLOSED: Size = { width: 168, height: 44 };
 
 export function sceneOf(model: Model, wish: Wish): Scene {
   if (wish.grouping === "layers") return layers(model);
-  const view = visible(model, wish.showsQuiet);
+  const view = visible(model, wish.showsQuiet, wish.also);
   const { boxes: list, boxOf } = boxes(model, view, wish.grouping, wish.isOpen, wish.calls);
   const place = new Int32Array(model.count);
   for (const box of list) box.nodes.forEach((node, at) => (place[node] = at));
@@ -178,7 +180,7 @@ function entry(inside: Inside | null, node: number, x: number, y: number) {
   const left = x + inside.x[node]!;
   const top = y + inside.y[node]!;
   if (inside.isFirst[node]) return { y: top + NODE_H / 2, points: [left, top + NODE_H / 2] };
-  const above = top - 7;
+  const above = top - 5;
   return { y: above, points: [left + NODE_W / 2, above, left + NODE_W / 2, top] };
 }
 

@@ -13,14 +13,16 @@ export interface Visible {
 
 const MANY = 24; // a hidden node that joins more than this would draw a star that nobody can read
 
-export function visible(model: Model, showsQuiet: boolean): Visible {
+const NONE: ReadonlySet<number> = new Set();
+
+export function visible(model: Model, showsQuiet: boolean, also = NONE): Visible {
   const { part, count } = model;
   const isShown = new Uint8Array(count);
   const sources: number[][] = new Array(count);
   const edges: number[] = [];
   let hidden = 0;
   for (let node = 0; node < count; node++) {
-    const shown = showsQuiet || !part.is_quiet[node];
+    const shown = showsQuiet || !part.is_quiet[node] || also.has(node);
     isShown[node] = shown ? 1 : 0;
     if (!shown) hidden++;
     const found: number[] = [];
