@@ -149,7 +149,10 @@ class Rewrite(TypedDict):
 
 
 class Guard(TypedDict):
-    """One guard; `path` are the steps of its source, from the input or global to the leaf."""
+    """One guard; `path` are the steps of its source, from the input or global to the leaf.
+
+    `line_id` is the line that made Dynamo ask for it.
+    """
 
     id: str
     kept: bool
@@ -158,6 +161,7 @@ class Guard(TypedDict):
     path: list[str]
     text: str
     why_dropped: str | None
+    line_id: str | None
 
 
 class Input(TypedDict):

@@ -140,6 +140,7 @@ export interface Rewrite {
 
 /**
  * One guard; `path` are the steps of its source, from the input or global to the leaf.
+ * `line_id` is the line that made Dynamo ask for it.
  */
 export interface Guard {
   id: string;
@@ -149,6 +150,7 @@ export interface Guard {
   path: string[];
   text: string;
   why_dropped: string | null;
+  line_id: string | null;
 }
 
 /**

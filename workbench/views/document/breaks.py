@@ -5,11 +5,12 @@ from __future__ import annotations
 from workbench.analysis.rewrites import rewrite_of
 from workbench.report import Break, Report
 from workbench.views import wire
+from workbench.views.document.names import line_ids
 
 
 def breaks(report: Report) -> list[wire.Break]:
     """Every graph break on its line."""
-    line_of = _line_ids(report)
+    line_of = line_ids(report)
     found: list[wire.Break] = []
     for item in report.breaks:
         found.append(
@@ -51,13 +52,3 @@ def recompiles(report: Report) -> list[wire.Recompile]:
         {"compile_id": row.compile_id, "function": row.function, "reason": row.reason}
         for row in report.recompiles
     ]
-
-
-def _line_ids(report: Report) -> dict[tuple[str, int], str]:
-    found = {}
-    for source in report.sources:
-        text = None if source.text is None else report.texts.get(source.text)
-        count = 0 if text is None else text.count("\n") + 1
-        for number in range(source.first_line, source.first_line + count):
-            found[source.file, number] = f"L:{source.id}:{number}"
-    return found

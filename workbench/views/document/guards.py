@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.report import Guard, Node, Report
 from workbench.views import wire
+from workbench.views.document.names import line_ids
 
 DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
@@ -21,6 +22,7 @@ _GLOBAL = "torch's global state"
 def guards(report: Report) -> list[wire.Guard]:
     """Every guard, kept and dropped."""
     inputs = {item["path"]: item for item in _tensors(report)}
+    line_of = line_ids(report)
     return [
         {
             "id": guard.id,
@@ -30,6 +32,7 @@ def guards(report: Report) -> list[wire.Guard]:
             "path": path(guard.source),
             "text": guard_text(guard, inputs.get(guard.source)),
             "why_dropped": guard.why_dropped,
+            "line_id": line_of.get((guard.file or "", guard.line or 0)),
         }
         for guard in report.guards
     ]
