@@ -27,14 +27,36 @@ function open(el: HTMLElement, store: Store): View {
 
 /** Shows a document that was embedded in a page or in a saved output. */
 export function mount(el: HTMLElement, embedded: Embedded, kind: "page" | "saved" = "page"): View {
-  return open(el, new Store(pageHost(embedded, kind)));
+  const store = new Store(pageHost(embedded, kind));
+  const forget = kind === "page" ? keepAddress(store) : () => {};
+  const view = open(el, store);
+  return {
+    store,
+    close() {
+      forget();
+      view.close();
+    },
+  };
+}
+
+/** Keeps the pane and the selection in the page's address, so that a reload finds them again. */
+function keepAddress(store: Store): () => void {
+  const before = new URLSearchParams(location.hash.slice(1));
+  const panes = store.doc.peek()?.panes.map((head) => head.id) ?? [];
+  const pane = panes.find((id) => id === before.get("pane"));
+  if (pane) store.begin({ pane, selected: before.get("sel") });
+  return effect(() => {
+    const now = new URLSearchParams({ pane: store.pane.value });
+    if (store.selected.value) now.set("sel", store.selected.value);
+    history.replaceState(history.state, "", `#${now}`);
+  });
 }
 
 /** Keeps the pane and the selection in the model, so that a reload finds them again. */
 function keepPlace(store: Store, model: Model): () => void {
   const pane = model.get("pane") as PaneId | undefined;
   const selected = model.get("selected") as string | null | undefined;
-  if (pane || selected) store.select(selected ?? null, { pane: pane ?? store.pane.peek() });
+  store.begin({ pane: pane ?? store.pane.peek(), selected: selected ?? null });
   return effect(() => {
     model.set("pane", store.pane.value);
     model.set("selected", store.selected.value);

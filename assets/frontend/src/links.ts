@@ -62,6 +62,7 @@ export class Links {
     }
     for (const pair of report.rejected) this.readRejected(pair);
     for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
+    for (const item of report.guards) if (item.line_id) add(this.direct, item.id, item.line_id);
   }
 
   /** Adds what a part knows; true when it was new. */
@@ -220,7 +221,7 @@ export class Links {
         this.placesOf(other, found);
       } else {
         found.add(other);
-        if (kind === "line") this.fromLine(other, found);
+        if (kind === "line" && kindOf(id) === "break") this.fromLine(other, found);
       }
     }
   }

@@ -16,7 +16,7 @@ import type {
   WrapperPart,
 } from "./wire";
 
-interface Place {
+export interface Place {
   pane: PaneId;
   selected: string | null;
 }
@@ -65,6 +65,14 @@ export class Store {
     this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
     this.stopFollowing = effect(() => {
       if (this.doc.value) this.parts.clear();
+    });
+  }
+
+  /** Starts at a place that was kept, with no history before it. */
+  begin(place: Place): void {
+    batch(() => {
+      this.places.value = { list: [place], at: 0 };
+      this.arrive(place);
     });
   }
 

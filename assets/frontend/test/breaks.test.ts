@@ -13,6 +13,7 @@ function guard(id: string, path: string[], kept = true): Guard {
     path,
     text: "== 1",
     why_dropped: why,
+    line_id: null,
   };
 }
 
