@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.api import (
         aot_compile,
+        compile_async,
         explain,
         inspect,
         load,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "workbench.api": (
         "aot_compile",
+        "compile_async",
         "explain",
         "inspect",
         "load",
@@ -74,6 +76,7 @@ __all__ = [
     "UsageError",
     "WorkbenchError",
     "aot_compile",
+    "compile_async",
     "explain",
     "inspect",
     "load",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.artifacts.xray import ArtifactReport
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
+    from workbench.compiler.job import Job
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
     from workbench.report.profile import Profile
@@ -87,6 +88,46 @@ def aot_compile(
         capture=capture,
     )
     return compile_ahead(fn, args, kwargs, request, progress)
+
+
+def compile_async(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    grad: bool | None = None,
+    target: str = "host",
+    guards: str | Callable[..., Any] = "portable",
+    capture: str = "full",
+) -> Job:
+    """Compile in a worker process; the arguments are those of `aot_compile`.
+
+    Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
+    can be awaited; its result is called on the live module, whose weights stay where they are.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be, or something cannot be sent to another process: which one is named.
+    """
+    from workbench.compiler.background import compile_in_background
+    from workbench.compiler.request import Options
+
+    request = Options(
+        backend=backend,
+        mode=mode,
+        options=dict(options or {}),
+        dynamic_shapes=dynamic_shapes,
+        grad=grad,
+        target=target,
+        guards=guards,
+        capture=capture,
+    )
+    return compile_in_background(fn, args, kwargs, request)
 
 
 def explain(

@@ -114,7 +114,7 @@ def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options
         )
     callee = resolve(target)
     inductor, notes = merged_options(options.backend_name, options.mode, options.options)
-    bound = _bind(callee, tuple(args), kwargs)
+    bound = bind(callee, tuple(args), kwargs)
     _check_target(options.target, bound)
     receiver = next(iter(bound)) if callee.receiver else None
     inputs = {name: value for name, value in bound.items() if name != receiver}
@@ -123,7 +123,8 @@ def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
 
 
-def _bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The example inputs by parameter name; raises `UsageError` when they do not fit."""
     signature = inspect.signature(callee.function, follow_wrapped=False)
     try:
         return binder(signature)(*callee.receiver, *args, **kwargs)

@@ -9,14 +9,18 @@ import os
 import re
 import sysconfig
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
+CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
+"""Execution count by file name of the notebook that this process works for."""
 _LARGEST = 400  # lines of a module or a function that are kept
 
 
@@ -46,8 +50,10 @@ class Places:
         return os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
     @cached_property
-    def _cells(self) -> dict[str, int]:
+    def cells(self) -> dict[str, int]:
         """Execution count by file name, inside IPython; its files are made up."""
+        if CELLS.get():
+            return dict(CELLS.get())
         shell = getattr(builtins, "get_ipython", lambda: None)()
         names = getattr(getattr(shell, "compile", None), "_filename_map", None)
         return dict(names or {})
@@ -106,7 +112,7 @@ class Places:
         return name
 
     def _show(self, file: str) -> str:
-        count = self._cells.get(file)
+        count = self.cells.get(file)
         match = re.match(r"<ipython-input-(\d+)-", file)
         if count is not None or match is not None:
             return f"cell {count if match is None else match[1]}"
@@ -124,7 +130,7 @@ class Places:
         for prefix, shown in self._prefixes:
             text = text.replace(prefix, shown)
         for file, _ in self.frames:
-            if file in self._cells:
+            if file in self.cells:
                 text = text.replace(file, self.shown(file))
         return text
 

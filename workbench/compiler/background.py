@@ -1,0 +1,82 @@
+"""Starts a compilation in a worker process and brings its result back into this one."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.compiler.ambient import Ambient
+from workbench.compiler.callables import Callee, resolve
+from workbench.compiler.compiled import Compiled
+from workbench.compiler.files import load_compiled
+from workbench.compiler.guard_sandbox import Example
+from workbench.compiler.job import Job
+from workbench.compiler.pipeline import bind
+from workbench.compiler.request import Options
+from workbench.compiler.shipping import pack
+from workbench.compiler.sources import Places
+from workbench.compiler.worker import PATHS, RESULT
+from workbench.errors import UsageError
+
+
+def compile_in_background(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    options: Options,
+    on_change: Callable[[], object] | None = None,
+) -> Job:
+    """Start a worker and return at once.
+
+    The result is called on the live module: its weights are copied for the worker only. Raises
+    `UsageError` for a request that cannot be, naming what cannot be sent to another process.
+    """
+    if not isinstance(args, tuple | list):
+        raise UsageError(
+            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
+        )
+    callee = resolve(target)
+    bound = bind(callee, tuple(args), dict(kwargs or {}))
+    receiver = next(iter(bound)) if callee.receiver else None
+    example = Example(bound, receiver)
+    parcel = {
+        "function": target,
+        "args": tuple(args),
+        "kwargs": dict(kwargs or {}),
+        "options": options,
+        "ambient": Ambient.current(),
+        "cells": Places().cells,
+        "lines": {name: entry for name, entry in linecache.cache.items() if _is_made_up(entry)},
+    }
+    folder = pack(parcel, callee.name)
+    setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
+    try:
+        (folder / PATHS).write_text(json.dumps(setting))
+
+        def load(digest: str) -> Compiled:
+            return _loaded(os.fspath(folder / RESULT), digest, callee, example)
+
+        command = [sys.executable, "-m", "workbench.compiler.worker", os.fspath(folder)]
+        return Job(callee.name, folder, command, load, on_change)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _is_made_up(entry: Any) -> bool:
+    """Whether a file's lines are only here, such as those of a cell: they have no date."""
+    return len(entry) == 4 and entry[1] is None
+
+
+def _loaded(path: str, digest: str, callee: Callee, example: Example) -> Compiled:
+    """The worker's artifact, called on the objects of this process."""
+    owner = callee.receiver[0] if callee.receiver else None
+    scope = callee.function.__globals__
+    loaded = load_compiled(path, module=owner, external_data=None, f_globals=scope, trust=digest)
+    plan, report = loaded.plan, loaded.report
+    return Compiled(loaded.aot_fn, plan, report, original=callee.entry, example=example)
