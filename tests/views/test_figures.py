@@ -1,16 +1,70 @@
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
 
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from workbench.analysis.flow import calls
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views.flow import few_words
+from workbench.views.picture import picture
+
+BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
+NAMES = ("phases", "fusion", "traffic", "kernels", "graph")
 
 
-@pytest.mark.parametrize("name", ["phases", "kernels", "fusion", "autotune"])
+def words(figure: Figure) -> Iterator[tuple[str, Bbox]]:
+    """Every text that is seen, and where."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if text.get_text().strip() and text.get_visible():
+            box = text.get_window_extent(canvas.get_renderer())
+            if box.width and figure.bbox.overlaps(box):
+                yield text.get_text(), box
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_is_cut_off_or_printed_over_another(name: str) -> None:
+    figure = BLOCK.plot(name)
+    seen = list(words(figure))
+    assert len(seen) > 5
+    page = figure.bbox
+    for text, box in seen:
+        assert page.x0 - 1 <= box.x0, f"{text!r} is cut off"
+        assert box.x1 <= page.x1 + 1, f"{text!r} is cut off"
+    for (a, first), (b, second) in combinations(seen, 2):
+        inner = Bbox.intersection(first, second)
+        assert inner is None or inner.width < 2 or inner.height < 3, f"{a!r} lies over {b!r}"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "autotune"])
 def test_charts_draw_what_the_report_holds(sample_report: Report, name: str) -> None:
-    (axes,) = sample_report.plot(name).axes
+    figure = sample_report.plot(name)
+    (axes,) = figure.axes
     assert axes.patches
-    assert axes.get_xlabel()
+    assert axes.get_title(loc="left")
+    assert figure.get_facecolor() == (1, 1, 1, 1)  # it prints, whatever the notebook's theme
+
+
+def test_traffic_says_what_fusion_saved() -> None:
+    (axes,) = BLOCK.plot("traffic").axes
+    assert "48.4 MB → 26.0 MB through fusion (−46 %)" in axes.get_title(loc="left")
+
+
+def test_measured_times_go_before_estimates(sample_report: Report) -> None:
+    (axes,) = sample_report.plot("kernels").axes
+    assert axes.get_title(loc="left") == "Measured time of each kernel"
+    assert axes.get_xlabel() == "µs"
 
 
 def test_an_unknown_or_empty_chart_is_a_sentence(sample_report: Report) -> None:
@@ -18,3 +72,27 @@ def test_an_unknown_or_empty_chart_is_a_sentence(sample_report: Report) -> None:
         sample_report.plot("pie")
     with pytest.raises(UsageError, match="Nothing to draw for 'phases'"):
         Report().plot("phases")
+
+
+def test_data_flows_through_nodes_that_have_no_kernel() -> None:
+    every = calls(BLOCK)
+    names = [call.kernel.id for call in every]
+    k6 = every[names.index("k6")]
+    assert {names[i] for i in k6.inputs} == {"k4", "k5"}  # topk's values are taken out in between
+    assert len(every) > len(BLOCK.kernels)  # k2 has three loops, each a group of its own
+
+
+def test_the_picture_is_svg_with_a_box_for_each_call() -> None:
+    drawn = picture(BLOCK)
+    assert drawn is not None
+    boxes = list(ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}rect"))
+    assert len(boxes) == len(calls(BLOCK))
+    assert picture(Report()) is None
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [(40, "add, mul, relu, sum"), (14, "add, mul +2"), (7, "add +3"), (5, "a… +3")],
+)
+def test_words_are_left_out_whole(letters: int, text: str) -> None:
+    assert few_words(["add", "mul", "relu", "sum"], letters) == text

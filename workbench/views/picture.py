@@ -1,40 +1,38 @@
-"""A small picture of the kernels and what flows between them, as SVG, for pages without scripts."""
+"""A small picture of the calls of kernels, as SVG, for pages without scripts."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import defaultdict
 from html import escape
 
 from workbench.analysis.kinds import kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
-from workbench.views.layout import NODE_HEIGHT, Layout, layered
+from workbench.views.flow import WIDTH, Flow, flow, short_ops
+from workbench.views.layout import NODE_HEIGHT
 from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.places import ops_of
 
-MOST = 60  # kernels; more cannot be told apart
-_WIDTH = 168.0
 _PAD = 8
-_LONGEST = 20  # characters of a box
 
 
 def picture(report: Report) -> str | None:
-    """The picture, or None when there is no kernel, or too many to be read."""
-    kernels = list(report.kernels)
-    if not 0 < len(kernels) <= MOST:
+    """The picture, or None when there is no kernel, or too many calls to be read."""
+    drawn = flow(report)
+    if not drawn.calls or drawn.left_out:
         return None
-    layout = layered(_inputs(report, kernels), width=_WIDTH)
-    width, height = layout.width + 2 * _PAD, layout.height + 2 * _PAD
-    lines = "".join(_edge(route) for route in layout.routes if len(route) > 2)
+    width, height = drawn.width + 2 * _PAD, drawn.height + 2 * _PAD
     marks, kinds = kernel_marks(report), kernel_kinds(report)
     boxes = "".join(
-        _box(kernel, layout, index, marks[kernel.id], kinds[kernel.id])
-        for index, kernel in enumerate(kernels)
+        _box(drawn, index, marks[call.kernel.id], _title(call.kernel, kinds[call.kernel.id]))
+        for index, call in enumerate(drawn.calls)
     )
+    lines, far = ("".join(map(_line, lines)) for lines in (drawn.lines, drawn.far))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="{-_PAD} {-_PAD} {width:.0f} {height:.0f}" '
-        f'font-family="sans-serif" font-size="11">{lines}{boxes}</svg>'
+        f'viewBox="{-_PAD} {-_PAD} {width:.0f} {height:.0f}" font-family="sans-serif" '
+        f'font-size="11" fill="#fff" stroke-width="1.5"><g stroke="#d5dae1" fill="none">{far}</g>'
+        f'<g stroke="#808b98" fill="none">{lines}</g>'
+        f"{boxes}</svg>"
     )
 
 
@@ -46,37 +44,24 @@ def picture_address(report: Report) -> str | None:
     return f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode('ascii')}"
 
 
-def _inputs(report: Report, kernels: list[Kernel]) -> list[list[int]]:
-    """For each kernel those before it that write what it reads."""
-    place: dict[str, int] = {}
-    for index, kernel in enumerate(kernels):
-        for node in kernel.scheduler_nodes:
-            place.setdefault(node, index)
-    found: dict[int, set[int]] = defaultdict(set)
-    for buffer in report.buffers:
-        writers = {place[node] for node in buffer.written_by if node in place}
-        for reader in {place[node] for node in buffer.read_by if node in place}:
-            found[reader] |= {writer for writer in writers if writer < reader}
-    return [sorted(found[index]) for index in range(len(kernels))]
+def _line(line: list[float]) -> str:
+    points = zip(line[::2], line[1::2], strict=True)
+    return f'<polyline points="{" ".join(f"{x:.0f},{y:.0f}" for x, y in points)}"/>'
 
 
-def _edge(route: list[float]) -> str:
-    points = [f"{x:.0f},{y:.0f}" for x, y in zip(route[2::2], route[3::2], strict=True)]
-    return f'<polyline fill="none" stroke="#808b98" points="{" ".join(points)}"/>'
+def _title(kernel: Kernel, kind: str) -> str:
+    return escape(f"{kernel.id}: {ops_of(kernel)} ({kind})")
 
 
-def _box(kernel: Kernel, layout: Layout, index: int, mark: str, kind: str) -> str:
-    left, top = layout.x[index] - _WIDTH / 2, layout.y[index] - NODE_HEIGHT / 2
-    is_generated = mark.startswith("g")
-    colour = KERNEL_COLOURS[int(mark[1:])] if is_generated else "#808b98"
+def _box(drawn: Flow, index: int, mark: str, title: str) -> str:
+    call, (x, y) = drawn.calls[index], drawn.places[index]
+    left, top = x - WIDTH / 2, y - NODE_HEIGHT / 2
+    colour = KERNEL_COLOURS[int(mark[1:])] if mark.startswith("g") else "#808b98"
     dash = ' stroke-dasharray="4 3"' if mark == "fb" else ""
-    ops = ops_of(kernel)
-    short = ops if len(ops) <= _LONGEST else f"{ops[: _LONGEST - 1]}…"
-    title = f"{kernel.id}: {ops} ({kind})"
     return (
-        f"<g><title>{escape(title)}</title>"
-        f'<rect x="{left:.0f}" y="{top:.0f}" width="{_WIDTH:.0f}" height="{NODE_HEIGHT:.0f}" '
-        f'rx="3" fill="#ffffff" stroke="{colour}" stroke-width="1.5"{dash}/>'
+        f'<rect x="{left:.0f}" y="{top:.0f}" width="{WIDTH:.0f}" height="{NODE_HEIGHT:.0f}" rx="3" '
+        f'stroke="{colour}"{dash}><title>{title}</title></rect>'
         f'<text x="{left + 6:.0f}" y="{top + 15:.0f}" fill="#1b1f24">'
-        f'<tspan font-weight="bold">{escape(kernel.id)}</tspan> {escape(short)}</text></g>'
+        f"<tspan font-weight='bold'>{escape(call.kernel.id)}</tspan> "
+        f"{escape(short_ops(call))}</text>"
     )

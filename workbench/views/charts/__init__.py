@@ -1,0 +1,1 @@
+"""The charts behind `Report.plot`, one file for each sort of drawing."""

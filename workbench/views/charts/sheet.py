@@ -1,0 +1,57 @@
+"""A sheet to draw on: white, in ink that prints, the same in every notebook theme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, FAINT, RULE, PALE = "#1b1f24", "#4f5965", "#d5dae1", "#c5ccd5"
+WIDTH = 9.0  # inches
+_STYLE = {
+    "axes.edgecolor": "#808b98",
+    "axes.facecolor": "#ffffff",
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "#ffffff",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "savefig.facecolor": "#ffffff",
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": INK,
+}
+
+
+@contextmanager
+def sheet(height: float, *, width: float = WIDTH) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one pair of axes, in inches; closed so that a notebook shows it only once."""
+    from matplotlib import pyplot  # importing it is what makes a notebook able to show figures
+
+    with pyplot.style.context(["default", _STYLE]):
+        figure = pyplot.figure(figsize=(width, height), layout="constrained", dpi=110)
+        pyplot.close(figure)
+        axes = figure.add_subplot()
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        yield figure, axes
+
+
+def short(text: str, limit: int) -> str:
+    """A label that fits; the tables hold the whole of it."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def unit_of(most: float) -> tuple[float, str]:
+    """The unit that suits a largest number of bytes: its size, its name."""
+    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if most >= size:
+            return size, name
+    return 1.0, "B"
