@@ -9,7 +9,7 @@ from pathlib import Path
 
 from page import page, sample
 from playwright.sync_api import sync_playwright
-from shots import ARGUMENTS, PANES
+from shots import ARGUMENTS, PANES, show
 
 AXE = Path(__file__).parents[1] / "node_modules" / "axe-core" / "axe.min.js"
 RUN = """async () => {
@@ -31,8 +31,7 @@ def main(embedded: str) -> int:
             view.goto(path.as_uri())
             view.add_script_tag(path=AXE)
             for pane in PANES:
-                view.evaluate(f"() => window.view.store.show('{pane}')")
-                view.wait_for_timeout(200)
+                show(view, pane)
                 for impact, rule, nodes in view.evaluate(RUN):
                     count += 1
                     print(scheme, pane, impact, rule, len(nodes), *nodes[:3], sep="\n  ")

@@ -34,25 +34,31 @@ def main(folder: Path, embedded: str) -> None:
         browser.close()
 
 
+CHOSEN = {
+    "overview": "document.sources[0]?.marks.find(m => m.kernels.length > 1)?.id",
+    "graphs": "document.kernels[0]?.nodes[0]",
+    "breaks": "document.breaks[0]?.id ?? document.guards[0]?.id",
+    "fusion": "document.rejected[0]?.id",
+    "kernels": "document.kernels.find(k => k.code)?.id",
+    "timeline": "document.phases[1]?.id",
+}
+
+
+def show(view: Page, pane: str) -> None:
+    """Go to a pane, with something selected in it."""
+    view.evaluate(
+        f"""() => {{
+            const document = window.view.store.doc.value, nothing = null;
+            window.view.store.select({CHOSEN.get(pane, "nothing")} ?? null, {{ pane: "{pane}" }});
+        }}"""
+    )
+    view.wait_for_timeout(250)
+
+
 def shoot(view: Page, folder: Path, suffix: str) -> None:
-    """One picture of each pane, with something selected in it."""
-    chosen = {
-        "overview": "document.sources[0]?.marks.find(m => m.kernels.length > 1)?.id",
-        "breaks": "document.breaks[0]?.id ?? document.guards[0]?.id",
-        "fusion": "document.rejected[0]?.id",
-        "timeline": "document.phases[1]?.id",
-        "kernels": "document.kernels.find(k => k.code)?.id",
-        "graphs": "document.kernels[0]?.nodes[0]",
-    }
+    """One picture of each pane."""
     for pane in PANES:
-        picked = chosen.get(pane, "nothing")
-        view.evaluate(
-            f"""() => {{
-                const document = window.view.store.doc.value, nothing = null;
-                window.view.store.select({picked} ?? null, {{ pane: "{pane}" }});
-            }}"""
-        )
-        view.wait_for_timeout(250)
+        show(view, pane)
         view.screenshot(path=folder / f"{pane}-{suffix}.png")
 
 

@@ -64,7 +64,10 @@ export class Store {
     this.canGoBack = computed(() => this.places.value.at > 0);
     this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
     this.stopFollowing = effect(() => {
-      if (this.doc.value) this.parts.clear();
+      if (!this.doc.value) return;
+      this.parts.clear();
+      const selected = this.selected.peek();
+      if (selected) void this.follow(selected);
     });
   }
 

@@ -20,6 +20,19 @@ test("selecting a line loads what it takes to say which nodes and kernel lines b
   expect([...store.related.value].some((id) => id.startsWith("K:k9:"))).toBe(true);
 });
 
+test("a place that was kept is followed once the document is here", async () => {
+  const host = pageHost(sample as unknown as Embedded);
+  const report = host.document.value;
+  host.document.value = null;
+  const store = new Store(host);
+  store.begin({ pane: "kernels", selected: "L:s0:37" });
+  expect(store.related.value.size).toBe(0);
+  host.document.value = report;
+  await settled();
+  expect(store.related.value).toContain("g1:topk");
+  expect(store.canGoBack.value).toBe(false);
+});
+
 test("back and forward walk panes and selections", () => {
   const store = open();
   store.select("L:s0:37");

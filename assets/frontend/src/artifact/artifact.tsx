@@ -9,7 +9,7 @@ export function ArtifactPane({ store }: { store: Store }) {
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
       {groups.map((group) => (
         <section key={group.title}>
-          <h3>{group.title}</h3>
+          <h2>{group.title}</h2>
           <Facts rows={group.facts} />
         </section>
       ))}

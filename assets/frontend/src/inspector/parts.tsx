@@ -38,6 +38,7 @@ export function Belongings({ store, without }: { store: Store; without?: Kind[] 
 }
 
 export function OpenCode({ store, id }: CardProps) {
+  if (store.pane.value === "kernels") return null;
   return (
     <p>
       <button type="button" class="btn" onClick={() => store.select(id, { pane: "kernels" })}>

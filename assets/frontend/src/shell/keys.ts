@@ -50,6 +50,7 @@ export function useQuietLab(root: RefObject<HTMLElement | null>): void {
 /** Answers a key that no part of the view has answered. */
 export function press(event: KeyboardEvent, store: Store, actions: Actions): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
+  if (event.target instanceof Element && event.target.closest("dialog")) return;
   if (event.altKey) {
     if (event.key === "ArrowLeft") store.back();
     else if (event.key === "ArrowRight") store.forward();
