@@ -1,46 +1,23 @@
-"""Chromium, and a JupyterLab of its own with empty settings, for the browser tests."""
+"""Chromium and a JupyterLab for the browser tests."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-READY = """() => {
-    const widget = window.jupyterapp?.shell.currentWidget, session = widget?.sessionContext;
-    return !!(widget?.context?.isReady && session?.isReady
-        && session.session?.kernel?.connectionStatus === 'connected'
-        && session.session.kernel.status === 'idle')
-}"""
-DONE = """() => {
-    const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
-    return prompts.length && prompts.every(p => /\\[\\d+\\]/.test(p.textContent))
-        && document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'
-}"""
+pytest.importorskip("playwright.sync_api")
+
+from tests.browser.driving import (  # what it imports is only there with the test packages
+    Lab,
+    NoChromium,
+    Watched,
+    running_chromium,
+    running_lab,
+    watched_page,
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,22 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("Chromium is not installed: on Debian, apt-get install chromium")
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Watched:
-    """A page with what it complained about and what it asked of other machines."""
-
-    page: Any
-    errors: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
+    try:
+        with running_chromium() as browser:
+            yield browser
+    except NoChromium as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -77,101 +43,14 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Watched]]:
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme)
         contexts.append(context)
-        watched = Watched(context.new_page())
-        page = watched.page
-        page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: watched.errors.append(str(error)))
-        page.on("console", lambda m: m.type == "error" and watched.errors.append(m.text))
-        page.on("request", lambda request: _note(watched, request.url))
-        return watched
+        return watched_page(context)
 
     yield open_page
     for context in contexts:
         context.close()
 
 
-def _note(watched: Watched, url: str) -> None:
-    is_local = "//127.0.0.1" in url or url.startswith(("file:", "data:", "blob:"))
-    if not is_local:
-        watched.requests.append(url)
-
-
-@dataclass(frozen=True)
-class Lab:
-    """A running JupyterLab."""
-
-    url: str
-    folder: Path
-
-    def open(self, watched: Watched, name: str, *, run: bool = True) -> None:
-        """Show one notebook, and run all its cells."""
-        page = watched.page
-        page.goto(f"{self.url}/doc/tree/{name}?reset")
-        page.wait_for_selector(".jp-NotebookPanel .jp-Notebook")
-        if run:
-            page.wait_for_function(READY, timeout=60_000)
-            # the promise of the command is not awaited: it may never be settled
-            page.evaluate(
-                "() => { jupyterapp.commands.execute('notebook:run-all-cells'); return 1 }"
-            )
-            page.wait_for_function(DONE, timeout=120_000)
-
-    def write(self, name: str, *cells: str) -> None:
-        """Put a notebook of code cells into the folder."""
-        self.put(name, [nbformat.v4.new_code_cell(cell) for cell in cells])
-
-    def put(self, name: str, cells: list[Any]) -> None:
-        """Put these cells, with their outputs, into the folder."""
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-        nbformat.write(notebook, self.folder / name)
-
-
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[Lab]:
-    folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
-    (home / "app").mkdir()
-    quiet = {"fetchNews": "false", "checkForUpdates": False}
-    overrides = {"@jupyterlab/apputils-extension:notification": quiet}
-    (home / "app" / "overrides.json").write_text(json.dumps(overrides))
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with (home / "lab.log").open("w") as log:
-        server = subprocess.Popen(
-            _command(port, folder, home), stdout=log, stderr=log, env=_variables(home)
-        )
-    try:
-        _wait(server, port, home / "lab.log")
-        yield Lab(f"http://127.0.0.1:{port}", folder)
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def _command(port: int, folder: Path, home: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
-        *(f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="),
-        *("--ServerApp.password=", "--ServerApp.disable_check_xsrf=True"),
-        *(f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={home / 'app'}"),
-        *("--LabApp.expose_app_in_browser=True", "--ServerApp.terminals_enabled=False"),
-    ]
-
-
-def _variables(home: Path) -> dict[str, str]:
-    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
-    own = {f"JUPYTER_{name}": str(home / name) for name in names}
-    own |= {f"JUPYTERLAB_{n}_DIR": str(home / n) for n in ("SETTINGS", "WORKSPACES")}
-    return {**os.environ, **own, "IPYTHONDIR": str(home / "ipython")}
-
-
-def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        assert server.poll() is None, log.read_text()
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status", timeout=1).read()
-            return
-        time.sleep(0.1)
-    raise TimeoutError(log.read_text())
+    with running_lab(tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")) as lab:
+        yield lab
