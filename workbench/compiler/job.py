@@ -107,6 +107,10 @@ class Job:
         """Whether it has ended, in whatever way."""
         return self._finished.is_set()
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, at most `timeout` seconds; whether it has."""
+        return self._finished.wait(timeout)
+
     def cancel(self) -> bool:
         """End the worker and its compilers at once; False when it had ended before."""
         with self._lock:

@@ -14,6 +14,7 @@ from IPython.display import display
 from workbench import api
 from workbench.errors import UsageError, WorkbenchError
 from workbench.notebook import options
+from workbench.notebook.background import show_job
 from workbench.notebook.call import Call, evaluate, read_cell, read_line
 from workbench.notebook.dynamic import dynamic_shapes
 from workbench.notebook.line import split
@@ -48,6 +49,7 @@ class WorkbenchMagics(Magics):
             %aot_compile model(x)
             %aot_compile -m max-autotune -s model.aot -o fast model(x, mask=m)
             %aot_compile -d x:0=batch[2..64] --no-grad model(x)
+            %aot_compile --bg -o job model(x)
         """
         with plain_errors(self.shell, "%aot_compile"):
             chosen, rest = self._parse(self.aot_compile, line, options.COMPILE)
@@ -58,6 +60,8 @@ class WorkbenchMagics(Magics):
             if chosen.annotate and cell is None:
                 raise UsageError("-a annotates a cell: use it with %%aot_compile.")
             call = read_line(self.shell, rest) if cell is None else read_cell(self.shell, cell)
+            if chosen.bg:
+                return self._start(call, chosen)
             compiled = self._compile(call, chosen)
             if chosen.save:
                 print(f"Saved {chosen.save}.")
@@ -108,9 +112,22 @@ class WorkbenchMagics(Magics):
         parts = split(line, known)
         return magic.parser.parse_args(list(parts.words)), parts.rest
 
-    def _compile(self, call: Call, chosen: Namespace) -> Any:
+    def _start(self, call: Call, chosen: Namespace) -> Any:
+        """Compile in the background; what needs the result has to wait for it."""
+        if chosen.save or chosen.annotate:
+            raise UsageError(
+                "--bg returns before there is anything to save or annotate: leave -s and -a out, "
+                "and use .result() of the job."
+            )
+        wanted = self._wanted(chosen)
+        job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
+        if not chosen.no_view:
+            show_job(self.shell, job, chosen.output or "_")
+        return self._bound(job, chosen.output)
+
+    def _wanted(self, chosen: Namespace) -> dict[str, Any]:
         own = self.shell.user_ns.get(chosen.backend)
-        wanted = {
+        return {
             "backend": own if callable(own) else chosen.backend or "inductor",
             "mode": chosen.mode,
             "options": dict(options.option_value(text) for text in chosen.option) or None,
@@ -119,6 +136,9 @@ class WorkbenchMagics(Magics):
             "target": chosen.target or "host",
             "guards": chosen.guards or "portable",
         }
+
+    def _compile(self, call: Call, chosen: Namespace) -> Any:
+        wanted = self._wanted(chosen)
         with Progress(self.shell, is_viewed=not chosen.no_view) as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:

@@ -72,6 +72,7 @@ COMPILE = (
         "POLICY",
         choices=GUARD_POLICIES,
     ),
+    Option(("--bg",), "compile in the background, in a process of its own; the result is a Job"),
     Option(("-a", "--annotate"), "%%aot_compile: show what became of the cell's lines"),
     NO_VIEW,
 )

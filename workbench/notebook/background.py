@@ -1,0 +1,65 @@
+"""A compilation in the background in a notebook: its view follows the job and can cancel it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from workbench.errors import WorkbenchError
+from workbench.notebook.progress import is_interactive
+from workbench.views.display import live_output, publish, show
+from workbench.views.document import Setting
+
+if TYPE_CHECKING:
+    from workbench.views.widget import View
+
+_SHORTEST = 0.2  # seconds between two updates of the view
+
+
+class JobView:
+    """Follows a job until it ends, then shows its report in place."""
+
+    def __init__(self, job: Any, view: View, setting: Setting):
+        self._job = job
+        self._view = view
+        self._setting = setting
+        self._changed = threading.Event()
+        job.on_change = self._changed.set
+        self._changed.set()  # what happened before
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not self._job.done():
+            self._changed.wait(timeout=1.0)
+            self._changed.clear()
+            self._view.follow(self._job.progress)
+            self._job.wait(_SHORTEST)
+        self._present()
+        self._view.follow(self._job.progress)
+
+    def _present(self) -> None:
+        try:
+            found = self._job.result()
+        except WorkbenchError as error:
+            found = error.report
+        if found is not None:
+            show(found, self._setting, view=self._view)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the view shows the end."""
+        self._thread.join(timeout)
+
+
+def show_job(shell: InteractiveShell, job: Any, name: str) -> JobView | None:
+    """Publish the live view of a job; None where nobody is watching a notebook."""
+    if getattr(shell, "kernel", None) is None or not is_interactive(shell):
+        return None
+    from workbench.views.widget import View
+
+    view = View(cancel=job.cancel)
+    view.follow(job.progress)
+    publish(shell, live_output(view))
+    return JobView(job, view, Setting(f"{name}.result()"))
