@@ -15,12 +15,13 @@ interface Props {
   /** Why there is nothing to show. */
   missing: string | null;
   share: number;
-  /** What to show when nothing of the column belongs to the selection. */
+  /** What to bring into sight before all else, best first. */
   home: readonly string[];
-  anchor?: "first" | "last";
+  /** Whether the last of several marked lines matters most: a wrapper defines, then calls. */
+  prefersLast?: boolean;
 }
 
-export function CodeColumn({ store, title, note, rows, missing, share, home, anchor = "first" }: Props) {
+export function CodeColumn({ store, title, note, rows, missing, share, home, prefersLast = false }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useRef<CodeEditor | null>(null);
   const now = useRef(rows);
@@ -37,7 +38,7 @@ export function CodeColumn({ store, title, note, rows, missing, share, home, anc
         if (store.hovered.peek() !== id) store.hovered.value = id;
       },
     };
-    const made = new CodeEditor(holder.current!, title, listener, anchor);
+    const made = new CodeEditor(holder.current!, title, listener);
     editor.current = made;
     return () => {
       made.close();
@@ -60,9 +61,9 @@ export function CodeColumn({ store, title, note, rows, missing, share, home, anc
     editor.current?.show(rows);
     const isNew = last.current !== marks;
     last.current = marks;
-    const at = home.map((id) => places.get(id)).find((line) => line !== undefined) ?? null;
     const all = { ...marks, hovered: linesIn(hovered, rows, places) };
-    editor.current?.mark(all, isNew ? at : undefined);
+    const goal = () => goalOf(marks, home.map((id) => places.get(id)), prefersLast);
+    editor.current?.mark(all, isNew ? goal() : undefined);
   }, [rows, marks, hovered, places, title]);
   useEffect(() => () => void (store.hovered.value = null), []);
   return (
@@ -87,4 +88,18 @@ export function CodeColumn({ store, title, note, rows, missing, share, home, anc
       <div ref={holder} class="code-editor" hidden={!rows} />
     </section>
   );
+}
+
+/** The line to bring into sight: the selected, a marked one that is at home here, or home itself. */
+function goalOf(
+  marks: { selected: number | null; related: readonly number[] },
+  home: readonly (number | undefined)[],
+  prefersLast: boolean,
+): number | null {
+  if (marks.selected !== null) return marks.selected;
+  const known = home.filter((line) => line !== undefined);
+  if (marks.related.length === 0) return known[0] ?? null;
+  if (prefersLast) return marks.related[marks.related.length - 1]!;
+  const marked = new Set(marks.related);
+  return known.find((line) => marked.has(line)) ?? null;
 }

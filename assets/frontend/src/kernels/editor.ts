@@ -32,19 +32,16 @@ export interface Listener {
   hover(line: number | null): void;
 }
 
-const NUMBERS_TO_THIRD = 3;
-
 export class CodeEditor {
   private readonly view: EditorView;
   private rows: Rows | null = null;
+  private isFresh = true;
   private marked: Marks = { selected: null, related: [], hovered: [] };
 
   constructor(
     parent: HTMLElement,
     private readonly label: string,
     private readonly listener: Listener,
-    /** Which of several marked lines to move to: a wrapper first defines, then calls a kernel. */
-    private readonly anchor: "first" | "last",
   ) {
     this.view = new EditorView({ parent, state: EditorState.create({ doc: "" }) });
   }
@@ -54,14 +51,21 @@ export class CodeEditor {
     this.rows = rows;
     this.view.setState(EditorState.create({ doc: rows.text, extensions: this.extensions(rows) }));
     this.view.scrollDOM.scrollTop = 0;
+    this.isFresh = true;
     this.mark({ selected: null, related: [], hovered: [] });
   }
 
-  /** Draws the marks; `home` is where to move when nothing is marked, undefined not to move. */
-  mark(marks: Marks, home?: number | null): void {
+  /**
+   * Draws the marks. `goal` is the line to bring into sight unless it is there: undefined leaves
+   * the column where it is, null means any of the marked lines.
+   */
+  mark(marks: Marks, goal?: number | null): void {
     this.marked = marks;
     this.view.dispatch({ effects: setMarks.of(marks) });
-    if (home !== undefined) this.reveal(marks.selected ?? this.anchored(marks.related) ?? home);
+    if (goal === undefined) return;
+    if (goal !== null) this.reveal(goal);
+    else if (this.isFresh || !marks.related.some((line) => this.isSeen(line)))
+      this.reveal(marks.related[0] ?? null);
   }
 
   find(): void {
@@ -72,19 +76,20 @@ export class CodeEditor {
     this.view.destroy();
   }
 
-  /** Puts a line at a third of the height unless it, or another marked one, is in sight. */
+  /** Puts a line at a third of the height unless it is in sight. */
   private reveal(line: number | null): void {
-    if (line === null || line >= this.view.state.doc.lines) return;
-    const isLoose = this.marked.selected === null && this.anchor === "first";
-    if (isLoose && this.marked.related.some((each) => this.isSeen(each))) return;
-    if (this.isSeen(line)) return;
+    const { doc } = this.view.state;
+    if (line === null || line >= doc.lines) return;
     const { scrollDOM } = this.view;
-    const block = this.view.lineBlockAt(this.view.state.doc.line(line + 1).from);
-    scrollDOM.scrollTop = Math.max(0, block.top - scrollDOM.clientHeight / NUMBERS_TO_THIRD);
-  }
-
-  private anchored(lines: readonly number[]): number | null {
-    return lines[this.anchor === "last" ? lines.length - 1 : 0] ?? null;
+    const { from } = doc.line(line + 1);
+    const third = scrollDOM.clientHeight / 3;
+    if (this.isFresh) {
+      // Heights are guessed until the first measure, which this waits for.
+      this.view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "start", yMargin: third }) });
+      this.isFresh = false;
+    } else if (!this.isSeen(line)) {
+      scrollDOM.scrollTop = Math.max(0, this.view.lineBlockAt(from).top - third);
+    }
   }
 
   private isSeen(line: number): boolean {

@@ -1,7 +1,7 @@
 // The Kernels pane: the user's Python, the FX nodes, the kernel and the wrapper, linked line by line.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { graphOf } from "../ids";
+import { graphOf, kindOf } from "../ids";
 import { roomOf } from "../shell/size";
 import type { Store } from "../store";
 import { Empty, Mark } from "../ui/basics";
@@ -55,6 +55,8 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
   const columns = useColumns(store, kernel);
   const shown = COLUMNS.filter((id) => visible(state.columns.value, most).includes(id));
   const shares = state.shares.value;
+  const own = lineOfSelection(store);
+  const home = own ? [own, ...kernel.lines] : kernel.lines;
   const move = (left: ColumnId, right: ColumnId, by: number) => {
     const total = shown.reduce((sum, id) => sum + shares[id], 0);
     const now = state.shares.peek();
@@ -91,8 +93,8 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
                 rows={rows}
                 missing={missing}
                 share={shares[id]}
-                home={id === "python" ? kernel.lines : NOWHERE}
-                anchor={id === "wrapper" ? "last" : "first"}
+                home={id === "python" ? home : NOWHERE}
+                prefersLast={id === "wrapper"}
               />
             </>
           );
@@ -100,6 +102,21 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
       </div>
     </div>
   );
+}
+
+/** The line that a selected node or kernel line was written on, rather than a call that led to it. */
+function lineOfSelection(store: Store): string | null {
+  const selected = store.selected.value;
+  const links = store.links.value;
+  void store.learned.value;
+  if (selected === null || !links) return null;
+  if (kindOf(selected) === "node") return links.lineOf(selected);
+  if (kindOf(selected) !== "kernel-line") return null;
+  for (const id of store.related.value) {
+    const line = kindOf(id) === "node" ? links.lineOf(id) : null;
+    if (line) return line;
+  }
+  return null;
 }
 
 /** Two columns in a narrow view, as many as there are elsewhere. */

@@ -77,10 +77,18 @@ export function inOrder(nodes: readonly string[], graph: GraphPart | null): stri
 }
 
 function callText(graph: GraphPart, at: number): string {
-  const target = graph.targets[at]!.replace(/^(aten|prims|operator)\./, "").replace(/\.default$/, "");
+  const target = shortOp(graph.targets[at]!);
   const inputs = graph.inputs[at]!.map((input) => graph.names[input]).join(", ");
   const size = graph.shapes[at] ? `  # ${graph.dtypes[at]} ${graph.shapes[at]}` : "";
   return `${graph.names[at]} = ${target}(${inputs})${size}`;
+}
+
+const SPACES = ["aten", "prims", "inductor"];
+
+/** An operation without namespace and overload. */
+function shortOp(target: string): string {
+  const steps = target.split(".");
+  return SPACES.includes(steps[0]!) && steps.length > 1 ? steps[1]! : steps[steps.length - 1]!;
 }
 
 /** The source of a kernel; the strip says which node a line computes. */
