@@ -5,7 +5,7 @@ import type { Store } from "../store";
 import { target } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
-import { useRows } from "../ui/virtual";
+import { useEvenRows } from "../ui/even";
 import { guardKind } from "../ui/words";
 import type { Guard } from "../wire";
 import { filterGuards, flatten, guardTree, type Branch, type TreeRow } from "./tree";
@@ -68,7 +68,7 @@ function Rows({ store, rows, turn }: RowsProps) {
   const prefix = useId();
   const [active, setActive] = useState<string | null>(null);
   const selected = store.selected.value;
-  const list = useRows({ count: rows.length, scroller, size: () => ROW });
+  const list = useEvenRows(scroller, { count: rows.length, row: ROW });
   const here = rows.findIndex((row) => row.key === (active ?? selected));
   useEffect(() => {
     const at = rows.findIndex((row) => row.key === selected);
@@ -103,26 +103,26 @@ function Rows({ store, rows, turn }: RowsProps) {
       onKeyDown={key}
     >
       <div class="tbody" role="presentation" style={{ height: `${list.height}px` }}>
-        {list.items.map((item) => {
-          const row = rows[item.index];
+        {list.indexes.map((index) => {
+          const row = rows[index];
           if (!row) return null;
           const press = () => {
             setActive(row.key);
             if (row.kind === "branch") turn(row.key);
             else store.select(row.guard.id);
           };
-          const look = row.key === selected ? "sel" : here === item.index ? "here" : "";
+          const look = row.key === selected ? "sel" : here === index ? "here" : "";
           return (
             <div
               key={row.key}
-              id={`${prefix}-${item.index}`}
+              id={`${prefix}-${index}`}
               role="treeitem"
               aria-level={row.level}
               aria-selected={row.key === selected}
               aria-expanded={row.kind === "branch" ? row.isOpen : undefined}
               class={`g ${row.kind} ${look} ${row.level === 1 ? "top" : ""}`}
               style={{
-                transform: `translateY(${item.start}px)`,
+                transform: `translateY(${list.top(index)}px)`,
                 paddingLeft: `${row.level === 1 ? 12 : (row.level - 1) * 14}px`,
               }}
               onClick={press}

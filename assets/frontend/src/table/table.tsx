@@ -4,7 +4,7 @@ import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/
 import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
 import type { Store } from "../store";
-import { useRows } from "../ui/virtual";
+import { useEvenRows } from "../ui/even";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
 export interface Column<Row> {
@@ -54,10 +54,14 @@ export function Table<Row>(props: Props<Row>) {
     const column = order && columns.find((each) => each.key === order.key);
     return column ? sorted(rows, column.value, order.direction) : rows;
   }, [rows, order, columns]);
-  const list = useRows({ count: shown.length, scroller, size: () => ROW, head: HEAD });
-  const places = useMemo(() => new Map(shown.map((row, i) => [id(row), i])), [shown]);
+  const list = useEvenRows(scroller, { count: shown.length, row: ROW, head: HEAD });
   const selected = store.selected.value;
   const related = store.related.value;
+  const hasPlaces = selected !== null;
+  const places = useMemo(
+    () => new Map(hasPlaces ? shown.map((row, i) => [id(row), i]) : []),
+    [shown, hasPlaces],
+  );
   const current = selected === null ? undefined : places.get(selected);
 
   useEffect(() => {
@@ -101,19 +105,19 @@ export function Table<Row>(props: Props<Row>) {
         </div>
       </div>
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
-        {list.items.map((item) => {
-          const row = shown[item.index] as Row;
+        {list.indexes.map((index) => {
+          const row = shown[index] as Row;
           const key = id(row);
           const look = key === selected ? "sel" : related.has(key) ? "rel" : "";
           return (
             <div
               key={key}
-              id={`${prefix}-${item.index}`}
+              id={`${prefix}-${index}`}
               role="row"
               class={`tr ${look}`}
-              aria-rowindex={item.index + 2}
+              aria-rowindex={index + 2}
               aria-selected={key === selected}
-              style={{ ...tracks, transform: `translateY(${item.start}px)` }}
+              style={{ ...tracks, transform: `translateY(${list.top(index)}px)` }}
               onClick={() => store.select(key)}
               onDblClick={() => props.open?.(row)}
             >
