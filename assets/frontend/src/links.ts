@@ -62,6 +62,8 @@ export class Links {
     }
     for (const pair of report.rejected) this.readRejected(pair);
     for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
+    for (const choice of report.choices)
+      if (kindOf(choice.op) === "kernel") add(this.direct, choice.id, choice.op);
     for (const item of report.guards) if (item.line_id) add(this.direct, item.id, item.line_id);
   }
 

@@ -5,7 +5,7 @@ import { bytes, microseconds, plural } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { target } from "../table/table";
-import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
+import { Frame, Jump, Mark, Prose, StateIcon } from "../ui/basics";
 import { Python } from "../ui/highlight";
 import { Icon } from "../ui/icons";
 import { useRows } from "../ui/virtual";
@@ -57,7 +57,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
     return <div class="empty">No source is in this report: it was saved without it.</div>;
   return (
     <>
-      <SourceBar sources={sources} />
+      <SourceBar store={store} sources={sources} />
       <div
         ref={scroller}
         class={isTimed ? "scroll heats timed" : "scroll heats"}
@@ -132,7 +132,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   );
 }
 
-function SourceBar({ sources }: { sources: Source[] }) {
+function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
   const first = sources[0];
   const name = sources.length === 1 && first ? baseName(first.file) : "Source";
   const more = sources.length === 1 ? (first?.name ?? "") : plural(sources.length, "function");
@@ -150,6 +150,9 @@ function SourceBar({ sources }: { sources: Source[] }) {
             {wordOf(state)}
           </span>
         ))}
+      </span>
+      <span class="wide">
+        <Frame store={store} name="kernels" then={`.explode("lines")`} />
       </span>
     </div>
   );

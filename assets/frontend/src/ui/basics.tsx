@@ -198,9 +198,9 @@ export function Copy({ text, label, title, quiet }: CopyProps) {
   );
 }
 
-/** Copies the line of Python that gives the table as a DataFrame. */
-export function Frame({ store, name }: { store: Store; name: string }) {
-  const code = `${store.doc.value?.variable ?? "_"}.report.frame("${name}")`;
+/** Copies the line of Python that gives the table as a DataFrame; `then` is what follows. */
+export function Frame({ store, name, then }: { store: Store; name: string; then?: string }) {
+  const code = `${store.doc.value?.variable ?? "_"}.report.frame("${name}")${then ?? ""}`;
   return <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />;
 }
 
