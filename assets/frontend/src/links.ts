@@ -63,7 +63,7 @@ export class Links {
     for (const pair of report.rejected) this.readRejected(pair);
     for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
     for (const choice of report.choices)
-      if (kindOf(choice.op) === "kernel") add(this.direct, choice.id, choice.op);
+      if (kindOf(choice.op) === "kernel") this.tie(choice.id, choice.op);
     for (const item of report.guards) if (item.line_id) add(this.direct, item.id, item.line_id);
   }
 
@@ -139,7 +139,6 @@ export class Links {
       const kernel = part.kernels[part.kernel[i] ?? -1];
       if (kernel) {
         add(this.kernelsOfNode, node, kernel);
-        if (this.kernelGraphs.has(part.id)) add(this.nodesOfKernel, kernel, node);
       }
     });
   }

@@ -42,8 +42,7 @@ test("the document is asked for at once and again when it changed", async () => 
   const host = liveHost(kernel);
   expect(kernel.asked.map((ask) => ask.ask)).toEqual(["document"]);
   kernel.answer(kernel.asked[0]!, { name: "f(x)" });
-  await turn();
-  expect(host.document.value?.name).toBe("f(x)");
+  await expect.poll(() => host.document.value?.name).toBe("f(x)");
   kernel.tell("change:revision");
   expect(kernel.asked.map((ask) => ask.ask)).toEqual(["document", "document"]);
 });

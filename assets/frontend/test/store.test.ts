@@ -9,7 +9,7 @@ function open(): Store {
 }
 
 async function settled(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await new Promise((resolve) => setTimeout(resolve, 30));
 }
 
 test("selecting a line loads what it takes to say which nodes and kernel lines belong to it", async () => {
