@@ -24,34 +24,64 @@ def test_the_page_opens_from_disk_alone(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:
     watched = open_page(width=width, scheme=scheme)
-    watched.page.goto(saved)
-    assert watched.page.locator("h1").inner_text() == "block"
-    assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page = watched.page
+    page.goto(saved)
+    page.wait_for_selector(".wb")
+    assert not page.locator(".wb-summary").is_visible()
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert tab.get_attribute("aria-selected") == "true"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert watched.errors == watched.requests == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_read(open_page: Callable[..., Any], saved: str, scheme: str) -> None:
-    page = open_page(scheme=scheme).page
-    page.goto(saved)
-    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
-    assert page.evaluate(CONTRAST) == []
-
-
-def test_a_kernel_leads_to_its_code(open_page: Callable[..., Any], saved: str) -> None:
+def test_selecting_a_line_is_seen_in_the_status_bar(
+    open_page: Callable[..., Any], saved: str
+) -> None:
     page = open_page().page
     page.goto(saved)
+    page.locator(".wb").get_by_text("torch.relu").first.click()
+    page.get_by_text("line 13").first.wait_for()
+
+
+@pytest.fixture
+def open_summary(chromium: Any, saved: str) -> Any:
+    """The page in a browser that runs no scripts."""
+    contexts = []
+
+    def open_summary(scheme: str = "light") -> Any:
+        context = chromium.new_context(
+            java_script_enabled=False,
+            viewport={"width": 1280, "height": 900},
+            color_scheme=scheme,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.goto(saved)
+        return page
+
+    yield open_summary
+    for context in contexts:
+        context.close()
+
+
+def test_without_scripts_the_summary_is_there(open_summary: Callable[..., Any]) -> None:
+    page = open_summary()
+    assert page.locator("h1").inner_text() == "block"
     code = page.locator("pre#k0")
     assert not code.is_visible()
-    page.locator("td.heat-kernels a", has_text="k0").click()
-    code.wait_for(state="visible")
+    page.locator("summary", has_text="cpp_fused_add_mul_relu_0").click()
     assert "Vectorized" in code.inner_text()
-
-
-def test_every_tab_leads_to_its_pane(open_page: Callable[..., Any], saved: str) -> None:
-    page = open_page().page
-    page.goto(saved)
     for link in page.locator("nav a").all():
         link.click()
         target = page.locator(f"section{link.get_attribute('href')} h2")
         assert target.bounding_box()["y"] < 900
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_of_the_summary_can_be_read(open_summary: Callable[..., Any], scheme: str) -> None:
+    page = open_summary(scheme)
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate(CONTRAST) == []

@@ -7,6 +7,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from wire_types import mismatches
 
+from workbench.errors import UsageError
 from workbench.notebook.progress import Phases, Progress, is_interactive
 from workbench.report import Report
 from workbench.views import wire
@@ -83,7 +84,7 @@ def test_an_error_is_said_in_the_view(
     bare_shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare_shell.kernel = SimpleNamespace(_allow_stdin=True)  # type: ignore[attr-defined]
-    monkeypatch.setattr(bare_shell.display_pub, "publish", lambda data, **_: None)
+    monkeypatch.setattr(bare_shell.display_pub, "publish", lambda **_: None)
     with pytest.raises(ValueError, match="wrong"), Progress(bare_shell) as progress:
         raise ValueError("wrong")
     assert progress.view is not None
@@ -91,3 +92,17 @@ def test_an_error_is_said_in_the_view(
         "failed",
         "wrong",
     )
+
+
+def test_a_wrong_request_leaves_no_view_behind(
+    bare_shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[dict[str, Any]] = []
+    bare_shell.kernel = SimpleNamespace(_allow_stdin=True)  # type: ignore[attr-defined]
+    monkeypatch.setattr(bare_shell.display_pub, "publish", lambda **rest: published.append(rest))
+    with pytest.raises(UsageError), Progress(bare_shell):
+        raise UsageError("there is no mode 'wrong'")
+    shown, removed = published
+    assert removed["update"]
+    assert removed["data"] == {"text/plain": ""}
+    assert shown["transient"] == removed["transient"]

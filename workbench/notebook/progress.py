@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from workbench.views.display import live_output, publish
+from workbench.errors import UsageError
+from workbench.views.display import publish_live, take_back
 from workbench.views.wire import Progress as LiveProgress
 from workbench.views.wire import StepState
 
@@ -165,7 +166,7 @@ class Progress:
 
         self.view = View()
         self.view.follow(self._phases.state("running", (), None))
-        publish(self._shell, live_output(self.view))
+        publish_live(self._shell, self.view)
 
     def __exit__(
         self,
@@ -179,7 +180,9 @@ class Progress:
         if self._is_shown and not self._in_notebook:
             sys.stdout.write("\r\x1b[K")
             sys.stdout.flush()
-        if self.view is not None:
+        if self.view is not None and isinstance(error, UsageError) and self.result is None:
+            take_back(self._shell, self.view)  # nothing was compiled
+        elif self.view is not None:
             self._close_view(self.view, error)
         elif self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)

@@ -173,6 +173,19 @@ def publish(shell: Any, data: dict[str, Any]) -> None:
     shell.display_pub.publish(data=data, metadata={})
 
 
+def publish_live(shell: Any, view: View) -> None:
+    """Show a live view that may be taken back."""
+    name = {"display_id": view.model_id}
+    shell.display_pub.publish(data=live_output(view), metadata={}, transient=name)
+
+
+def take_back(shell: Any, view: View) -> None:
+    """Remove a live view from the page: there was nothing to see in it."""
+    name = {"display_id": view.model_id}
+    shell.display_pub.publish(data={"text/plain": ""}, metadata={}, transient=name, update=True)
+    view.close()
+
+
 def _cell(shell: Any) -> tuple[str, str]:
     """The cell that runs now, and its run; a front end that names no cell is known by the code."""
     parent = getattr(shell, "parent_header", None) or {}
