@@ -25,11 +25,18 @@ NODES_PER_KERNEL = 5
 
 
 def big_report(
-    nodes: int, *, pairs: int = 0, lines: int = 40, code_lines: int = 30, seed: int = 1
+    nodes: int,
+    *,
+    pairs: int = 0,
+    lines: int = 40,
+    code_lines: int = 30,
+    kernels: int | None = None,
+    seed: int = 1,
 ) -> Report:
     """A chain of layers with residual connections, as FX graphs of transformers look.
 
-    The source has `lines` lines; the first kernel and the wrapper have `code_lines` lines.
+    The source has `lines` lines, the wrapper and the code of each kernel `code_lines` lines; with
+    `kernels` only so many are kept.
     """
     texts = TextWriter()
     source = texts.add("\n".join(f"    x = step_{n}(x) + x  # line {n}" for n in range(lines)))
@@ -38,16 +45,16 @@ def big_report(
     )
     wrapper = texts.add("\n".join(f"buf{n} = call_{n}(buf{n // 2})" for n in range(code_lines)))
     rows = list(_nodes(nodes, lines, random.Random(seed)))
-    kernels = list(_kernels(rows, code))
+    made = list(_kernels(rows, code))[:kernels]
     tables = {
         "sources": Table.of(Source, [Source("s0", "forward", "~/model.py", 1, source)]),
         "graphs": Table.of(Graph, [Graph("g0", "after_post_grad", "0/0", nodes, None)]),
         "nodes": Table.of(Node, rows),
-        "kernels": Table.of(Kernel, kernels),
+        "kernels": Table.of(Kernel, made),
         "wrappers": Table.of(Wrapper, [Wrapper("w0", "i0", False, wrapper)]),
         "scheduler_nodes": Table.of(SchedulerNode, list(_groups(pairs))),
         "fusion": Table.of(FusionPair, list(_pairs(pairs))),
-        "links": Table.of(Link, list(_links(rows, kernels))),
+        "links": Table.of(Link, list(_links(rows, made))),
     }
     return Report(request=Request(name="forward"), tables=tables, texts=texts.finish())
 

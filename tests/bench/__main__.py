@@ -16,6 +16,7 @@ from tests.bench import (
     bench_load,
     bench_models,
     bench_report,
+    bench_view,
 )
 from tests.bench.figure import Figure
 
@@ -26,6 +27,7 @@ BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "load": bench_load.figures,
     "call": bench_call.figures,
     "report": bench_report.figures,
+    "view": bench_view.figures,
     "models": bench_models.figures,
 }
 
