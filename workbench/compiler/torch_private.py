@@ -375,6 +375,10 @@ MAKE_BENCHMARK_FN = Name(
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
     "ranking templates by a model, where nothing can be timed",
 )
+AUTOTUNE_LOOKUP = Name(
+    "torch._inductor.codecache:PersistentCache.lookup",
+    "keeping times of a model out of the cache of measured times",
+)
 TEMPLATE_PRECOMPILE = Name(
     "torch._inductor.select_algorithm:TritonTemplateCaller.precompile",
     "compiling only the template that is chosen",

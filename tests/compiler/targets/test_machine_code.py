@@ -144,7 +144,7 @@ def test_kernels_are_recorded_again_when_they_were_compiled_before(
 
 def test_a_missing_tool_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary_tools, "_path", lambda tool: None)
-    found = binary_tools.inspect_cubin(b"")
+    found = binary_tools.inspect_cubin(b"no cubin")
     assert found.sass is None
     assert found.note is not None
     assert "nvdisasm was not found beside Triton or in a CUDA toolkit" in found.note

@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 _LIMIT_S = 120
@@ -30,6 +31,7 @@ class Inspected:
     note: str | None = None
 
 
+@lru_cache(maxsize=256)
 def inspect_cubin(cubin: bytes) -> Inspected:
     """Disassemble a cubin, with the PTX line of each instruction, and read its resources."""
     with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +40,7 @@ def inspect_cubin(cubin: bytes) -> Inspected:
         printed, no_usage = _run("cuobjdump", "--dump-resource-usage", str(file))
         found = _USAGE.search(printed or "")
         usage = Usage(int(found[1]), int(found[2]), int(found[3])) if found else None
-        sass, no_sass = _run("nvdisasm", "-gp", "-c", str(file))
+        sass, no_sass = _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
     notes = [note for note in (no_usage, no_sass) if note]
     return Inspected(sass, usage, "; ".join(notes) or None)
 

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable
 from functools import cache
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from workbench import errors
 from workbench.compiler.targets.messages import Began, Done, Failed, Job, Ready
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Report
+from workbench.settings import Settings
 
 Progress = Callable[[str, float], None]
 START_S = 180.0
@@ -176,11 +178,20 @@ def _worker_of(pid: int) -> Worker:
 
 
 def _variables() -> dict[str, str]:
-    """The environment of the worker: our import path, and no device that could answer instead."""
-    hidden = {"TRITON_INTERPRET", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
+    """The environment of the worker: our import path, caches of its own, no other device.
+
+    What was compiled for a virtual GPU must not answer for a real one of the same name.
+    """
+    settings = Settings.from_environment()
+    hidden = {"TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    return kept | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+    base = Path(settings.inductor_cache or settings.cache_folder) / "virtual_gpu" / "inductor"
+    return kept | {
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        "TORCHINDUCTOR_CACHE_DIR": str(base),
+        "CUDA_VISIBLE_DEVICES": "",
+        "HIP_VISIBLE_DEVICES": "",
+    }
 
 
 def _error(message: Failed) -> WorkbenchError:

@@ -12,6 +12,7 @@ from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Began, Done, Failed, Job
+from workbench.compiler.targets.ranking import ranking
 from workbench.compiler.targets.shipping import Call, unpack
 from workbench.compiler.targets.surroundings import inside
 from workbench.compiler.targets.virtual import virtual_gpu
@@ -33,7 +34,7 @@ def import_compiler() -> None:
 def compile_job(job: Job, send: Send, no_training: str | None) -> Done | Failed:
     """Compile what was sent; a failure of the compilation is an answer too."""
     try:
-        with inside(job.surroundings), virtual_gpu(job.gpu, lambda choice, n: float(n)):
+        with inside(job.surroundings), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
             report = _compile(job, send, no_training)
     except WorkbenchError as error:
         found = None if error.report is None else _whole(job, error.report)

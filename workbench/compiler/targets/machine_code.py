@@ -15,11 +15,13 @@ from workbench.compiler.targets.compiled_configs import PANE, CompiledConfig, Co
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.reading_code import Code, read_code
 from workbench.compiler.targets.spans import helper_runs, ptx_runs, source_runs
-from workbench.report import Capability, Report, Table, TextWriter
+from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
 
 MOST_TEXT = 100_000_000
 """Characters of assembly that a report keeps; what comes later is named without its text."""
+
+_NOT_TIMED = "estimated by a model, not timed"
 
 
 class MachineCodeRecorder:
@@ -59,11 +61,13 @@ class MachineCodeRecorder:
         places = Places()
         assembly: list[Assembly] = []
         resources: list[Resources] = []
+        kernels: list[Kernel] = []
         for kernel in report.kernels:
-            if kernel.language != "triton":
-                continue
             text = report.texts.get(kernel.text or "", "")
-            for n, (config, future) in enumerate(self._matching(kernel.name, text, places)):
+            found = self._matching(kernel.name, text, places)
+            # Inductor calls a Triton kernel that the user wrote external
+            kernels.append(replace(kernel, language="triton") if found else kernel)
+            for n, (config, future) in enumerate(found):
                 id_, code = f"{kernel.id}:c{n}", future.result()
                 assembly += self._rows(kernel.id, id_, config, code, writer, places)
                 resources.append(replace(code.resources, kernel=kernel.id, config=id_))
@@ -71,6 +75,10 @@ class MachineCodeRecorder:
         capabilities = [*report.capabilities, Capability(PANE, reason is None, reason)]
         tables: dict[str, Table[Any]] = {
             **report.tables,
+            "kernels": Table.of(Kernel, kernels),
+            "autotune": Table.of(
+                AutotuneChoice, (replace(r, note=_NOT_TIMED) for r in report.autotune)
+            ),
             "assembly": Table.of(Assembly, assembly),
             "resources": Table.of(Resources, resources),
             "capabilities": Table.of(Capability, capabilities),
