@@ -14,9 +14,13 @@ def node_links(report: Report) -> dict[str, list[Pair]]:
     columns = report.links.columns
     found: dict[str, list[Pair]] = {graph.id: [] for graph in report.graphs}
     rows = zip(columns.get("a", ()), columns.get("b", ()), columns.get("relation", ()), strict=True)
+    prefix, pairs = ":", [("", "")]
     for a, b, relation in rows:
         if relation == "node-node":
-            found.setdefault(b.partition(":")[0], []).append((a, b))
+            if not b.startswith(prefix):  # the links of a graph stand together
+                prefix = b[: b.index(":") + 1]
+                pairs = found.setdefault(prefix[:-1], [])
+            pairs.append((a, b))
     return found
 
 
@@ -44,8 +48,16 @@ def _between(report: Report, before: str, after: str) -> Iterator[str]:
     yield from ids[ids.index(before) + 1 : ids.index(after) + 1]
 
 
-def kernels_of_nodes(report: Report, quiet: Iterable[str] = ()) -> dict[str, str]:
-    """The kernel that each node ended in, by node id, for the nodes of every stage.
+def kernels_of_nodes(
+    report: Report,
+    quiet: Iterable[str] = (),
+    *,
+    links: Mapping[str, list[Pair]] | None = None,
+    back_to: str | None = None,
+) -> dict[str, str]:
+    """The kernel that each node ended in, by node id, for the stages from `back_to` on.
+
+    `links` are those of `node_links`, when they are at hand.
 
     A node that several kernels compute belongs to the first that runs, so that kernels drawn as
     boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
@@ -53,10 +65,12 @@ def kernels_of_nodes(report: Report, quiet: Iterable[str] = ()) -> dict[str, str
     """
     owners = _owners(report)
     hushed = frozenset(quiet)
-    links = node_links(report)
-    for graph in reversed(list(links)):
+    known = node_links(report) if links is None else links
+    for graph in reversed(list(known)):
+        if graph == back_to:
+            break
         votes: dict[str, dict[str, int]] = {}
-        for a, b in links[graph]:
+        for a, b in known[graph]:
             kernel = owners.get(b)
             if kernel is not None:
                 count = votes.setdefault(a, {})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from workbench.analysis.lineage import kernels_of_nodes, node_index, node_links
+from workbench.analysis.lineage import Pair, kernels_of_nodes, node_index, node_links
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.layout import layered
@@ -43,7 +43,8 @@ def graph_part(report: Report, id: str) -> GraphPart:
     rows = _rows(report, picked)
     place = {node: number for number, node in enumerate(rows.ids)}
     inputs = _inputs(_column(report, "inputs", picked), place)
-    kernel, kernels = _kernels(report, rows.ids)
+    links = node_links(report)
+    kernel, kernels = _kernels(report, id, rows.ids, links)
     module, modules = _numbered(_column(report, "module_path", picked))
     names = input_names(rows, _captured(report, id, index))
     layout = layered(inputs)
@@ -59,7 +60,7 @@ def graph_part(report: Report, id: str) -> GraphPart:
         "bytes": _column(report, "bytes", picked),
         "lines": _lines(report, rows.ids, picked),
         "called_from": [list(sites) for sites in _column(report, "called_from", picked)],
-        "before": _before(report, id, rows.ids),
+        "before": _before(links.get(id, ()), rows.ids),
         "module": module,
         "modules": modules,
         "kernel": kernel,
@@ -93,8 +94,10 @@ def _inputs(inputs: Sequence[Sequence[str]], place: Mapping[str, int]) -> list[l
     ]
 
 
-def _kernels(report: Report, ids: Sequence[str]) -> tuple[list[int], list[str]]:
-    owners = kernels_of_nodes(report, all_quiet_ids(report))
+def _kernels(
+    report: Report, graph: str, ids: Sequence[str], links: Mapping[str, list[Pair]]
+) -> tuple[list[int], list[str]]:
+    owners = kernels_of_nodes(report, all_quiet_ids(report), links=links, back_to=graph)
     used = {owners[id] for id in ids if id in owners}
     kernels = [kernel for kernel in report.kernels.columns.get("id", ()) if kernel in used]
     numbers = {kernel: number for number, kernel in enumerate(kernels)}
@@ -155,8 +158,8 @@ def _linked_lines(report: Report) -> dict[str, str]:
     return found
 
 
-def _before(report: Report, graph: str, ids: Sequence[str]) -> list[list[str]]:
+def _before(links: Iterable[Pair], ids: Sequence[str]) -> list[list[str]]:
     found: dict[str, list[str]] = {}
-    for a, b in node_links(report).get(graph, ()):
+    for a, b in links:
         found.setdefault(b, []).append(a)
     return [found.get(id, []) for id in ids]
