@@ -1,6 +1,6 @@
 // Who belongs to whom: indexes built once from the document, and grown by each part that loads.
 
-import { graphOf, kindOf, numberOf, ownerOf } from "./ids";
+import { graphOf, kindOf, ownerOf } from "./ids";
 import type { CodePart, Document as Report, GraphPart, WrapperPart } from "./wire";
 
 export type Part = GraphPart | CodePart | WrapperPart;
@@ -84,14 +84,6 @@ export class Links {
     this.collect(id, found);
     found.delete(id);
     return found;
-  }
-
-  kernelsOf(node: string): readonly string[] {
-    return this.kernelsOfNode.get(node) ?? NONE;
-  }
-
-  nodesOf(line: string): readonly string[] {
-    return this.nodesOfLine.get(line) ?? NONE;
   }
 
   /** The lines that the calls on this line were inlined to. */
@@ -256,12 +248,4 @@ function closure(start: string, index: Index): Set<string> {
         open.push(next);
       }
   return seen;
-}
-
-/** The lines that are numbered, in order: for scrolling to the first related line of a column. */
-export function firstOf(ids: Iterable<string>, prefix: string): string | null {
-  let first: string | null = null;
-  for (const id of ids)
-    if (id.startsWith(prefix) && (first === null || numberOf(id) < numberOf(first))) first = id;
-  return first;
 }

@@ -4,7 +4,7 @@ import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/
 import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
 import type { Store } from "../store";
-import { useEvenRows } from "../ui/even";
+import { useEvenRows, type EvenRows } from "../ui/even";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
 export interface Column<Row> {
@@ -42,44 +42,16 @@ const HEAD = 26;
 
 export function Table<Row>(props: Props<Row>) {
   const { store, rows, id } = props;
-  const isNarrow = useContext(RoomContext) === "narrow";
-  const columns = useMemo(
-    () => props.columns.filter((column) => !(isNarrow && column.wide)),
-    [props.columns, isNarrow],
-  );
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
+  const columns = useColumns(props.columns);
   const [order, setOrder] = useState<Order | null>(props.order ?? null);
   const shown = useMemo(() => {
     const column = order && columns.find((each) => each.key === order.key);
     return column ? sorted(rows, column.value, order.direction) : rows;
   }, [rows, order, columns]);
   const list = useEvenRows(scroller, { count: shown.length, row: ROW, head: HEAD });
-  const selected = store.selected.value;
-  const related = store.related.value;
-  const hasPlaces = selected !== null;
-  const places = useMemo(
-    () => new Map(hasPlaces ? shown.map((row, i) => [id(row), i]) : []),
-    [shown, hasPlaces],
-  );
-  const current = selected === null ? undefined : places.get(selected);
-
-  useEffect(() => {
-    const at = current ?? firstRelated(places, related);
-    if (at !== undefined) list.reveal(at);
-  }, [selected, related]);
-
-  const move = (event: KeyboardEvent) => {
-    const to = target(event.key, current, shown.length, scroller.current);
-    const row = to === null ? undefined : shown[to];
-    if (row !== undefined && !event.altKey) {
-      event.preventDefault();
-      store.select(id(row));
-    } else if (event.key === "Enter" && current !== undefined && props.open) {
-      event.stopPropagation();
-      props.open(shown[current] as Row);
-    }
-  };
+  const current = useCurrent(store, shown, id, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
   return (
     <div
@@ -90,7 +62,7 @@ export function Table<Row>(props: Props<Row>) {
       aria-rowcount={shown.length + 1}
       aria-activedescendant={current === undefined ? undefined : `${prefix}-${current}`}
       tabIndex={0}
-      onKeyDown={move}
+      onKeyDown={(event) => press(event, props, shown, current)}
     >
       <div role="rowgroup" class="thead">
         <div role="row" class="tr" aria-rowindex={1} style={tracks}>
@@ -107,28 +79,92 @@ export function Table<Row>(props: Props<Row>) {
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
         {list.indexes.map((index) => {
           const row = shown[index] as Row;
-          const key = id(row);
-          const look = key === selected ? "sel" : related.has(key) ? "rel" : "";
-          return (
-            <div
-              key={key}
-              id={`${prefix}-${index}`}
-              role="row"
-              class={`tr ${look}`}
-              aria-rowindex={index + 2}
-              aria-selected={key === selected}
-              style={{ ...tracks, transform: `translateY(${list.top(index)}px)` }}
-              onClick={() => store.select(key)}
-              onDblClick={() => props.open?.(row)}
-            >
-              {columns.map((column) => (
-                <Cell key={column.key} column={column} row={row} />
-              ))}
-            </div>
-          );
+          const place = { index, top: list.top(index), prefix, tracks };
+          return <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />;
         })}
       </div>
       {shown.length === 0 && <p class="none">{props.none ?? "Nothing to list."}</p>}
+    </div>
+  );
+}
+
+/** The columns that the room allows. */
+function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
+  const isNarrow = useContext(RoomContext) === "narrow";
+  return useMemo(() => columns.filter((column) => !(isNarrow && column.wide)), [columns, isNarrow]);
+}
+
+/** The index of the selected row; brings it, or the first related one, into sight. */
+function useCurrent<Row>(
+  store: Store,
+  shown: readonly Row[],
+  id: (row: Row) => string,
+  list: EvenRows,
+): number | undefined {
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const isNeeded = selected !== null;
+  const places = useMemo(
+    () => new Map(isNeeded ? shown.map((row, i) => [id(row), i]) : []),
+    [shown, isNeeded],
+  );
+  const current = selected === null ? undefined : places.get(selected);
+  useEffect(() => {
+    const at = current ?? firstRelated(places, related);
+    if (at !== undefined) list.reveal(at);
+  }, [selected, related]);
+  return current;
+}
+
+function press<Row>(
+  event: KeyboardEvent & { currentTarget: HTMLElement },
+  { store, id, open }: Props<Row>,
+  shown: readonly Row[],
+  current: number | undefined,
+): void {
+  const to = target(event.key, current, shown.length, event.currentTarget);
+  const row = to === null ? undefined : shown[to];
+  if (row !== undefined && !event.altKey) {
+    event.preventDefault();
+    store.select(id(row));
+  } else if (event.key === "Enter" && current !== undefined && open && isRow(event.target)) {
+    event.preventDefault();
+    event.stopPropagation();
+    open(shown[current] as Row);
+  }
+}
+
+/** Whether a key was meant for the rows and not for a button in the head. */
+function isRow(where: EventTarget | null): boolean {
+  return !(where instanceof Element && where.closest("button"));
+}
+
+interface RowProps<Row> {
+  table: Props<Row>;
+  columns: Column<Row>[];
+  row: Row;
+  place: { index: number; top: number; prefix: string; tracks: { gridTemplateColumns: string } };
+}
+
+function TableRow<Row>({ table, columns, row, place }: RowProps<Row>) {
+  const { store } = table;
+  const key = table.id(row);
+  const isSelected = store.selected.value === key;
+  const look = isSelected ? "sel" : store.related.value.has(key) ? "rel" : "";
+  return (
+    <div
+      id={`${place.prefix}-${place.index}`}
+      role="row"
+      class={`tr ${look}`}
+      aria-rowindex={place.index + 2}
+      aria-selected={isSelected}
+      style={{ ...place.tracks, transform: `translateY(${place.top}px)` }}
+      onClick={() => store.select(key)}
+      onDblClick={() => table.open?.(row)}
+    >
+      {columns.map((column) => (
+        <Cell key={column.key} column={column} row={row} />
+      ))}
     </div>
   );
 }

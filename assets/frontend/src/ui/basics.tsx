@@ -25,16 +25,11 @@ export function Mark({ store, kernel }: { store: Store; kernel: string }) {
   );
 }
 
-/** A thing that can be selected; its pane stays unless `leave`. */
-export function Chip({ store, id, leave }: { store: Store; id: string; leave?: boolean }) {
+/** A thing that can be selected, in the pane where the reader is. */
+export function Chip({ store, id }: { store: Store; id: string }) {
   const text = store.line(id)?.text.trim();
   return (
-    <button
-      type="button"
-      class="chip"
-      title={text ?? id}
-      onClick={() => store.select(id, leave ? { pane: paneFor(id) } : {})}
-    >
+    <button type="button" class="chip" title={text ?? id} onClick={() => store.select(id)}>
       {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : labelOf(id, store)}
     </button>
   );
