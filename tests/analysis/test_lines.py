@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.calls import callers
+from workbench.analysis.calls import callers, in_call_order
 from workbench.analysis.lines import call_sites, line_states
 from workbench.report import Break, Link, Node, Report, Source, Table, TextWriter
 
@@ -71,6 +71,13 @@ def test_a_line_that_only_calls_a_captured_function_is_captured() -> None:
     assert callers(made) == {"L:s1:21": ("L:s0:11",)}
     found = states(report({4: "add", 10: "mul", 21: "relu"}))
     assert found[10] == "captured"
+
+
+def test_a_function_stands_before_those_that_it_calls() -> None:
+    made = report({4: "add", 10: "mul", 21: "relu"})
+    swapped = Table.of(Source, reversed(list(made.sources)))
+    turned = Report(tables={**made.tables, "sources": swapped}, texts=made.texts)
+    assert [source.name for source in in_call_order(turned)] == ["f", "helper"]
 
 
 def test_links_of_the_record_win_over_names() -> None:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from workbench.report import Report
+from workbench.report import Report, Source
 
 RELATION = "line-line"  # a link from a line to the line that called its function
 _CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
@@ -24,6 +24,22 @@ def callers(report: Report) -> dict[str, tuple[str, ...]]:
     for line, caller in links or _by_name(report):
         direct[line][caller] = None
     return {line: _all(line, direct) for line in direct}
+
+
+def in_call_order(report: Report) -> list[Source]:
+    """The sources: the user's own before a library's, a function before those that it calls."""
+    above: dict[str, set[str]] = defaultdict(set)
+    for line, found in callers(report).items():
+        above[_owner(line)].update(_owner(caller) for caller in found)
+    rank = {"user": 0, "notebook": 0, "library": 1}
+    return sorted(
+        report.sources,
+        key=lambda source: (rank.get(source.kind, 2), len(above[source.id] - {source.id})),
+    )
+
+
+def _owner(line: str) -> str:
+    return line.split(":")[1]
 
 
 def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:
@@ -51,13 +67,13 @@ def _by_name(report: Report) -> Iterator[tuple[str, str]]:
                 modules[part].add(line)
     of_source = defaultdict(set)
     for line in lines.values():
-        of_source[line.split(":")[1]].add(line)
+        of_source[_owner(line)].add(line)
     for caller, is_own, name in calls:
-        own = caller.split(":")[1]
+        own = _owner(caller)
         called = set(modules.get(name, ())) if is_own else set()
         if len(functions[name]) == 1:
             called |= of_source[functions[name][0].id]
-        yield from ((line, caller) for line in sorted(called) if line.split(":")[1] != own)
+        yield from ((line, caller) for line in sorted(called) if _owner(line) != own)
 
 
 def _calls(report: Report) -> list[tuple[str, bool, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from workbench.analysis.calls import in_call_order
 from workbench.analysis.kinds import fallen_places
 from workbench.analysis.lines import call_sites, line_states
 from workbench.analysis.traffic import LineTraffic, line_traffic
@@ -12,15 +13,12 @@ from workbench.report import Report, Source
 from workbench.views import wire
 from workbench.views.places import text_of
 
-_RANK = {"user": 0, "notebook": 0, "library": 1}
-
 
 def sources(report: Report) -> list[wire.Source]:
-    """The functions with a text, the user's own first; lines without a mark are plain."""
+    """The functions, the user's own and callers first; lines without a mark are plain."""
     reader = _Marks(report)
-    ordered = sorted(report.sources, key=lambda source: _RANK.get(source.kind, 2))
     found: list[wire.Source] = []
-    for source in ordered:
+    for source in in_call_order(report):
         text = text_of(report, source.text)
         lines = [] if text is None else text.split("\n")
         found.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from workbench.analysis.calls import in_call_order
 from workbench.analysis.fusion import traffic_before_and_after
 from workbench.analysis.lines import line_states
 from workbench.analysis.traffic import LineTraffic, line_traffic
@@ -99,12 +100,10 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> Figure:
 
 def heats(report: Report, limits: Limits) -> list[Block]:
     """The sources, the user's own first; functions that left no trace are not shown."""
-    rank = {"user": 0, "notebook": 0, "library": 1}
-    sources = sorted(report.sources, key=lambda source: rank.get(source.kind, 2))
     lines_of = _Lines(report)
     found: list[Block] = []
     left = 0
-    for source in sources:
+    for source in in_call_order(report):
         text = text_of(report, source.text)
         if text is None:
             continue
