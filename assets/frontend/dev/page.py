@@ -11,7 +11,7 @@ PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Workbench</title>
 <style>body {{ margin: 0 }} .wb {{ --wb-height: 100vh; border: 0 }}</style>
 <style>{css}</style></head><body>
-<div id="view"></div>
+<main id="view"></main>
 <script type="application/json" id="data">{data}</script>
 <script type="module">
 {script}

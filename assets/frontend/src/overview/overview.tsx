@@ -3,30 +3,28 @@
 import type { Store } from "../store";
 import { Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
-import type { Figure } from "../wire";
+import type { Document as Report, Figure } from "../wire";
 import { Heat } from "./heat";
 
 export function Overview({ store }: { store: Store }) {
   const report = store.doc.value;
   if (!report) return null;
-  const notes = [...report.notes, ...report.missing];
   return (
     <>
       <ProgressStrip store={store} />
       <Figures store={store} figures={report.figures} />
-      {notes.length > 0 && <Notes store={store} notes={notes} />}
+      <Notes store={store} report={report} />
       <Heat store={store} sources={report.sources} />
     </>
   );
 }
 
-function Notes({ store, notes }: { store: Store; notes: { title: string; text: string }[] }) {
-  const report = store.doc.value;
-  if (!report) return null;
+/** What failed stands open, everything else behind one line. */
+function Notes({ store, report }: { store: Store; report: Report }) {
   const urgent = report.notes.filter((note) => note.tone === "break");
   const rest = [...report.notes.filter((note) => note.tone !== "break"), ...report.missing];
   const title = rest.map((note) => note.title.replace(/\.$/, "")).join(" · ");
-  void notes;
+  if (!urgent.length && !rest.length) return null;
   return (
     <div class="notes">
       {urgent.map((note) => (

@@ -1,0 +1,138 @@
+// One row of the source view: the head of a function, a line, or an explanation under it.
+
+import { bytes, microseconds } from "../format";
+import type { Store } from "../store";
+import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
+import { Python } from "../ui/highlight";
+import { Icon } from "../ui/icons";
+import { iconOf, labelOf } from "../ui/words";
+import type { Line, Note, Source } from "../wire";
+import type { LineRow, Row, Scale } from "./rows";
+
+const BAR = 52;
+const MARKS = 2;
+
+interface RowProps {
+  store: Store;
+  row: Row | undefined;
+  id: string;
+  scale: Scale;
+}
+
+export function HeatRow({ store, row, id, scale }: RowProps) {
+  if (!row) return null;
+  if (row.kind === "head") return <FunctionHead source={row.source} />;
+  if (row.kind === "note") return <Explanation store={store} note={row.note} />;
+  if (!row.mark) return <QuietLine row={row} />;
+  return <HeatLine store={store} row={row} mark={row.mark} id={id} scale={scale} />;
+}
+
+function FunctionHead({ source }: { source: Source }) {
+  return (
+    <div class="heat-head" role="row">
+      <span role="gridcell" class="cut" title={source.file}>
+        <b class="mono">{source.name}</b> <span class="faint">{source.file}</span>
+      </span>
+    </div>
+  );
+}
+
+function Explanation({ store, note }: { store: Store; note: Note }) {
+  return (
+    <div class={`note ${note.tone}`} role="row">
+      <Icon name={iconOf(note.tone)} />
+      <span role="gridcell" class="says" title={`${note.title} ${note.text}`}>
+        <b>{note.title}</b> <Prose text={note.text} />
+      </span>
+      {note.select && (
+        <span role="gridcell">
+          <Jump store={store} id={note.select} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** A line that is no part of the call. */
+function QuietLine({ row }: { row: LineRow }) {
+  return (
+    <div class="heat dead" role="row">
+      <span class="no" role="gridcell">
+        {row.number}
+      </span>
+      <span class="src" role="gridcell">
+        {row.text}
+      </span>
+    </div>
+  );
+}
+
+interface LineProps {
+  store: Store;
+  row: LineRow;
+  mark: Line;
+  id: string;
+  scale: Scale;
+}
+
+function HeatLine({ store, row, mark, id, scale }: LineProps) {
+  const isSelected = store.selected.value === row.id;
+  const look = isSelected ? "sel" : store.related.value.has(row.id) ? "rel" : "";
+  return (
+    <div
+      id={id}
+      class={`heat ${look}`}
+      role="row"
+      aria-selected={isSelected}
+      title={row.text.trim()}
+      onClick={() => store.select(row.id)}
+    >
+      <span class="state" role="gridcell">
+        <StateIcon state={mark.state} />
+      </span>
+      <span class="no" role="gridcell">
+        {row.number}
+      </span>
+      <span class="src" role="gridcell">
+        <Python text={row.text} inside={row.inside} />
+      </span>
+      <EndsIn store={store} mark={mark} />
+      {scale.isTimed && (
+        <span class="mb" role="gridcell">
+          {mark.time_us === null ? "" : microseconds(mark.time_us)}
+        </span>
+      )}
+      <span class="mb" role="gridcell">
+        {!!mark.bytes && (
+          <b style={{ width: `${Math.max(1, (mark.bytes / scale.most) * BAR)}px` }} />
+        )}
+        {!!mark.bytes && bytes(mark.bytes)}
+      </span>
+    </div>
+  );
+}
+
+/** The kernels of a line, or the lines that its call was inlined to. */
+function EndsIn({ store, mark }: { store: Store; mark: Line }) {
+  const { kernels } = mark;
+  const inlined = kernels.length ? [] : (store.links.value?.calledFrom(mark.id) ?? []);
+  const names = inlined.map((id) => labelOf(id, store));
+  const first = names.slice(0, 2).join(", ");
+  return (
+    <span class="ks" role="gridcell">
+      {kernels.slice(0, MARKS).map((kernel) => (
+        <Mark key={kernel} store={store} kernel={kernel} />
+      ))}
+      {kernels.length > MARKS && (
+        <span class="faint" title={kernels.join(", ")}>
+          {`+${kernels.length - MARKS}`}
+        </span>
+      )}
+      {names.length > 0 && (
+        <span class="faint cut" title={`Inlined to ${names.join(", ")}`}>
+          {`in ${first}`}
+        </span>
+      )}
+    </span>
+  );
+}
