@@ -1,5 +1,6 @@
 // Two stages side by side: which nodes the passes between them added, removed and replaced.
 
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { nameOf } from "../ids";
 import type { Store } from "../store";
@@ -155,12 +156,12 @@ function Names({ ids, go }: { ids: readonly string[]; go(id: string): void }) {
   return (
     <>
       {ids.map((id, at) => (
-        <>
+        <Fragment key={id}>
           {at > 0 && ", "}
           <button type="button" class="btn link mono" onClick={() => go(id)}>
             {nameOf(id)}
           </button>
-        </>
+        </Fragment>
       ))}
     </>
   );

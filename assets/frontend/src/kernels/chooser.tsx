@@ -1,0 +1,72 @@
+// Which kernel and which columns are shown.
+
+import type { Store } from "../store";
+import { Mark } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import type { Kernel } from "../wire";
+import type { Content } from "./contents";
+import { COLUMNS, switched, visible, type ColumnId, type KernelState } from "./state";
+
+interface ChooserProps {
+  store: Store;
+  kernels: readonly Kernel[];
+  kernel: Kernel;
+}
+
+export function Chooser({ store, kernels, kernel }: ChooserProps) {
+  const at = kernels.indexOf(kernel);
+  const go = (by: number) => {
+    const next = kernels[at + by];
+    if (next) store.select(next.id);
+  };
+  return (
+    <>
+      <Mark store={store} kernel={kernel.id} />
+      <select
+        class="btn code-chooser"
+        aria-label="Kernel"
+        value={kernel.id}
+        onChange={(event) => store.select(event.currentTarget.value)}
+      >
+        {kernels.map((each) => (
+          <option key={each.id} value={each.id}>
+            {`${each.id} ${each.kind}: ${each.label}${each.is_backward ? " (backward)" : ""}`}
+          </option>
+        ))}
+      </select>
+      <span class="seg">
+        <button type="button" class="btn icon" title="Kernel before" aria-label="Kernel before" disabled={at <= 0} onClick={() => go(-1)}>
+          <Icon name="left" />
+        </button>
+        <button type="button" class="btn icon" title="Next kernel" aria-label="Next kernel" disabled={at >= kernels.length - 1} onClick={() => go(1)}>
+          <Icon name="right" />
+        </button>
+      </span>
+    </>
+  );
+}
+
+interface SwitchProps {
+  state: KernelState;
+  most: number;
+  titles: Record<ColumnId, Content>;
+}
+
+export function Switch({ state, most, titles }: SwitchProps) {
+  const shown = visible(state.columns.value, most);
+  return (
+    <span class="seg" role="group" aria-label="Columns">
+      {COLUMNS.map((id) => (
+        <button
+          key={id}
+          type="button"
+          class="btn"
+          aria-pressed={shown.includes(id)}
+          onClick={() => (state.columns.value = switched(state.columns.peek(), id, most))}
+        >
+          {titles[id].title}
+        </button>
+      ))}
+    </span>
+  );
+}
