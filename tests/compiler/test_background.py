@@ -83,6 +83,37 @@ def test_a_module_keeps_its_own_weights_and_gradients() -> None:
     assert any(source.text for source in compiled.report.sources)
 
 
+WEIGHT = torch.rand(4)
+
+
+def of_global(x: torch.Tensor) -> torch.Tensor:
+    return x * WEIGHT
+
+
+class Owner:
+    def __init__(self) -> None:
+        self.weight = torch.rand(4)
+
+    def run(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+@pytest.mark.parametrize("kind", ["global", "method", "closure", "closure over a module"])
+def test_tensors_that_are_reached_otherwise_stay_live_too(kind: str) -> None:
+    owner, weight, linear = Owner(), torch.rand(4), torch.nn.Linear(4, 4)
+    function, changed = {
+        "global": (of_global, WEIGHT),
+        "method": (owner.run, owner.weight),
+        "closure": (lambda x: x * weight, weight),
+        "closure over a module": (lambda x: linear(x), linear.weight),
+    }[kind]
+    x = torch.rand(2, 4)
+    compiled = wb.compile_async(function, (x,)).result(LONG)
+    with torch.no_grad():
+        changed.mul_(2)
+    torch.testing.assert_close(compiled(x), function(x))
+
+
 def test_progress_is_what_the_front_end_shows() -> None:
     job = wb.compile_async(lambda x: x.sin() + 1, (torch.rand(8),))
     seen: list[dict[str, Any]] = []

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.artifacts.opening import open_any
 from workbench.compiler.ambient import Ambient
 from workbench.compiler.callables import Callee, resolve
 from workbench.compiler.compiled import Compiled
@@ -21,7 +22,7 @@ from workbench.compiler.request import Options
 from workbench.compiler.shipping import pack
 from workbench.compiler.sources import Places
 from workbench.compiler.worker import PATHS, RESULT
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 
 
 def compile_in_background(
@@ -77,6 +78,37 @@ def _loaded(path: str, digest: str, callee: Callee, example: Example) -> Compile
     """The worker's artifact, called on the objects of this process."""
     owner = callee.receiver[0] if callee.receiver else None
     scope = callee.function.__globals__
-    loaded = load_compiled(path, module=owner, external_data=None, f_globals=scope, trust=digest)
+    outside = _live_objects(path, callee)
+    loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
+    _share_closure(loaded.aot_fn, callee)
     plan, report = loaded.plan, loaded.report
     return Compiled(loaded.aot_fn, plan, report, original=callee.entry, example=example)
+
+
+def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
+    """The modules that the artifact leaves out, from the closure and the globals here."""
+    with open_any(path) as opened:
+        names = () if opened.manifest is None else opened.manifest.external_data
+    known = {**callee.function.__globals__, **_closure(callee)}
+    lost = [name for name in names if name not in known]
+    if lost:
+        raise WorkbenchError(
+            f"{callee.name} reaches {', '.join(lost)} in a way that its result cannot be given the "
+            "live object again. Compile it here with aot_compile."
+        )
+    return {name: known[name] for name in names}
+
+
+def _closure(callee: Callee) -> dict[str, Any]:
+    function = callee.function
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells}
+
+
+def _share_closure(aot_fn: Any, callee: Callee) -> None:
+    """Put the live objects into the closure of what was loaded, in place of its copies."""
+    env = aot_fn._artifacts.runtime_env
+    live = _closure(callee)
+    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
+        if name in live:
+            cell.cell_contents = live[name]
