@@ -10,19 +10,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from workbench import errors
-from workbench.compiler.targets.messages import Began, Done, Failed, Job, Ready
+from workbench.compiler.request import Progress
+from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Told
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Report
 from workbench.settings import Settings
 
-Progress = Callable[[str, float], None]
 START_S = 180.0
 JOB_S = 1800.0
 _PROGRAM = "from workbench.compiler.targets.worker import main; main({descriptor})"
@@ -120,9 +119,8 @@ class Worker:
         deadline = time.monotonic() + self._job_s
         while True:
             message = self._receive(deadline, f"compile for {job.gpu.name}")
-            if isinstance(message, Began):
-                if progress is not None:
-                    progress(message.phase, message.elapsed)
+            if isinstance(message, Told):
+                _tell(progress, message)
             elif isinstance(message, Done):
                 return message.report
             elif isinstance(message, Failed):
@@ -192,6 +190,16 @@ def _variables() -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "HIP_VISIBLE_DEVICES": "",
     }
+
+
+def _tell(progress: Progress | None, message: Told) -> None:
+    """Pass on what the worker tells to whatever part of it `progress` listens to."""
+    if message.what == "begin" and progress is not None:
+        progress(message.name, message.elapsed)
+    elif message.what == "end" and (end := getattr(progress, "end", None)) is not None:
+        end(message.name, message.elapsed)
+    elif message.what == "kernel" and (kernel := getattr(progress, "kernel", None)) is not None:
+        kernel(message.name)
 
 
 def _error(message: Failed) -> WorkbenchError:

@@ -11,7 +11,7 @@ from workbench.compiler import torch_private as tp
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
-from workbench.compiler.targets.messages import Began, Done, Failed, Job
+from workbench.compiler.targets.messages import Done, Failed, Job, Told
 from workbench.compiler.targets.ranking import ranking
 from workbench.compiler.targets.shipping import Call, unpack
 from workbench.compiler.targets.surroundings import inside
@@ -46,16 +46,15 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     call = _unpacked(job, mode)
 
-    def began(phase: str, elapsed: float) -> None:
-        send(Began(phase, elapsed))
-
     with (
         call.state.applied(keep=frozenset(OPTIONS)),
         MachineCodeRecorder(job.gpu) as recorder,
         mode,
     ):
         try:
-            compiled = compile_ahead(call.target, call.args, call.kwargs, call.options, began)
+            compiled = compile_ahead(
+                call.target, call.args, call.kwargs, call.options, _Teller(send)
+            )
             return recorder.added(compiled.report)
         except WorkbenchError as error:
             if error.report is not None:
@@ -66,6 +65,25 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
                     "Compile with grad=False, or install a C++ compiler."
                 ) from error
             raise
+
+
+class _Teller:
+    """Hands on what the pipeline tells of its progress."""
+
+    def __init__(self, send: Send):
+        self._send = send
+
+    def __call__(self, name: str, elapsed: float) -> None:
+        """A phase begins."""
+        self._send(Told("begin", name, elapsed))
+
+    def end(self, name: str, elapsed: float) -> None:
+        """A phase ended."""
+        self._send(Told("end", name, elapsed))
+
+    def kernel(self, name: str) -> None:
+        """A kernel was generated."""
+        self._send(Told("kernel", name))
 
 
 def _unpacked(job: Job, mode: Any) -> Call:

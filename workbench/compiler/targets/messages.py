@@ -40,11 +40,12 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Began:
-    """A phase began, `elapsed` seconds after the compilation did."""
+class Told:
+    """What happened, `elapsed` seconds after the compilation began: "begin", "end" or "kernel"."""
 
-    phase: str
-    elapsed: float
+    what: str
+    name: str
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True)
