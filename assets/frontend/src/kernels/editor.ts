@@ -52,7 +52,7 @@ export class CodeEditor {
     this.view.setState(EditorState.create({ doc: rows.text, extensions: this.extensions(rows) }));
     this.view.scrollDOM.scrollTop = 0;
     this.isFresh = true;
-    this.mark({ selected: null, related: [], hovered: [] });
+    this.marked = { selected: null, related: [], hovered: [] };
   }
 
   /**
@@ -60,8 +60,8 @@ export class CodeEditor {
    * the column where it is, null means any of the marked lines.
    */
   mark(marks: Marks, goal?: number | null): void {
+    if (!isSame(marks, this.marked)) this.view.dispatch({ effects: setMarks.of(marks) });
     this.marked = marks;
-    this.view.dispatch({ effects: setMarks.of(marks) });
     if (goal === undefined) return;
     if (goal !== null) this.reveal(goal);
     else if (this.isFresh || !marks.related.some((line) => this.isSeen(line)))
@@ -144,6 +144,12 @@ export class CodeEditor {
     // Text that was just marked with the pointer is being copied, not chosen.
     if (line !== null && selection.empty && !window.getSelection()?.toString()) this.listener.choose(line);
   }
+}
+
+function isSame(a: Marks, b: Marks): boolean {
+  const equal = (x: readonly number[], y: readonly number[]) =>
+    x.length === y.length && x.every((line, at) => line === y[at]);
+  return a.selected === b.selected && equal(a.related, b.related) && equal(a.hovered, b.hovered);
 }
 
 function next(rows: Rows, from: number, by: number): number | null {
