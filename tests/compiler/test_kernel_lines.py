@@ -171,3 +171,17 @@ def test_every_line_names_only_nodes_of_its_kernel() -> None:
     for row in report.kernel_lines:
         assert set(row.nodes) <= set(kernels[row.kernel].nodes)
     assert Report.from_json(report.to_json()).kernel_lines == report.kernel_lines
+
+
+def two_layers(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return ((x.sin() * 2) @ w).sin() * 2
+
+
+def test_every_call_of_a_kernel_that_is_used_again_is_behind_its_lines() -> None:
+    args = (torch.rand(8, 8, requires_grad=True), torch.rand(8, 8, requires_grad=True))
+    report = wb.aot_compile(two_layers, args).report
+    (kernel,) = (k for k in report.kernels if k.language == "cpp" and not k.is_backward)
+    assert kernel.calls == 2
+    found = [names for line, names in labels(report) if ".sin()" in line]
+    assert found
+    assert all(names == {"sin", "sin_1"} for names in found)

@@ -31,8 +31,8 @@ class LineRecorder:
         self._origins: dict[Any, Any] = {}
         self._values: list[_Value] = []
         self._stores: list[_Value] = []
-        self._defined: dict[tuple[str, str], tuple[list[_Value], list[_Value]]] = {}
-        self._bodies: dict[tuple[str, str], list[Body]] = {}
+        self._defined: dict[tuple[str, str], list[tuple[list[_Value], list[_Value]]]] = {}
+        self._bodies: dict[tuple[str, str], list[list[Body]]] = {}
         self._torch: Any = None
 
     def install(self) -> None:
@@ -86,18 +86,23 @@ class LineRecorder:
     def on_kernel(self, graph: str, name: str, *, is_defined: bool) -> None:
         """A kernel was named: what was generated since the last one is its code.
 
-        A name that comes again without its source is a call of the same kernel.
+        A name that comes again without its source is another call of the same kernel, generated
+        from other nodes.
         """
         if is_defined:
-            self._defined[graph, name] = self._values, self._stores
-        elif (graph, name) not in self._defined:
+            self._defined[graph, name] = []
+        calls = self._defined.get((graph, name))
+        if calls is None:
             return
+        if self._values:
+            calls.append((self._values, self._stores))
         self._values, self._stores = [], []
 
     def close(self) -> None:
         """Keep names and texts, let go of torch's objects."""
-        for key, (values, stores) in self._defined.items():
-            self._patches.guarded(PANE, self._read, key, values, stores)
+        for key, calls in self._defined.items():
+            for values, stores in calls:
+                self._patches.guarded(PANE, self._read, key, values, stores)
         self._defined.clear()
         self._origins.clear()
         self._values, self._stores = [], []
@@ -115,7 +120,7 @@ class LineRecorder:
             body = bodies.get(id(kernel))
             if body is not None:
                 body.stores.setdefault(variable, []).append(self._origin(operation))
-        self._bodies[key] = list(bodies.values())
+        self._bodies.setdefault(key, []).append(list(bodies.values()))
 
     def _origin(self, operation: Any) -> str | None:
         if operation is None:
@@ -125,8 +130,8 @@ class LineRecorder:
         node = self._origins.get(operation)
         return None if node is None else str(node.name)
 
-    def bodies(self, graph: str, name: str) -> list[Body]:
-        """What was generated for one kernel."""
+    def bodies(self, graph: str, name: str) -> list[list[Body]]:
+        """What was generated for each call of one kernel."""
         return self._bodies.get((graph, name), [])
 
 

@@ -196,10 +196,14 @@ def _ties(kernel: Kernel) -> Iterator[Link]:
             yield Link(id, kernel.id, relation)
 
 
-def _line_rows(parts: list[tuple[str, str, Lowered, list[Body]]]) -> Iterator[KernelLine]:
-    for kernel, source, lowered, bodies in parts:
-        for line, names in nodes_by_line(source, bodies).items():
-            nodes = lowered.fx_ids(names)
+def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Iterator[KernelLine]:
+    for kernel, source, lowered, calls in parts:
+        found: dict[int, dict[str, None]] = {}
+        for bodies in calls:
+            for line, names in nodes_by_line(source, bodies).items():
+                found.setdefault(line, {}).update(dict.fromkeys(names))
+        for line in sorted(found):
+            nodes = lowered.fx_ids(found[line])
             if nodes:
                 yield KernelLine(kernel, line, nodes)
 
