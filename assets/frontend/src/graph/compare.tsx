@@ -134,7 +134,7 @@ function List({ store, title, change, rows, go }: ListProps) {
   const selected = store.selected.value;
   return (
     <>
-      <h4 class={`graph-change ${change}`}>{`${title} (${rows.length})`}</h4>
+      <h3 class={`graph-change ${change}`}>{`${title} (${rows.length})`}</h3>
       <ul>
         {rows.slice(0, MOST).map(([before, after]) => {
           const isSelected = [...before, ...after].some((id) => id === selected);

@@ -97,7 +97,9 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
   const chosen = selected === null ? undefined : model.index.get(selected);
   const forced = chosen !== undefined && part.is_quiet[chosen] ? chosen : -1;
   const plan = useMemo(() => {
-    const also = new Set(changes?.byNode.keys());
+    // Of what was replaced, the quiet ones would drown the rest; the list still leads to them.
+    const also = new Set<number>();
+    changes?.byNode.forEach((change, node) => change !== "replaced" && also.add(node));
     if (forced >= 0) also.add(forced);
     return planOf(model, sceneOf(model, { grouping, showsQuiet, also, isOpen, aspect, calls }));
   }, [model, grouping, showsQuiet, isOpen, aspect, changes, forced]);
