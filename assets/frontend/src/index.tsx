@@ -29,7 +29,10 @@ function open(el: HTMLElement, store: Store): View {
 export function mount(el: HTMLElement, embedded: Embedded, kind: "page" | "saved" = "page"): View {
   const store = new Store(pageHost(embedded, kind));
   const forget = kind === "page" ? keepAddress(store) : () => {};
-  if (kind === "page") el.style.setProperty("--wb-height", "max(480px, 100vh)");
+  if (kind === "page") {
+    el.style.setProperty("--wb-height", "max(480px, 100vh)");
+    el.setAttribute("role", "main");
+  }
   const view = open(el, store);
   return {
     store,

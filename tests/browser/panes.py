@@ -1,0 +1,50 @@
+"""The panes of a view on a page, each with something selected in it, for tests and pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from workbench.report import Report
+from workbench.views.document import Setting, document
+
+PANES = ("overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune", "artifact")
+
+
+def addresses(report: Report, page: str) -> dict[str, str]:
+    """The address of each pane of a saved page, with a typical selection where there is one."""
+    chosen = _chosen(report)
+    found = {}
+    for pane in PANES:
+        place = {"pane": pane, **({"sel": chosen[pane]} if chosen.get(pane) else {})}
+        found[pane] = f"{page}#{urlencode(place)}"
+    return found
+
+
+def _chosen(report: Report) -> dict[str, str | None]:
+    shown = document(report, Setting())
+    lines = [mark for source in shown["sources"] for mark in source["marks"]]
+    line = max(lines, key=lambda mark: len(mark["kernels"]), default=None)
+    kernels = [kernel for kernel in shown["kernels"] if kernel["code"]]
+    kernel = max(kernels, key=lambda kernel: len(kernel["nodes"]), default=None)
+    first = {name: next((row["id"] for row in shown[name]), None) for name in _ROWS}  # type: ignore[literal-required]
+    return {
+        "overview": line["id"] if line else None,
+        "graphs": kernel["nodes"][0] if kernel else None,
+        "breaks": first["breaks"] or first["guards"],
+        "fusion": first["rejected"] or first["groups"],
+        "kernels": kernel["id"] if kernel else None,
+        "timeline": first["phases"],
+        "autotune": first["choices"],
+    }
+
+
+_ROWS = ("breaks", "guards", "rejected", "groups", "phases", "choices")
+
+
+def show(page: Any, address: str) -> None:
+    """Open one pane and wait until its parts are there."""
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("[role=tab][aria-selected=true]")
+    page.wait_for_timeout(400)  # parts of a page unfold in the background

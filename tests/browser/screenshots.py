@@ -1,0 +1,62 @@
+"""Pictures of every pane, light and dark, wide and narrow: `make screenshots`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+import workbench as wb
+from tests.browser.driving import running_chromium
+from tests.browser.panes import addresses, show
+from workbench.report import Report
+
+ROOT = Path(__file__).parents[2]
+SIZES = ((1280, 760), (800, 620))
+
+
+def halves(x: torch.Tensor) -> torch.Tensor:
+    """A function with graph breaks."""
+    y = torch.relu(x) * 2
+    if y.sum() > 3:
+        y = y - 1
+    print("between")
+    return y.softmax(-1) @ x.t()
+
+
+def reports() -> Iterator[tuple[str, Report]]:
+    """What the pictures show: a recorded block, breaks, a training step that was measured."""
+    yield "block", Report.load(ROOT / "tests" / "records" / "block.wbr")
+    yield "breaks", wb.explain(halves, (torch.rand(8, 8),)).report
+    model = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0)
+    x = torch.rand(4, 32, 64)
+    compiled = wb.aot_compile(model, (x,), grad=True)
+    compiled.profile(x)
+    yield "encoder", compiled.report
+
+
+def main(folder: Path) -> None:
+    """Write the pictures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as pages, running_chromium() as browser:
+        for name, report in reports():
+            path = Path(pages) / f"{name}.html"
+            report.to_html(path)
+            for scheme in ("light", "dark"):
+                for width, height in SIZES:
+                    size = {"width": width, "height": height}
+                    context = browser.new_context(viewport=size, color_scheme=scheme)
+                    page = context.new_page()
+                    for pane, address in addresses(report, path.as_uri()).items():
+                        show(page, address)
+                        picture = folder / f"{name}-{pane}-{scheme}-{width}.png"
+                        page.screenshot(path=picture)
+                    context.close()
+    print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/screenshots"))
