@@ -185,3 +185,34 @@ def test_every_call_of_a_kernel_that_is_used_again_is_behind_its_lines() -> None
     found = [names for line, names in labels(report) if ".sin()" in line]
     assert found
     assert all(names == {"sin", "sin_1"} for names in found)
+
+
+def test_triton_kernels_with_a_loop_over_the_reduction() -> None:
+    pytest.importorskip("triton")
+    from tests.compiler.targets.gpus import H100
+    from workbench.compiler import torch_private as tp
+    from workbench.compiler.pipeline import compile_ahead
+    from workbench.compiler.request import Options
+    from workbench.compiler.targets.virtual import virtual_gpu
+
+    def long_sum(x: torch.Tensor) -> torch.Tensor:
+        return (x.sin() * 2).sum(-1).exp()
+
+    with (
+        virtual_gpu(H100, lambda choice, position: float(position)),
+        tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()),
+    ):
+        x = torch.empty(4096, 3000, device="cuda")
+        report = compile_ahead(long_sum, (x,), None, Options()).report
+    lines = labels(report)
+    for pattern, nodes in (
+        (r"tl_math\.sin", {"sin"}),
+        (r"= tmp\d+ \* tmp\d+", {"mul"}),
+        (r"^_tmp\d+ = tl\.(full|where)", {"sum_1"}),
+        (r"= tl\.sum\(", {"sum_1"}),
+        (r"libdevice\.exp|tl_math\.exp", {"exp"}),
+        (r"^tl\.store\(", {"exp"}),
+    ):
+        found = [names for line, names in lines if re.search(pattern, line)]
+        assert found, pattern
+        assert all(names == nodes for names in found), pattern

@@ -46,9 +46,12 @@ def nodes_by_line(source: str, bodies: Sequence[Body]) -> dict[int, tuple[str, .
 
 
 def _fits(lines: Sequence[str], body: Body) -> bool:
-    """Whether every variable of a Triton program is one that this object generated."""
+    """Whether this object generated most variables of a Triton program.
+
+    Accumulators of a loop are named elsewhere.
+    """
     made = {match[1] for line in lines if (match := _VALUE.match(line))}
-    return bool(made) and made <= body.values.keys()
+    return 2 * len(made & body.values.keys()) > len(made)
 
 
 def _owners(lines: Sequence[str], bodies: Sequence[Body]) -> dict[int, Body]:
@@ -105,7 +108,14 @@ def _values(lines: Sequence[str], owners: dict[int, Body]) -> Iterator[tuple[int
     for index, body in owners.items():
         match = _VALUE.match(lines[index]) or _TRITON_SUM.match(lines[index])
         if match is not None:
-            yield index, list(body.values.get(match[1], ()))
+            nodes = list(body.values.get(match[1], ()))
+            yield index, nodes or _result_of(match[1], body)
+
+
+def _result_of(name: str, body: Body) -> list[str]:
+    """The node of an accumulator: of its store, where nothing else is known of the variable."""
+    found = set(body.stores.get(name, ())) if name not in body.values else set()
+    return [node for node in found if node is not None] if len(found) == 1 else []
 
 
 def _stored(lines: Sequence[str], owners: dict[int, Body]) -> Iterator[tuple[int, list[str]]]:

@@ -113,9 +113,9 @@ class LineRecorder:
             body = bodies.get(id(kernel))
             if body is None:
                 body = bodies[id(kernel)] = Body(_blocks(kernel))
-            node = self._origin(operation)
+            node, known = self._origin(operation), body.values.setdefault(variable, {})
             if node is not None:
-                body.values.setdefault(variable, {})[node] = None
+                known[node] = None
         for kernel, variable, operation in stores:
             body = bodies.get(id(kernel))
             if body is not None:
