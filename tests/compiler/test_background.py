@@ -249,13 +249,15 @@ def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
         "        x = (x @ x).sin()\n"
         "    return x\n"
         "job = wb.compile_async(slow, (torch.rand(8, 8),))\n"
-        "print(job._process.pid, flush=True)\n"
+        "print(job._process.pid, job._folder, flush=True)\n"
         "os._exit(1)\n"
     )
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    pid = int(run.stdout)
+    leader, folder = run.stdout.split()
+    pid = int(leader)
     for _ in range(100):
-        if not psutil.pid_exists(pid) or not is_alive(psutil.Process(pid)):
+        is_gone = not psutil.pid_exists(pid) or not is_alive(psutil.Process(pid))
+        if is_gone and not Path(folder).exists():
             return
         time.sleep(0.1)
     pytest.fail("the worker lives on")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -42,11 +43,12 @@ class Teller:
         self.send(kernel=name)
 
 
-def _end_with_parent() -> None:
-    """Leave, with every compiler that was started, when the parent's end of the pipe closes."""
+def _end_with_parent(folder: Path) -> None:
+    """Leave nothing, no compiler and no file, when the parent's end of the pipe closes."""
 
     def watch() -> None:
         os.read(0, 1)  # not sys.stdin: its lock would hang the interpreter's exit
+        shutil.rmtree(folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -54,7 +56,7 @@ def _end_with_parent() -> None:
 
 def main(folder: Path) -> int:
     """Compile what lies in `folder`, and leave the artifact there."""
-    _end_with_parent()
+    _end_with_parent(folder)
     teller = Teller(os.fdopen(os.dup(1), "w"))
     os.dup2(2, 1)  # what user code prints is no message
     setting = json.loads((folder / PATHS).read_text())
