@@ -150,7 +150,7 @@ def convolution_template() -> Made:
     return convolve, (floats(2, 16, 32, 32), floats(32, 16, 3, 3), floats(32))
 
 
-@case(kernels=())
+@case(kernels=EXTERN)
 def attention_in_bfloat16() -> Made:
     def fn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -158,7 +158,7 @@ def attention_in_bfloat16() -> Made:
     return fn, tuple(floats(2, 4, 128, 64, dtype=BF16) for _ in range(3))
 
 
-@case(kernels=())
+@case(kernels=EXTERN)
 def attention_in_float32() -> Made:
     return F.scaled_dot_product_attention, tuple(floats(2, 4, 128, 64) for _ in range(3))
 

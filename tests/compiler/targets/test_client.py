@@ -15,7 +15,9 @@ import torch
 from tests.compiler.targets.gpus import MI300X
 from tests.compiler.targets.jobs import job
 from workbench.compiler.targets.client import Worker
+from workbench.compiler.targets.device import Device
 from workbench.errors import CaptureError, UsageError
+from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,6 +72,12 @@ def test_errors_come_back_with_what_was_recorded(worker: Worker) -> None:
     assert caught.value.report.request.target == "h100"
     with pytest.raises(UsageError, match="do not fit branches"):
         worker.compile(job(branches, torch.randn(3), torch.randn(3)))
+
+
+def test_bfloat16_is_refused_where_the_device_has_none(worker: Worker) -> None:
+    x = torch.randn(8, 8, dtype=torch.bfloat16)
+    with pytest.raises(CaptureError, match="Inductor compiles no bfloat16 for Tesla V100"):
+        worker.compile(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
 
 
 def test_a_worker_that_dies_is_replaced() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.pipeline import compile_ahead
+from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Done, Failed, Job, Told
@@ -22,6 +23,7 @@ from workbench.report import Report
 Send = Callable[[object], object]
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
+_NO_BFLOAT16 = "BF16 is not supported"
 
 
 def import_compiler() -> None:
@@ -59,12 +61,30 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
         except WorkbenchError as error:
             if error.report is not None:
                 error.report = recorder.added(error.report)
-            if no_training is not None and _NO_HOOKS in str(error):
-                raise CaptureError(
-                    f"A backward pass cannot be compiled for {job.gpu.name} here: {no_training}. "
-                    "Compile with grad=False, or install a C++ compiler."
-                ) from error
-            raise
+            refined = _refined(error, job.gpu, no_training)
+            if refined is error:
+                raise
+            raise refined from error
+
+
+def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> WorkbenchError:
+    """The error in words about the target, where torch's own say nothing of it."""
+    words = None
+    if no_training is not None and _NO_HOOKS in str(error):
+        words = (
+            f"A backward pass cannot be compiled for {device.name} here: {no_training}. Compile "
+            "with grad=False, or install a C++ compiler."
+        )
+    elif _NO_BFLOAT16 in str(error):
+        words = (
+            f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
+            "Use float16 or float32, or another target, such as 'a100'."
+        )
+    if words is None:
+        return error
+    refined = CaptureError(words)
+    refined.report = error.report
+    return refined
 
 
 class _Teller:

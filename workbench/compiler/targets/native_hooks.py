@@ -16,10 +16,11 @@ from workbench.compiler.private_folder import private_folder
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
-_SOURCE = Path(__file__).with_name("hooks.cpp")
+_SOURCES = tuple(Path(__file__).with_name(name) for name in ("hooks.cpp", "attention.cpp"))
 _BEFORE = ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so")
 _LIMIT_S = 120
 _GUARD = "workbench_virtual_guard"
+_ATTENTION = "workbench_attention_for"
 
 
 def load_before_torch(settings: Settings) -> str | None:
@@ -52,6 +53,17 @@ def guard() -> int | None:
     return address
 
 
+def choose_attention(capability: int, *, is_amd: bool) -> bool:
+    """Have torch choose attention kernels for a device; 0 for none. False without the hooks."""
+    function = getattr(ctypes.CDLL(None), _ATTENTION, None)
+    if function is None:
+        return False
+    function.argtypes = [ctypes.c_int64, ctypes.c_bool]
+    function.restype = None
+    function(capability, is_amd)
+    return True
+
+
 def _torch_folder() -> Path | None:
     spec = importlib.util.find_spec("torch")
     places = spec.submodule_search_locations if spec is not None else None
@@ -61,7 +73,8 @@ def _torch_folder() -> Path | None:
 def _built(settings: Settings, torch_folder: Path) -> Path:
     """The library for this torch, built unless it is in the cache."""
     version = importlib.metadata.version("torch")
-    digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:12]
+    content = b"".join(source.read_bytes() for source in _SOURCES)
+    digest = hashlib.sha256(content).hexdigest()[:12]
     private_folder(settings.cache_folder)
     folder = private_folder(settings.cache_folder / "virtual_gpu")
     library = folder / f"hooks-{version}-{digest}.so"
@@ -72,7 +85,8 @@ def _built(settings: Settings, torch_folder: Path) -> Path:
         raise WorkbenchError("no C++ compiler (g++ or clang++) was found to build the hooks")
     built = library.with_suffix(f".{os.getpid()}.tmp")
     include = torch_folder / "include"
-    command = [compiler, "-O1", "-shared", "-fPIC", "-std=c++20", str(_SOURCE), "-o", str(built)]
+    command = [compiler, "-O1", "-shared", "-fPIC", "-std=c++20", *map(str, _SOURCES)]
+    command += ["-o", str(built)]
     command += [f"-I{include}", f"-I{include / 'torch' / 'csrc' / 'api' / 'include'}"]
     command += [f"-L{torch_folder / 'lib'}", "-ltorch_cpu", "-lc10"]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LIMIT_S)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.targets import native_hooks
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.device_guard import guard_with_nothing
 from workbench.compiler.targets.inductor_offline import Rank, compile_offline
@@ -28,7 +30,15 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         drive(gpu, stand_ins)
         compile_offline(stand_ins, rank)
         guard_with_nothing(stand_ins)
+        _attend(gpu, stand_ins)
         yield
+
+
+def _attend(gpu: Device, stand_ins: StandIns) -> None:
+    """Choose attention kernels by the device; the hooks know how, torch for the CPU does not."""
+    capability = gpu.spec.major * 10 + gpu.spec.minor
+    if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
+        stand_ins.on_close(partial(native_hooks.choose_attention, 0, is_amd=False))
 
 
 def _forget() -> None:
