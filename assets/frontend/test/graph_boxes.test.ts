@@ -93,7 +93,10 @@ describe("boxes", () => {
   });
 
   test("modules open from outside in as far as they can be read", () => {
-    const modules = ["t.wte", ...Array.from({ length: 30 }, (_, i) => [`t.h.${i}.a`, `t.h.${i}.b`]).flat()];
+    const modules = [
+      "t.wte",
+      ...Array.from({ length: 30 }, (_, i) => [`t.h.${i}.a`, `t.h.${i}.b`]).flat(),
+    ];
     expect(modulePaths(modules)[0]).toBe("t");
     const open = firstOpen(modules, 40);
     expect([...open].sort()).toEqual(["t", "t.h"]);
@@ -103,12 +106,29 @@ describe("boxes", () => {
 
 describe("columns", () => {
   test("a box stands right of all that it reads, an input just before its reader", () => {
-    const made = columns(5, [[0, 1], [1, 2], [2, 3], [4, 3]], (box) => box === 4);
+    const made = columns(
+      5,
+      [
+        [0, 1],
+        [1, 2],
+        [2, 3],
+        [4, 3],
+      ],
+      (box) => box === 4,
+    );
     expect([...made.of]).toEqual([0, 1, 2, 3, 2]);
   });
 
   test("a cycle does no harm and forgets no box", () => {
-    const made = columns(3, [[0, 1], [1, 2], [2, 1]], () => false);
+    const made = columns(
+      3,
+      [
+        [0, 1],
+        [1, 2],
+        [2, 1],
+      ],
+      () => false,
+    );
     expect(made.list.flat().sort()).toEqual([0, 1, 2]);
     expect(made.of[0]).toBeLessThan(made.of[1]!);
   });
@@ -124,7 +144,16 @@ describe("the inside of a box", () => {
   const order = [0, 1, 2, 3];
 
   test("what reads comes below what it reads, and nothing overlaps", () => {
-    const inside = pack(order, [[0, 1], [0, 2], [1, 3], [2, 3]], true);
+    const inside = pack(
+      order,
+      [
+        [0, 1],
+        [0, 2],
+        [1, 3],
+        [2, 3],
+      ],
+      true,
+    );
     expect(inside.row).toEqual([0, 1, 1, 2]);
     expect(inside.x[2]! - inside.x[1]!).toBeGreaterThanOrEqual(NODE_W);
     expect(inside.y[3]! - inside.y[1]!).toBeGreaterThanOrEqual(NODE_H);
@@ -132,7 +161,15 @@ describe("the inside of a box", () => {
   });
 
   test("an edge that skips a row runs beside the nodes", () => {
-    const inside = pack([0, 1, 2], [[0, 1], [1, 2], [0, 2]], true);
+    const inside = pack(
+      [0, 1, 2],
+      [
+        [0, 1],
+        [1, 2],
+        [0, 2],
+      ],
+      true,
+    );
     const skip = inside.edges.find((edge) => edge.from === 0 && edge.to === 2)!;
     const xs = skip.points.filter((_, i) => i % 2 === 0);
     expect(Math.max(...xs)).toBeGreaterThan(inside.x[1]! + NODE_W);
@@ -140,7 +177,11 @@ describe("the inside of a box", () => {
   });
 
   test("a row of very many nodes is wrapped", () => {
-    const inside = pack(Array.from({ length: 9 }, (_, i) => i), [], true);
+    const inside = pack(
+      Array.from({ length: 9 }, (_, i) => i),
+      [],
+      true,
+    );
     expect(Math.max(...inside.row)).toBe(2);
   });
 });

@@ -23,7 +23,12 @@ function long(): Spec[] {
   for (let i = 0; i < 60; i++) {
     const inputs = [i ? `n${i - 1}` : "x"];
     if (i % 5 === 4) inputs.push(i > 5 ? `n${i - 5}` : "x");
-    specs.push({ name: `n${i}`, inputs, kernel: `k${Math.floor(i / 2)}`, module: `m.${Math.floor(i / 6)}` });
+    specs.push({
+      name: `n${i}`,
+      inputs,
+      kernel: `k${Math.floor(i / 2)}`,
+      module: `m.${Math.floor(i / 6)}`,
+    });
   }
   return specs;
 }
@@ -33,7 +38,10 @@ function overlaps(scene: Scene): number {
   scene.boxes.forEach((a, i) =>
     scene.boxes.slice(i + 1).forEach((b) => {
       const apart =
-        a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+        a.x + a.width <= b.x ||
+        b.x + b.width <= a.x ||
+        a.y + a.height <= b.y ||
+        b.y + b.height <= a.y;
       if (!apart) count++;
     }),
   );
@@ -58,8 +66,10 @@ describe("the scene", () => {
         scene.boxes.forEach((box, at) => {
           if (ends.has(at) || (x1 !== x2 && y1 !== y2)) return;
           const isClear =
-            Math.max(x1, x2) <= box.x || Math.min(x1, x2) >= box.x + box.width ||
-            Math.max(y1, y2) <= box.y || Math.min(y1, y2) >= box.y + box.height;
+            Math.max(x1, x2) <= box.x ||
+            Math.min(x1, x2) >= box.x + box.width ||
+            Math.max(y1, y2) <= box.y ||
+            Math.min(y1, y2) >= box.y + box.height;
           expect(isClear).toBe(true);
         });
       }
@@ -166,7 +176,12 @@ describe("the view", () => {
   });
 
   test("rectangles add up", () => {
-    expect(union([{ x: 0, y: 0, width: 5, height: 5 }, { x: 10, y: 2, width: NODE_W, height: NODE_H }])).toEqual({
+    expect(
+      union([
+        { x: 0, y: 0, width: 5, height: 5 },
+        { x: 10, y: 2, width: NODE_W, height: NODE_H },
+      ]),
+    ).toEqual({
       x: 0,
       y: 0,
       width: 10 + NODE_W,

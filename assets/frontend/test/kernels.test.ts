@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { codeRows, coloursOf, inOrder, linesIn, nodeRows, placesOf, pythonRows } from "../src/kernels/rows";
+import {
+  codeRows,
+  coloursOf,
+  inOrder,
+  linesIn,
+  nodeRows,
+  placesOf,
+  pythonRows,
+} from "../src/kernels/rows";
 import { kernelFor, switched, visible } from "../src/kernels/state";
 import type { Kernel } from "../src/wire";
 import { usual } from "./small_graph";
@@ -9,8 +17,24 @@ const kernel = { id: "k1", nodes: ["g0:mul", "g0:add"] } as Kernel;
 describe("rows", () => {
   test("the user's functions with their own line numbers", () => {
     const rows = pythonRows([
-      { id: "s0", name: "f", file: "~/a.py", kind: "user", first: 7, lines: ["def f():", "        return 1"], marks: [] },
-      { id: "s1", name: "g", file: "~/b.py", kind: "user", first: 1, lines: ["def g(): pass"], marks: [] },
+      {
+        id: "s0",
+        name: "f",
+        file: "~/a.py",
+        kind: "user",
+        first: 7,
+        lines: ["def f():", "        return 1"],
+        marks: [],
+      },
+      {
+        id: "s1",
+        name: "g",
+        file: "~/b.py",
+        kind: "user",
+        first: 1,
+        lines: ["def g(): pass"],
+        marks: [],
+      },
     ]);
     expect(rows.numbers).toEqual(["", "7", "8", "", "", "1"]);
     expect(rows.ids[2]).toBe("L:s0:8");
@@ -27,7 +51,12 @@ describe("rows", () => {
 
   test("a line of the kernel has the colour of the node that it computes", () => {
     const colours = coloursOf(inOrder(kernel.nodes, usual()));
-    const part = { id: "k1", text: "a\nb\nc", language: "triton", nodes: [[], ["g0:mul"], ["g9:x", "g0:add"]] };
+    const part = {
+      id: "k1",
+      text: "a\nb\nc",
+      language: "triton",
+      nodes: [[], ["g0:mul"], ["g9:x", "g0:add"]],
+    };
     const rows = codeRows(part, colours);
     expect(rows.strip).toEqual([-1, 1, 0]);
     expect(rows.ids[1]).toBe("K:k1:2");

@@ -45,7 +45,9 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         class="btn"
         aria-pressed={isComparing}
         disabled={graphs.length < 2}
-        title={graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"}
+        title={
+          graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"
+        }
         onClick={compare}
       >
         Compare stages
@@ -72,7 +74,8 @@ function partner(graphs: readonly GraphHead[], id: string): string | null {
   const at = graphs.findIndex((graph) => graph.id === id);
   const count = graphs[at]?.node_count;
   const earlier = graphs.slice(0, at).reverse();
-  const different = earlier.find((graph) => graph.node_count !== count) ?? earlier[0] ?? graphs[at + 1];
+  const different =
+    earlier.find((graph) => graph.node_count !== count) ?? earlier[0] ?? graphs[at + 1];
   return different?.id ?? null;
 }
 
@@ -102,19 +105,19 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
     layers: true,
   };
   return (
-      <select
-        class="btn"
-        aria-label="Boxes"
-        title="What the boxes stand for"
-        value={grouping}
-        onChange={(event) => setGrouping(state, part.id, event.currentTarget.value as Grouping)}
-      >
-        {GROUPINGS.map(([id, title]) => (
-          <option key={id} value={id} disabled={!isThere[id]}>
-            {title}
-          </option>
-        ))}
-      </select>
+    <select
+      class="btn"
+      aria-label="Boxes"
+      title="What the boxes stand for"
+      value={grouping}
+      onChange={(event) => setGrouping(state, part.id, event.currentTarget.value as Grouping)}
+    >
+      {GROUPINGS.map(([id, title]) => (
+        <option key={id} value={id} disabled={!isThere[id]}>
+          {title}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -125,12 +128,21 @@ function Fit({ canvas, isLit }: ShownProps) {
         type="button"
         class="btn"
         disabled={!isLit}
-        title={isLit ? "Show what is selected as large as fits (End)" : "Nothing of this graph is selected"}
+        title={
+          isLit
+            ? "Show what is selected as large as fits (End)"
+            : "Nothing of this graph is selected"
+        }
         onClick={() => canvas.fitSelection()}
       >
         Fit selection
       </button>
-      <button type="button" class="btn" title="Show the whole graph (Home)" onClick={() => canvas.fitAll()}>
+      <button
+        type="button"
+        class="btn"
+        title="Show the whole graph (Home)"
+        onClick={() => canvas.fitAll()}
+      >
         Fit all
       </button>
     </span>
@@ -171,7 +183,11 @@ function Find({ store, model, canvas }: ShownProps & { store: Store }) {
       />
       {query && (
         <span class="graph-count" role="status">
-          {found.length === 0 ? "none" : at < 0 ? `${found.length}` : `${at + 1} of ${found.length}`}
+          {found.length === 0
+            ? "none"
+            : at < 0
+              ? `${found.length}`
+              : `${at + 1} of ${found.length}`}
         </span>
       )}
     </label>

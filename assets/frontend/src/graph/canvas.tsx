@@ -171,7 +171,12 @@ function useCamera(now: Latest, canvas: Canvas, map: Canvas): Camera {
 }
 
 /** Follows the size, the theme and the wheel; returns what stops it. */
-function watch(now: Latest, element: HTMLCanvasElement, camera: Camera, painter: Painter): () => void {
+function watch(
+  now: Latest,
+  element: HTMLCanvasElement,
+  camera: Camera,
+  painter: Painter,
+): () => void {
   const sizes = new ResizeObserver(() => {
     const { clientWidth: width, clientHeight: height } = element;
     if (width && height) now.current.resized(width / height);

@@ -25,7 +25,11 @@ function make(store: Store, model: Model, box: PlacedBox): Caption {
   const count = plural(box.nodes.length, "node");
   const line = box.id === null ? null : store.line(box.id);
   if (line) return { mark: undefined, title: box.title, note: box.isOpen ? "" : line.text.trim() };
-  return { mark: undefined, title: box.title, note: box.isOpen ? "" : `${count} · ${made(model, box)}` };
+  return {
+    mark: undefined,
+    title: box.title,
+    note: box.isOpen ? "" : `${count} · ${made(model, box)}`,
+  };
 }
 
 function openNote(mark: string, kind: string, label: string): string {
@@ -38,7 +42,8 @@ function made(model: Model, box: PlacedBox): string {
   const inside = new Set(box.nodes);
   let total = 0;
   for (const node of box.nodes)
-    if (model.outputs[node]!.some((reader) => !inside.has(reader))) total += model.part.bytes[node] ?? 0;
+    if (model.outputs[node]!.some((reader) => !inside.has(reader)))
+      total += model.part.bytes[node] ?? 0;
   return `${bytes(total)} out`;
 }
 

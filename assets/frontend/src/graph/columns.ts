@@ -84,7 +84,8 @@ function ordered(
   for (const box of order) (list[of[box]!] ??= []).push(box);
   for (let column = 0; column < list.length; column++) list[column] ??= [];
   const at = new Float64Array(of.length);
-  const number = () => list.forEach((boxes) => boxes.forEach((box, i) => (at[box] = centred(i, boxes.length))));
+  const number = () =>
+    list.forEach((boxes) => boxes.forEach((box, i) => (at[box] = centred(i, boxes.length))));
   number();
   for (const near of [inputs, outputs, inputs]) {
     const sweep = near === inputs ? list : [...list].reverse();

@@ -77,17 +77,33 @@ export function Compare({ store, state, graphs, part, loaded }: Props) {
             onChange={(event) => (state.other.value = event.currentTarget.value)}
           >
             {graphs.map((graph) => (
-              <option key={graph.id} value={graph.id} disabled={graph.id === part.id || !graph.node_count}>
+              <option
+                key={graph.id}
+                value={graph.id}
+                disabled={graph.id === part.id || !graph.node_count}
+              >
                 {graph.title} · {graph.node_count}
               </option>
             ))}
           </select>
         </label>
         <div class="seg" role="group" aria-label="Stage to draw">
-          <button type="button" class="btn" aria-pressed={part.id === before} title={title(before)} onClick={() => part.id !== before && swap()}>
+          <button
+            type="button"
+            class="btn"
+            aria-pressed={part.id === before}
+            title={title(before)}
+            onClick={() => part.id !== before && swap()}
+          >
             Before
           </button>
-          <button type="button" class="btn" aria-pressed={part.id === after} title={title(after)} onClick={() => part.id !== after && swap()}>
+          <button
+            type="button"
+            class="btn"
+            aria-pressed={part.id === after}
+            title={title(after)}
+            onClick={() => part.id !== after && swap()}
+          >
             After
           </button>
         </div>
@@ -98,7 +114,15 @@ export function Compare({ store, state, graphs, part, loaded }: Props) {
   );
 }
 
-function Lists({ store, state, changes }: { store: Store; state: GraphState; changes: ChangesPart }) {
+function Lists({
+  store,
+  state,
+  changes,
+}: {
+  store: Store;
+  state: GraphState;
+  changes: ChangesPart;
+}) {
   const { added, removed, replaced, kept } = changes;
   const go = (id: string) => {
     const graph = id.slice(0, id.indexOf(":"));
@@ -112,10 +136,24 @@ function Lists({ store, state, changes }: { store: Store; state: GraphState; cha
   return (
     <div class="scroll graph-pad">
       <p class="mut">
-        {isSame ? `Nothing changed: ${kept} nodes are the same.` : `${kept} nodes are the same in both.`}
+        {isSame
+          ? `Nothing changed: ${kept} nodes are the same.`
+          : `${kept} nodes are the same in both.`}
       </p>
-      <List title="Added" change="added" rows={added.map((id) => [[], [id]])} go={go} store={store} />
-      <List title="Removed" change="removed" rows={removed.map((id) => [[id], []])} go={go} store={store} />
+      <List
+        title="Added"
+        change="added"
+        rows={added.map((id) => [[], [id]])}
+        go={go}
+        store={store}
+      />
+      <List
+        title="Removed"
+        change="removed"
+        rows={removed.map((id) => [[id], []])}
+        go={go}
+        store={store}
+      />
       <List title="Replaced" change="replaced" rows={replaced} go={go} store={store} />
     </div>
   );

@@ -207,7 +207,8 @@ function drawTitle(picture: Picture, box: PlacedBox, title: string, note: string
   context.textBaseline = "middle";
   context.fillStyle = box.isOpen ? colours.fg2 : colours.fg;
   context.font = `600 ${size}px ${colours.mono}`;
-  const words = box.isOpen && note && title.length + note.length < most ? `${title} ${note}` : title;
+  const words =
+    box.isOpen && note && title.length + note.length < most ? `${title} ${note}` : title;
   context.fillText(isPath(box) ? cutHead(words, most) : cut(words, most), box.x + 10, box.y + 13);
   if (!box.isOpen) {
     context.fillStyle = colours.fg2;

@@ -11,8 +11,14 @@ export function findNodes(model: Model, query: string, most = 2000): number[] {
   for (let node = 0; node < model.count && found.length < most; node++) {
     const texts = line
       ? [part.lines[node] ?? ""]
-      : [part.names[node]!, labelOf(part, node), part.targets[node]!, part.shapes[node]!,
-         part.modules[part.module[node]!] ?? "", part.kernels[part.kernel[node]!] ?? ""];
+      : [
+          part.names[node]!,
+          labelOf(part, node),
+          part.targets[node]!,
+          part.shapes[node]!,
+          part.modules[part.module[node]!] ?? "",
+          part.kernels[part.kernel[node]!] ?? "",
+        ];
     const isHit = line
       ? texts[0]!.endsWith(`:${line[1]}`)
       : texts.some((text) => text.toLowerCase().includes(wanted));

@@ -37,7 +37,12 @@ export function Folding({ state, model, hidden, grouping }: Props) {
           <button type="button" class="btn link" title="Open every box" onClick={() => all(true)}>
             Open all
           </button>
-          <button type="button" class="btn link" title="Collapse every box" onClick={() => all(false)}>
+          <button
+            type="button"
+            class="btn link"
+            title="Collapse every box"
+            onClick={() => all(false)}
+          >
             Collapse all
           </button>
         </>

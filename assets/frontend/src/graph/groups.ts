@@ -177,7 +177,9 @@ function callOf(model: Model, homes: number[], calls: Calls): Map<number, number
 
 /** The pieces that begin a new call: those after the widest gaps in the order of the graph. */
 function widestGaps(list: number[][], most: number): Set<number> {
-  const gaps = list.slice(1).map((nodes, at) => ({ at: at + 1, gap: nodes[0]! - list[at]!.at(-1)! }));
+  const gaps = list
+    .slice(1)
+    .map((nodes, at) => ({ at: at + 1, gap: nodes[0]! - list[at]!.at(-1)! }));
   gaps.sort((a, b) => b.gap - a.gap || a.at - b.at);
   return new Set(gaps.slice(0, most).map(({ at }) => at));
 }

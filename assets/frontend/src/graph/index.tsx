@@ -15,7 +15,15 @@ import { modelOf } from "./model";
 import { planOf } from "./plan";
 import { Folding } from "./folding";
 import { sceneOf } from "./scene";
-import { firstGraph, firstGrouping, flip, graphState, isOpenOf, openedOf, type GraphState } from "./state";
+import {
+  firstGraph,
+  firstGrouping,
+  flip,
+  graphState,
+  isOpenOf,
+  openedOf,
+  type GraphState,
+} from "./state";
 import { NodeTable } from "./twin";
 
 export function GraphPane({ store }: { store: Store }) {
@@ -39,7 +47,11 @@ export function GraphPane({ store }: { store: Store }) {
     return (
       <Empty
         store={store}
-        note={{ title: "No graph was kept.", text: "The record holds no nodes of any stage.", tone: "plain" }}
+        note={{
+          title: "No graph was kept.",
+          text: "The record holds no nodes of any stage.",
+          tone: "plain",
+        }}
       />
     );
   const { part, failed } = loaded;
@@ -64,7 +76,9 @@ function followSelection(store: Store, state: GraphState, graphs: readonly Graph
   const last = useRef<string | null>(null);
   const selected = store.selected.value;
   const known = graphs.some((graph) => graph.id === state.graph.value);
-  let wanted = known ? state.graph.value : firstGraph(graphs, store.links.value?.kernelGraphs ?? new Set());
+  let wanted = known
+    ? state.graph.value
+    : firstGraph(graphs, store.links.value?.kernelGraphs ?? new Set());
   if (selected !== last.current) {
     last.current = selected;
     const kind = selected === null ? "unknown" : kindOf(selected);
@@ -120,7 +134,13 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
   };
   return (
     <>
-      <Bar store={store} state={state} graphs={graphs} head={head} shown={{ model, grouping, canvas, isLit: looks.isAny }} />
+      <Bar
+        store={store}
+        state={state}
+        graphs={graphs}
+        head={head}
+        shown={{ model, grouping, canvas, isLit: looks.isAny }}
+      />
       <div class="graph-body">
         {state.other.value && (
           <Compare store={store} state={state} graphs={graphs} part={part} loaded={changes} />
@@ -142,7 +162,9 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
               store.hovered.value = node < 0 ? null : model.ids[node]!;
             }}
             toggle={(box) => flip(state, part.id, grouping, box.key)}
-            resized={(next) => setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old))}
+            resized={(next) =>
+              setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old))
+            }
             handle={(made) => (handle.current = made)}
           >
             <Folding state={state} model={model} hidden={plan.scene.hidden} grouping={grouping} />

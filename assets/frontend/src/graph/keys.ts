@@ -49,7 +49,11 @@ export function press(event: KeyboardEvent, hands: Hands): void {
   event.stopPropagation();
 }
 
-export function fitSelection({ camera, plan, looks }: Pick<Hands, "camera" | "plan" | "looks">): void {
+export function fitSelection({
+  camera,
+  plan,
+  looks,
+}: Pick<Hands, "camera" | "plan" | "looks">): void {
   const rect = litRect(plan, looks);
   if (rect) camera.fit(rect, 1.1);
 }

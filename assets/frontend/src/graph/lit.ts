@@ -24,7 +24,11 @@ export function litRect(plan: Plan, looks: Looks): Rect | null {
 }
 
 /** The box of the selected node, or the selected box. */
-export function selectedBox(plan: Plan, selected: string | null, node: number | null): PlacedBox | null {
+export function selectedBox(
+  plan: Plan,
+  selected: string | null,
+  node: number | null,
+): PlacedBox | null {
   const { scene } = plan;
   if (node !== null) return scene.boxes[scene.boxOf[node]!] ?? null;
   return scene.boxes.find((box) => box.id !== null && box.id === selected) ?? null;

@@ -14,7 +14,10 @@ export interface MapPlace {
 
 export function mapPlace(plan: Plan, width: number, height: number): MapPlace {
   const { scene } = plan;
-  const scale = Math.min((width - 8) / Math.max(1, scene.width), (height - 8) / Math.max(1, scene.height));
+  const scale = Math.min(
+    (width - 8) / Math.max(1, scene.width),
+    (height - 8) / Math.max(1, scene.height),
+  );
   return { scale, x: (width - scene.width * scale) / 2, y: (height - scene.height * scale) / 2 };
 }
 
@@ -62,7 +65,12 @@ export function drawFrame(
 }
 
 /** The view whose middle is what was pointed at on the map. */
-export function centred(place: MapPlace, view: View, at: { x: number; y: number }, size: { width: number; height: number }): View {
+export function centred(
+  place: MapPlace,
+  view: View,
+  at: { x: number; y: number },
+  size: { width: number; height: number },
+): View {
   const x = (at.x - place.x) / place.scale;
   const y = (at.y - place.y) / place.scale;
   return { zoom: view.zoom, x: size.width / 2 - x * view.zoom, y: size.height / 2 - y * view.zoom };

@@ -77,7 +77,8 @@ function rowsOf(
   const packed: number[][] = [];
   for (const row of rows) {
     row.sort((a, b) => order[a]! - order[b]!);
-    for (let at = 0; at < row.length; at += MOST_IN_ROW) packed.push(row.slice(at, at + MOST_IN_ROW));
+    for (let at = 0; at < row.length; at += MOST_IN_ROW)
+      packed.push(row.slice(at, at + MOST_IN_ROW));
   }
   return packed;
 }

@@ -21,7 +21,8 @@ export function planOf(model: Model, scene: Scene): Plan {
   const edges = new Grid(scene.edges.length);
   scene.boxes.forEach((box, at) => boxes.add(at, box.x, box.y, box.width, box.height));
   for (let node = 0; node < model.count; node++)
-    if (!Number.isNaN(scene.x[node]!)) nodes.add(node, scene.x[node]!, scene.y[node]!, NODE_W, NODE_H);
+    if (!Number.isNaN(scene.x[node]!))
+      nodes.add(node, scene.x[node]!, scene.y[node]!, NODE_W, NODE_H);
   scene.edges.forEach((edge, at) => {
     if (!edge.isRail) addLine(edges, at, edge.points);
   });
@@ -30,9 +31,7 @@ export function planOf(model: Model, scene: Scene): Plan {
 }
 
 export type Hit =
-  | { kind: "node"; node: number }
-  | { kind: "box"; box: number; isToggle: boolean }
-  | null;
+  { kind: "node"; node: number } | { kind: "box"; box: number; isToggle: boolean } | null;
 
 const TOGGLE = 20; // the sign that opens or closes a box, at its right upper corner
 
@@ -43,7 +42,8 @@ export function hitAt(plan: Plan, x: number, y: number): Hit {
   for (const node of plan.nodes.near(point)) {
     const left = scene.x[node]!;
     const top = scene.y[node]!;
-    if (x >= left && x <= left + NODE_W && y >= top && y <= top + NODE_H) return { kind: "node", node };
+    if (x >= left && x <= left + NODE_W && y >= top && y <= top + NODE_H)
+      return { kind: "node", node };
   }
   for (const at of plan.boxes.near(point)) {
     const box = scene.boxes[at]!;

@@ -53,7 +53,7 @@ class Slots {
       this.taken[slot]!.push({ from: low, to: high, net });
       return slot;
     }
-    if (this.taken.length >= this.most) return (net % this.most + this.most) % this.most;
+    if (this.taken.length >= this.most) return ((net % this.most) + this.most) % this.most;
     this.taken.push([{ from: low, to: high, net }]);
     return this.taken.length - 1;
   }
@@ -135,8 +135,18 @@ class Router {
     const into = this.trackBefore(wire.net, b, lane, wire.to.y);
     return corners(
       [
-        this.rightOf(wire.from.box), wire.from.y, out, wire.from.y, out, lane, into, lane,
-        into, wire.to.y, this.leftOf(wire.to.box), wire.to.y,
+        this.rightOf(wire.from.box),
+        wire.from.y,
+        out,
+        wire.from.y,
+        out,
+        lane,
+        into,
+        lane,
+        into,
+        wire.to.y,
+        this.leftOf(wire.to.box),
+        wire.to.y,
       ],
       isRail,
     );

@@ -74,11 +74,19 @@ export function sceneOf(model: Model, wish: Wish): Scene {
   // The first attempt finds how much room the edges want, the second gives it to them.
   const { placed, wires, ways } = attempt(attempt(none).room);
   const scene = emptyScene(model, view, boxOf, placed.width, placed.height);
-  list.forEach((box, at) => putBox(scene, box, insides[at]!, placed.x[at]!, placed.y[at]!, sizes[at]!));
+  list.forEach((box, at) =>
+    putBox(scene, box, insides[at]!, placed.x[at]!, placed.y[at]!, sizes[at]!),
+  );
   ways.forEach((way, at) => {
     const [from, to] = outer[at]!;
     const points = joined(way.points, wires[at]!);
-    scene.edges.push({ from, to, points, shape: way.isCurve ? "curve" : "corners", isRail: way.isRail });
+    scene.edges.push({
+      from,
+      to,
+      points,
+      shape: way.isCurve ? "curve" : "corners",
+      isRail: way.isRail,
+    });
   });
   return scene;
 }
@@ -125,7 +133,11 @@ function split(view: Visible, list: Box[], boxOf: Int32Array, place: Int32Array)
   return { inner, outer };
 }
 
-function insideOf(model: Model, box: Box, edges: readonly (readonly [number, number])[]): Inside | null {
+function insideOf(
+  model: Model,
+  box: Box,
+  edges: readonly (readonly [number, number])[],
+): Inside | null {
   if (!box.isOpen) return null;
   const order = box.nodes.map((node) => model.part.x[node]!);
   return pack(order, edges, !box.isBare);

@@ -40,8 +40,7 @@ function* cellsOf(x: number, y: number, width: number, height: number): Generato
   const right = Math.floor((x + width) / CELL);
   const bottom = Math.floor((y + height) / CELL);
   for (let row = Math.floor(y / CELL); row <= bottom; row++)
-    for (let column = Math.floor(x / CELL); column <= right; column++)
-      yield row * 65_536 + column;
+    for (let column = Math.floor(x / CELL); column <= right; column++) yield row * 65_536 + column;
 }
 
 /** Adds a polyline segment by segment: its bounding box may cover half of the graph. */

@@ -50,7 +50,10 @@ export function graphState(store: Store): GraphState {
 }
 
 /** The stage to show first: the one whose nodes the kernels name, else the last with nodes. */
-export function firstGraph(graphs: readonly GraphHead[], ofKernels: ReadonlySet<string>): string | null {
+export function firstGraph(
+  graphs: readonly GraphHead[],
+  ofKernels: ReadonlySet<string>,
+): string | null {
   const filled = graphs.filter((graph) => graph.node_count > 0);
   const lowered = filled.find((graph) => ofKernels.has(graph.id));
   return (lowered ?? filled[filled.length - 1])?.id ?? null;
@@ -62,7 +65,11 @@ export function firstGrouping(part: GraphPart): Grouping {
   const inModules = part.module.filter((module) => module >= 0).length;
   if (inModules > part.names.length / 3) return "module";
   if (hasKernels) return "kernel";
-  return part.lines.some((line) => line !== null) ? "line" : part.names.length <= LARGE ? "none" : "layers";
+  return part.lines.some((line) => line !== null)
+    ? "line"
+    : part.names.length <= LARGE
+      ? "none"
+      : "layers";
 }
 
 export function openedOf(state: GraphState, graph: string, grouping: Grouping): Opened {
@@ -72,8 +79,7 @@ export function openedOf(state: GraphState, graph: string, grouping: Grouping): 
 /** Whether a box stands open, from what suits the graph and what the reader changed. */
 export function isOpenOf(part: GraphPart, grouping: Grouping, opened: Opened): IsOpen {
   const first = firstOpenOf(part, grouping);
-  const base = (key: string) =>
-    opened.base === "all" || (opened.base === "first" && first(key));
+  const base = (key: string) => opened.base === "all" || (opened.base === "first" && first(key));
   return (key) => base(key) !== opened.flipped.has(key);
 }
 
@@ -93,7 +99,12 @@ export function flip(state: GraphState, graph: string, grouping: Grouping, key: 
   setOpened(state, graph, grouping, { base, flipped: next });
 }
 
-export function openAll(state: GraphState, graph: string, grouping: Grouping, isOpen: boolean): void {
+export function openAll(
+  state: GraphState,
+  graph: string,
+  grouping: Grouping,
+  isOpen: boolean,
+): void {
   setOpened(state, graph, grouping, { base: isOpen ? "all" : "none", flipped: new Set() });
 }
 

@@ -22,7 +22,8 @@ interface Props {
 export function Tip({ store, plan, caption, at }: Props) {
   const place = { left: `clamp(4px, ${at.x + 12}px, calc(100% - 300px))`, top: `${at.y + 16}px` };
   const { hit } = at;
-  if (hit.kind === "node") return <NodeTip store={store} plan={plan} node={hit.node} place={place} />;
+  if (hit.kind === "node")
+    return <NodeTip store={store} plan={plan} node={hit.node} place={place} />;
   const box = plan.scene.boxes[hit.box]!;
   const kernel = box.id ? store.kernel(box.id) : undefined;
   const { title, note } = caption(box);
@@ -33,7 +34,9 @@ export function Tip({ store, plan, caption, at }: Props) {
       <div class="mut">
         {plural(box.nodes.length, "node")} shown ·{" "}
         {hit.isToggle || box.id === null
-          ? box.isOpen ? "click to collapse" : "click to open"
+          ? box.isOpen
+            ? "click to collapse"
+            : "click to open"
           : "double click to " + (box.isOpen ? "collapse" : "open")}
       </div>
     </div>
@@ -55,7 +58,9 @@ function NodeTip({ store, plan, node, place }: NodeProps) {
     <div class="graph-tip" style={place} role="presentation">
       <b class="mono">{part.names[node]}</b> <span class="mono">{part.targets[node]}</span>
       <div class="mut mono">
-        {[part.dtypes[node], part.shapes[node], size === null ? "" : bytes(size)].filter(Boolean).join(" ")}
+        {[part.dtypes[node], part.shapes[node], size === null ? "" : bytes(size)]
+          .filter(Boolean)
+          .join(" ")}
       </div>
       {line && (
         <div class="mut mono">

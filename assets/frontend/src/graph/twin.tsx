@@ -36,10 +36,34 @@ export function NodeTable({ store, model, showsQuiet }: Props) {
 function columnsOf(store: Store, { part }: Model): Column<number>[] {
   const kernel = (node: number) => part.kernels[part.kernel[node]!] ?? "";
   return [
-    { key: "name", title: "Node", width: "minmax(90px, 1.2fr)", value: (node) => part.names[node]!, look: "mono" },
-    { key: "op", title: "Operation", width: "minmax(110px, 1.6fr)", value: (node) => part.targets[node]!, look: "mono" },
-    { key: "shape", title: "Shape", width: "minmax(90px, 1.2fr)", value: (node) => part.shapes[node]!, look: "mono" },
-    { key: "dtype", title: "Type", width: "52px", value: (node) => part.dtypes[node]!, look: "mono" },
+    {
+      key: "name",
+      title: "Node",
+      width: "minmax(90px, 1.2fr)",
+      value: (node) => part.names[node]!,
+      look: "mono",
+    },
+    {
+      key: "op",
+      title: "Operation",
+      width: "minmax(110px, 1.6fr)",
+      value: (node) => part.targets[node]!,
+      look: "mono",
+    },
+    {
+      key: "shape",
+      title: "Shape",
+      width: "minmax(90px, 1.2fr)",
+      value: (node) => part.shapes[node]!,
+      look: "mono",
+    },
+    {
+      key: "dtype",
+      title: "Type",
+      width: "52px",
+      value: (node) => part.dtypes[node]!,
+      look: "mono",
+    },
     {
       key: "bytes",
       title: "Size",

@@ -45,7 +45,10 @@ export function fitted(
 ): View {
   const free = height - foot;
   const room = { width: Math.max(1, width - margin * 2), height: Math.max(1, free - margin * 2) };
-  const fit = Math.min(room.width / Math.max(1, rect.width), room.height / Math.max(1, rect.height));
+  const fit = Math.min(
+    room.width / Math.max(1, rect.width),
+    room.height / Math.max(1, rect.height),
+  );
   const zoom = Math.max(Math.min(least, most), Math.min(most, fit));
   return {
     zoom,

@@ -35,10 +35,24 @@ export function Chooser({ store, kernels, kernel }: ChooserProps) {
         ))}
       </select>
       <span class="seg">
-        <button type="button" class="btn icon" title="Kernel before" aria-label="Kernel before" disabled={at <= 0} onClick={() => go(-1)}>
+        <button
+          type="button"
+          class="btn icon"
+          title="Kernel before"
+          aria-label="Kernel before"
+          disabled={at <= 0}
+          onClick={() => go(-1)}
+        >
           <Icon name="left" />
         </button>
-        <button type="button" class="btn icon" title="Next kernel" aria-label="Next kernel" disabled={at >= kernels.length - 1} onClick={() => go(1)}>
+        <button
+          type="button"
+          class="btn icon"
+          title="Next kernel"
+          aria-label="Next kernel"
+          disabled={at >= kernels.length - 1}
+          onClick={() => go(1)}
+        >
           <Icon name="right" />
         </button>
       </span>

@@ -21,7 +21,16 @@ interface Props {
   prefersLast?: boolean;
 }
 
-export function CodeColumn({ store, title, note, rows, missing, share, home, prefersLast = false }: Props) {
+export function CodeColumn({
+  store,
+  title,
+  note,
+  rows,
+  missing,
+  share,
+  home,
+  prefersLast = false,
+}: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const editor = useRef<CodeEditor | null>(null);
   const now = useRef(rows);
@@ -62,7 +71,12 @@ export function CodeColumn({ store, title, note, rows, missing, share, home, pre
     const isNew = last.current !== marks;
     last.current = marks;
     const all = { ...marks, hovered: linesIn(hovered, rows, places) };
-    const goal = () => goalOf(marks, home.map((id) => places.get(id)), prefersLast);
+    const goal = () =>
+      goalOf(
+        marks,
+        home.map((id) => places.get(id)),
+        prefersLast,
+      );
     editor.current?.mark(all, isNew ? goal() : undefined);
   }, [rows, marks, hovered, places, title]);
   useEffect(() => () => void (store.hovered.value = null), []);

@@ -88,7 +88,11 @@ function usePart<T extends GraphPart | CodePart | WrapperPart>(
   store: Store,
   name: string | null,
 ): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({ name: null, part: null, failed: null });
+  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
+    name: null,
+    part: null,
+    failed: null,
+  });
   useEffect(() => {
     if (name === null) return;
     let isCurrent = true;

@@ -5,7 +5,12 @@ import { standardKeymap } from "@codemirror/commands";
 import { cpp } from "@codemirror/lang-cpp";
 import { python } from "@codemirror/lang-python";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
+import {
+  highlightSelectionMatches,
+  openSearchPanel,
+  search,
+  searchKeymap,
+} from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
@@ -17,7 +22,10 @@ const COLOURS = HighlightStyle.define([
   { tag: [tags.number, tags.bool, tags.null, tags.typeName], color: "var(--tok-num)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--tok-str)" },
   { tag: tags.comment, color: "var(--tok-com)" },
-  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName)], color: "var(--tok-fn)" },
+  {
+    tag: [tags.function(tags.variableName), tags.function(tags.propertyName)],
+    color: "var(--tok-fn)",
+  },
   { tag: tags.operator, color: "var(--tok-op)" },
 ]);
 
@@ -85,7 +93,9 @@ export class CodeEditor {
     const third = scrollDOM.clientHeight / 3;
     if (this.isFresh) {
       // Heights are guessed until the first measure, which this waits for.
-      this.view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "start", yMargin: third }) });
+      this.view.dispatch({
+        effects: EditorView.scrollIntoView(from, { y: "start", yMargin: third }),
+      });
       this.isFresh = false;
     } else if (!this.isSeen(line)) {
       scrollDOM.scrollTop = Math.max(0, this.view.lineBlockAt(from).top - third);
@@ -116,7 +126,13 @@ export class CodeEditor {
     return [
       EditorState.readOnly.of(true),
       EditorView.editable.of(false),
-      EditorView.contentAttributes.of({ tabindex: "0", role: "textbox", "aria-multiline": "true", "aria-readonly": "true", "aria-label": this.label }),
+      EditorView.contentAttributes.of({
+        tabindex: "0",
+        role: "textbox",
+        "aria-multiline": "true",
+        "aria-readonly": "true",
+        "aria-label": this.label,
+      }),
       lineNumbers({ formatNumber: (number) => rows.numbers[number - 1] ?? "" }),
       strip(rows.strip),
       markField,
@@ -142,7 +158,8 @@ export class CodeEditor {
     const selection = this.view.state.selection.main;
     const line = this.lineAt(event);
     // Text that was just marked with the pointer is being copied, not chosen.
-    if (line !== null && selection.empty && !window.getSelection()?.toString()) this.listener.choose(line);
+    if (line !== null && selection.empty && !window.getSelection()?.toString())
+      this.listener.choose(line);
   }
 }
 
@@ -153,6 +170,7 @@ function isSame(a: Marks, b: Marks): boolean {
 }
 
 function next(rows: Rows, from: number, by: number): number | null {
-  for (let at = from + by; at >= 0 && at < rows.ids.length; at += by) if (rows.ids[at] !== null) return at;
+  for (let at = from + by; at >= 0 && at < rows.ids.length; at += by)
+    if (rows.ids[at] !== null) return at;
   return null;
 }

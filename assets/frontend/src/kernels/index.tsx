@@ -28,7 +28,11 @@ export function KernelsPane({ store }: { store: Store }) {
     return (
       <Empty
         store={store}
-        note={{ title: "No kernel was generated.", text: "The record holds no kernels.", tone: "plain" }}
+        note={{
+          title: "No kernel was generated.",
+          text: "The record holds no kernels.",
+          tone: "plain",
+        }}
       />
     );
   return <Opened store={store} state={state} kernels={kernels} kernel={kernel} />;
@@ -52,7 +56,10 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
   const move = (left: ColumnId, right: ColumnId, by: number) => {
     const total = shown.reduce((sum, id) => sum + shares[id], 0);
     const now = state.shares.peek();
-    const delta = Math.max(0.15 * total - now[left], Math.min(now[right] - 0.15 * total, by * total));
+    const delta = Math.max(
+      0.15 * total - now[left],
+      Math.min(now[right] - 0.15 * total, by * total),
+    );
     state.shares.value = { ...now, [left]: now[left] + delta, [right]: now[right] - delta };
   };
   return (
@@ -116,7 +123,8 @@ function useMost(root: { current: HTMLElement | null }): number {
     const element = root.current;
     if (!element) return;
     const watch = new ResizeObserver(() => {
-      if (element.clientWidth) setMost(roomOf(element.clientWidth) === "narrow" ? 2 : COLUMNS.length);
+      if (element.clientWidth)
+        setMost(roomOf(element.clientWidth) === "narrow" ? 2 : COLUMNS.length);
     });
     watch.observe(element);
     return () => watch.disconnect();

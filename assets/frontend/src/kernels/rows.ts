@@ -46,7 +46,14 @@ export function pythonRows(sources: readonly Source[]): Rows {
     });
   });
   const strip = new Array<number>(texts.length).fill(-1);
-  return { text: texts.map(halved).join("\n"), raw: texts.join("\n"), language: "python", ids, numbers, strip };
+  return {
+    text: texts.map(halved).join("\n"),
+    raw: texts.join("\n"),
+    language: "python",
+    ids,
+    numbers,
+    strip,
+  };
 }
 
 /** The nodes of a kernel in the order of the graph, written as calls. */
