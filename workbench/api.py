@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
     from workbench.compiler.job import Job
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
     from workbench.report.profile import Profile
@@ -38,7 +39,7 @@ def aot_compile(
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
     progress: Progress | None = None,
-) -> Compiled:
+) -> Compiled | CompiledElsewhere:
     """Compile a function or module ahead of time for these example inputs.
 
     Parameters
@@ -56,7 +57,9 @@ def aot_compile(
         None compiles for the current grad mode, True or False for that one; with False a call
         switches gradients off by itself.
     target
-        "host" (wherever the inputs are), "cpu" or "cuda".
+        "host" (wherever the inputs are), "cpu", "cuda", or a GPU that is not there by its name
+        in `targets()`, such as "h100": inputs and parameters stay where they are, the report has
+        the code and resources of every kernel, and what is returned cannot be called.
     guards
         "portable" drops and reports what a file cannot hold, "strict" refuses it; a filter
         function of torch.compiler is accepted.
@@ -74,8 +77,8 @@ def aot_compile(
     CaptureError
         The compilation failed; `error.report` holds the record until then.
     """
-    from workbench.compiler.pipeline import compile_ahead
     from workbench.compiler.request import Options
+    from workbench.compiler.targets.anywhere import compile_anywhere
 
     request = Options(
         backend=backend,
@@ -87,7 +90,7 @@ def aot_compile(
         guards=guards,
         capture=capture,
     )
-    return compile_ahead(fn, args, kwargs, request, progress)
+    return compile_anywhere(fn, args, kwargs, request, progress)
 
 
 def compile_async(
@@ -140,7 +143,7 @@ def explain(
 
 
 def verify(
-    x: Compiled,
+    x: Compiled | CompiledElsewhere,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -152,15 +155,23 @@ def verify(
 
     Raises `UsageError` when there is nothing to compare with.
     """
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import verify as run
 
+    if isinstance(x, CompiledElsewhere):
+        x.verify(*args)
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 
-def profile(x: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Profile:
+def profile(
+    x: Compiled | CompiledElsewhere, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Profile:
     """Measure every kernel and library call of the unchanged generated code."""
     from workbench.compiler.profile import profile_compiled
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
 
+    if isinstance(x, CompiledElsewhere):
+        x.profile(*args)
     return profile_compiled(x, args, dict(kwargs or {}))
 
 
@@ -227,6 +238,14 @@ def warm_up() -> WarmUp:
     from workbench.compiler.warm_up import warm_in_background
 
     return warm_in_background()
+
+
+def target_names() -> list[str]:
+    """The names of the virtual GPUs, those that the user described included."""
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+
+    return [gpu.name for gpu in Catalogue.of_user(Settings.from_environment().data_folder)]
 
 
 def targets(name: str | None = None) -> pandas.DataFrame:

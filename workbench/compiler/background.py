@@ -41,6 +41,11 @@ def compile_in_background(
         raise UsageError(
             f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
         )
+    if options.gpu is not None:
+        raise UsageError(
+            f"target is {options.target!r}: a virtual GPU is compiled for by a worker of its own. "
+            "Use aot_compile, or %aot_compile without --bg."
+        )
     callee = resolve(target)
     bound = bind(callee, tuple(args), dict(kwargs or {}))
     receiver = next(iter(bound)) if callee.receiver else None

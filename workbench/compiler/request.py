@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import UsageError
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 TARGETS = ("host", "cpu", "cuda")
@@ -38,7 +40,7 @@ class Options:
 
     def __post_init__(self) -> None:
         _one_of("mode", self.mode, (None, *MODES))
-        _one_of("target", self.target, TARGETS)
+        _ = self.gpu
         _one_of("capture", self.capture, CAPTURE_LEVELS)
         if not callable(self.guards):
             _one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
@@ -49,6 +51,19 @@ class Options:
             )
         if self.grad not in (None, True, False):
             raise UsageError(f"grad is {self.grad!r}: expected None, True or False.")
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The virtual GPU that is compiled for; None for a device of this machine."""
+        if self.target in TARGETS:
+            return None
+        try:
+            return Catalogue.of_user(Settings.from_environment().data_folder)[self.target]
+        except UsageError as error:
+            choices = ", ".join(repr(name) for name in TARGETS)
+            raise UsageError(
+                f"target is {self.target!r}: expected {choices} or a GPU. {error}"
+            ) from error
 
     @property
     def backend_name(self) -> str:

@@ -14,6 +14,7 @@ from IPython.core.completer import (
 )
 from IPython.core.interactiveshell import InteractiveShell
 
+from workbench.api import target_names
 from workbench.notebook import options
 from workbench.notebook.options import Option
 
@@ -54,6 +55,8 @@ def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | 
     if option.takes == "path":
         return None
     found = [choice for choice in option.choices if choice.startswith(word)]
+    if "--target" in option.names:
+        found += [name for name in target_names() if name.startswith(word)]
     if "--backend" in option.names:
         found += [name for name in _callables(names) if name.startswith(word)]
     return found

@@ -49,7 +49,10 @@ COMPILE = (
         choices=BACKENDS,
     ),
     Option(
-        ("-t", "--target"), f"what to compile for: {_listed(TARGETS)}", "TARGET", choices=TARGETS
+        ("-t", "--target"),
+        f"what to compile for: {_listed(TARGETS)}, or a GPU that is not there, such as h100",
+        "TARGET",
+        choices=TARGETS,
     ),
     Option(
         ("-d", "--dynamic"),

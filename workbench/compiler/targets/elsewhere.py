@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from workbench.compiler.callables import resolve
@@ -49,6 +50,20 @@ class CompiledElsewhere:
             "Look at .report, or compile with target='host' to call it."
         )
 
+    def verify(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: this version cannot run code for a GPU on the CPU."""
+        raise UsageError(
+            f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot be run here "
+            "for a comparison. Verify a compilation with target='host'."
+        )
+
+    def save(self, path: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: this version writes files for devices of this machine only."""
+        raise UsageError(
+            f"An artifact for {self.gpu.device_name} can only be written on a machine that has "
+            "one. .report.save('name.wbr') keeps the record, with all code."
+        )
+
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""
         raise UsageError(
@@ -74,7 +89,8 @@ def compile_elsewhere(
     """
     name = resolve(target).name
     _check(options, gpu)
-    call = Call(target, tuple(args), dict(kwargs), options, TorchState.current())
+    there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
+    call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
     job = Job(Device(gpu), pack(call, name), here())
     report = (worker or warm_worker()).compile(job, progress)
     return CompiledElsewhere(report, gpu, target)
