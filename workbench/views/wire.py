@@ -33,7 +33,10 @@ class Note(TypedDict):
 
 
 class PaneHead(TypedDict):
-    """One tab; `empty` says why there is nothing to see in it and what would change that."""
+    """One tab; `empty` says why there is nothing to see in it and what would change that.
+
+    The overview always has its figures: there it says why no source stands under them.
+    """
 
     id: PaneId
     title: str

@@ -19,7 +19,8 @@ export interface Note {
 }
 
 /**
- * One tab; `empty` says why there is nothing to see in it and what would change that.
+ * One tab; `empty` says why there is nothing to see in it and what would change that. The
+ * overview always has its figures: there it says why no source stands under them.
  */
 export interface PaneHead {
   id: PaneId;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { denseStride, edited, reshaped, sizesOf } from "../src/breaks/edits";
-import { filterGuards, flatten, guardTree } from "../src/breaks/tree";
+import { filterGuards, flatten, guardTree, standsFor } from "../src/breaks/tree";
 import type { Guard, Input } from "../src/wire";
 
 function guard(id: string, path: string[], kept = true): Guard {
@@ -40,6 +40,18 @@ test("guards hang on the steps of their source; a chain without a fork is one st
 test("a closed branch hides what is below it", () => {
   const tree = guardTree("kept", "Kept", GUARDS);
   expect(flatten(tree, (_, level) => level < 2).map((row) => row.level)).toEqual([1, 2, 2]);
+});
+
+test("guards that say the same are one row that counts them", () => {
+  const tree = guardTree("kept", "Kept", [
+    guard("q0", ["L['x']"]),
+    guard("q4", ["L['x']"]),
+    { ...guard("q5", ["L['x']"]), text: "== 2" },
+  ]);
+  expect(tree.count).toBe(3);
+  const rows = flatten(tree, () => true).filter((row) => row.kind === "guard");
+  expect(rows.map((row) => row.same.ids)).toEqual([["q0", "q4"], ["q5"]]);
+  expect(rows.map((row) => standsFor(row, "q4"))).toEqual([true, false]);
 });
 
 test("a filter looks at sources and reasons", () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { noSource } from "../src/overview/overview";
 import { rowsOf } from "../src/overview/rows";
 import { insideStrings, pieces } from "../src/ui/highlight";
 import type { Embedded } from "../src/wire";
@@ -37,4 +38,13 @@ test("Python is coloured by kind", () => {
 
 test("the lines inside a long string are known", () => {
   expect(insideStrings(['"""One.', "Two.", '"""', "x = 1"])).toEqual([false, true, true, false]);
+});
+
+test("without source the overview says why, from the report where it knows", () => {
+  expect(noSource(document)).toBeNull();
+  const without = { ...document, sources: [] };
+  expect(noSource(without)?.text).toMatch("saved without it");
+  const why = { title: "No source.", text: "Only torch's own code ran.", tone: "plain" as const };
+  const panes = document.panes.map((head) => ({ ...head, empty: why }));
+  expect(noSource({ ...without, panes })).toBe(why);
 });

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from workbench.analysis.fusion import rejected
+from collections.abc import Sequence
+
+from workbench.analysis.fusion import Rejected, Saving
 from workbench.report import Report
 from workbench.views import blocks, wire
 from workbench.views.panes import autotune, breaks, fusion, graphs, kernels, overview, timeline
 
 
-def heads(report: Report) -> list[wire.PaneHead]:
-    """The eight panes in the order of the tabs."""
+def heads(
+    report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]
+) -> list[wire.PaneHead]:
+    """The eight panes in the order of the tabs; the overview's reason is about its source only."""
     broken = len(report.breaks)
     return [
         _head("overview", "Overview", None, None if _has_text(report) else overview.empty(report)),
@@ -21,7 +25,7 @@ def heads(report: Report) -> list[wire.PaneHead]:
             None if broken or len(report.guards) else breaks.empty(report),
             is_problem=broken > 0,
         ),
-        _head("fusion", "Fusion", len(rejected(report)), fusion.empty(report)),
+        _head("fusion", "Fusion", len(pairs), fusion.empty(report, groups, pairs)),
         _head("kernels", "Kernels", len(report.kernels), kernels.empty(report)),
         _head("timeline", "Timeline", None, timeline.empty(report)),
         _head("autotune", "Autotune", len(report.autotune) or None, autotune.empty(report)),

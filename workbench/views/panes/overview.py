@@ -122,7 +122,8 @@ def heats(report: Report, limits: Limits) -> list[Block]:
 
 def empty(report: Report) -> Note:
     """Why there is no source to show."""
-    return missing(report, "sources", "No source.", "No source text was recorded.")
+    part = "source lines" if report.why_missing("sources") is None else "sources"
+    return missing(report, part, "No source.", "No source text was recorded.")
 
 
 def annotate(report: Report, file: str, text: str) -> Heat:

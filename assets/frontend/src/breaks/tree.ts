@@ -2,11 +2,18 @@
 
 import type { Guard } from "../wire";
 
+/** Guards that say the same, as graphs of one explanation often have them. */
+export interface Same {
+  /** The one that stands for them. */
+  guard: Guard;
+  ids: string[];
+}
+
 export interface Branch {
   key: string;
   label: string;
   /** Guards on exactly this source. */
-  guards: Guard[];
+  guards: Same[];
   children: Branch[];
   /** Guards here and below. */
   count: number;
@@ -14,7 +21,7 @@ export interface Branch {
 
 export type TreeRow =
   | { kind: "branch"; key: string; branch: Branch; level: number; isOpen: boolean }
-  | { kind: "guard"; key: string; guard: Guard; level: number; label: string };
+  | { kind: "guard"; key: string; same: Same; level: number; label: string };
 
 function emptyBranch(key: string, label: string): Branch {
   return { key, label, guards: [], children: [], count: 0 };
@@ -38,10 +45,22 @@ export function guardTree(key: string, label: string, guards: Guard[]): Branch {
       at = child;
       at.count += 1;
     }
-    at.guards.push(guard);
+    const known = at.guards.find((same) => isSame(same.guard, guard));
+    if (known) known.ids.push(guard.id);
+    else at.guards.push({ guard, ids: [guard.id] });
   }
   root.children = root.children.map(joined);
   return root;
+}
+
+/** Whether two guards of one source and the same half of the tree cannot be told apart. */
+function isSame(a: Guard, b: Guard): boolean {
+  return (
+    a.kind === b.kind &&
+    a.source === b.source &&
+    a.text === b.text &&
+    a.why_dropped === b.why_dropped
+  );
 }
 
 function joined(branch: Branch): Branch {
@@ -62,18 +81,23 @@ export function flatten(
   const walk = (branch: Branch, level: number) => {
     const only = branch.guards.length === 1 && !branch.children.length && branch.guards[0];
     if (only && level > 1) {
-      rows.push({ kind: "guard", key: only.id, guard: only, level, label: branch.label });
+      rows.push({ kind: "guard", key: only.guard.id, same: only, level, label: branch.label });
       return;
     }
     const open = isOpen(branch, level);
     rows.push({ kind: "branch", key: branch.key, branch, level, isOpen: open });
     if (!open) return;
-    for (const guard of branch.guards)
-      rows.push({ kind: "guard", key: guard.id, guard, level: level + 1, label: "" });
+    for (const same of branch.guards)
+      rows.push({ kind: "guard", key: same.guard.id, same, level: level + 1, label: "" });
     for (const child of branch.children) walk(child, level + 1);
   };
   walk(root, 1);
   return rows;
+}
+
+/** Whether a row is, or stands for, a guard. */
+export function standsFor(row: TreeRow, id: string | null): boolean {
+  return row.kind === "guard" && id !== null && row.same.ids.includes(id);
 }
 
 /** The guards whose source, text or reason holds the words. */

@@ -30,8 +30,6 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   });
   useRevealed(store, rows, list);
   const active = list.items.find((item) => rows[item.index]?.key === selected);
-  if (!rows.length)
-    return <div class="empty">No source is in this report: it was saved without it.</div>;
   return (
     <>
       <SourceBar store={store} sources={sources} />

@@ -1,26 +1,42 @@
 // The Overview: the figures, what is missing, and the user's source with what became of each line.
 
 import type { Store } from "../store";
-import { Message } from "../ui/basics";
+import { Empty, Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
-import type { Document as Report, Figure } from "../wire";
+import type { Document as Report, Figure, Note } from "../wire";
 import { Heat } from "./heat";
 
 export function Overview({ store }: { store: Store }) {
   const report = store.doc.value;
   if (!report) return null;
+  const why = noSource(report);
   return (
     <>
       <ProgressStrip store={store} />
       <Figures store={store} figures={report.figures} />
-      <Notes store={store} report={report} />
-      <Heat store={store} sources={report.sources} />
+      <Notes store={store} report={report} isOpen={why !== null} />
+      {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
     </>
   );
 }
 
-/** What failed stands open, everything else behind one line. */
-function Notes({ store, report }: { store: Store; report: Report }) {
+/** Why no source can be shown, or null when there is one. */
+export function noSource(report: Report): Note | null {
+  if (report.sources.some((source) => source.lines.length > 0)) return null;
+  const text = "No source is in this report: it was saved without it.";
+  const told = report.panes.find((head) => head.id === "overview")?.empty;
+  return told ?? { title: "No source.", text, tone: "plain" };
+}
+
+interface NotesProps {
+  store: Store;
+  report: Report;
+  /** Whether there is room to show all of them. */
+  isOpen: boolean;
+}
+
+/** What failed stands open, everything else behind one line unless there is room for it. */
+function Notes({ store, report, isOpen }: NotesProps) {
   const urgent = report.notes.filter((note) => note.tone === "break");
   const rest = [...report.notes.filter((note) => note.tone !== "break"), ...report.missing];
   const title = rest.map((note) => note.title.replace(/\.$/, "")).join(" · ");
@@ -31,7 +47,7 @@ function Notes({ store, report }: { store: Store; report: Report }) {
         <Message key={note.title} store={store} note={note} />
       ))}
       {rest.length > 0 && (
-        <details>
+        <details open={isOpen}>
           <summary title={title}>
             <b>{rest.length === 1 ? "1 remark" : `${rest.length} remarks`}</b> {title}
           </summary>

@@ -26,7 +26,7 @@ export function Body({ store }: { store: Store }) {
       {failure && (
         <Message note={{ title: "The kernel did not answer.", text: failure, tone: "break" }} />
       )}
-      {head?.empty ? (
+      {head?.empty && id !== "overview" ? (
         <Empty store={store} note={head.empty} />
       ) : (
         <Guarded key={id} store={store}>
