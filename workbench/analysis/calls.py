@@ -6,30 +6,34 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from workbench.analysis.picking import linked_pairs
 from workbench.report import Report, Source
 
 RELATION = "line-line"  # a link from a line to the line that called its function
 _CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
 
 
-def callers(report: Report) -> dict[str, tuple[str, ...]]:
+Callers = Mapping[str, tuple[str, ...]]
+
+
+def callers(report: Report) -> Callers:
     """By line id: the lines of other functions that it was inlined into, nearest first.
 
     Taken from the links of the record. A record without them is read by name: `self.norm(…)` calls
     what Dynamo traced under a module path with `norm` in it, `scaled(…)` the only function of that
     name.
     """
-    links = [(link.a, link.b) for link in report.links if link.relation == RELATION]
+    links = list(linked_pairs(report, RELATION))
     direct: Mapping[str, dict[str, None]] = defaultdict(dict)
     for line, caller in links or _by_name(report):
         direct[line][caller] = None
     return {line: _all(line, direct) for line in direct}
 
 
-def in_call_order(report: Report) -> list[Source]:
+def in_call_order(report: Report, calls: Callers | None = None) -> list[Source]:
     """The sources: the user's own before a library's, a function before those that it calls."""
     above: dict[str, set[str]] = defaultdict(set)
-    for line, found in callers(report).items():
+    for line, found in (callers(report) if calls is None else calls).items():
         above[_owner(line)].update(_owner(caller) for caller in found)
     rank = {"user": 0, "notebook": 0, "library": 1}
     return sorted(
@@ -58,12 +62,15 @@ def _by_name(report: Report) -> Iterator[tuple[str, str]]:
     functions = defaultdict(list)
     for source in report.sources:
         functions[source.name].append(source)
+    if not any(is_own or len(functions[name]) == 1 for _, is_own, name in calls):
+        return
     modules = defaultdict(set)  # by segment of a module path: the lines of its nodes
-    lines = {link.b: link.a for link in report.links if link.relation == "line-node"}
-    for node in report.nodes:
-        line = lines.get(node.id)
-        if line is not None and node.module_path is not None:
-            for part in node.module_path.split("."):
+    lines = {node: line for line, node in linked_pairs(report, "line-node")}
+    columns = report.nodes.columns
+    paths = zip(columns.get("module_path", ()), columns.get("id", ()), strict=True)
+    for path, line in {(path, lines.get(id)) for path, id in paths}:
+        if line is not None and path is not None:
+            for part in path.split("."):
                 modules[part].add(line)
     of_source = defaultdict(set)
     for line in lines.values():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.analysis.picking import rows_with
 from workbench.report import Kernel, Report
 
 GENERATED = ("triton", "cpp")
@@ -24,7 +25,7 @@ def fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     """By file and line of an operator that Inductor has no code for: the kernels that call it."""
     fallen = [kernel for kernel in report.kernels if is_fallback(kernel)]
     wanted = {id for kernel in fallen for id in kernel.nodes}
-    nodes = {node.id: node for node in report.nodes if node.id in wanted} if fallen else {}
+    nodes = {node.id: node for node in rows_with(report.nodes, "id", wanted)} if fallen else {}
     found: dict[tuple[str, int], list[str]] = {}
     for kernel in fallen:
         name = kernel.name.removeprefix("torch.ops.")

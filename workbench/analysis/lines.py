@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from workbench.analysis.calls import callers
+from workbench.analysis.calls import Callers, callers
 from workbench.analysis.kinds import fallen_places
 from workbench.analysis.traffic import LineTraffic, line_traffic
 from workbench.report import Report
@@ -20,7 +20,9 @@ _SILENT = (*_NESTED, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlo
 
 
 def line_states(
-    report: Report, traffic: Mapping[str, LineTraffic] | None = None
+    report: Report,
+    traffic: Mapping[str, LineTraffic] | None = None,
+    calls: Callers | None = None,
 ) -> dict[Place, State]:
     """By file and line; a worse state wins. Lines that nobody can tell are not in it.
 
@@ -41,16 +43,21 @@ def line_states(
         breaking = {line - shift for file, line in broken if file == source.file}
         for line, state in _untraced(text, known, breaking):
             states.setdefault((source.file, line + shift), state)
-    _raise_callers(report, states)
+    _raise_callers(report, states, calls)
     return states
 
 
-def call_sites(report: Report, states: Mapping[Place, State]) -> dict[str, list[str]]:
-    """By line id: the lines that were run and that its function was inlined into."""
+def call_sites(
+    report: Report, states: Mapping[Place, State], calls: Callers | None = None
+) -> dict[str, list[str]]:
+    """By line id: the lines that were run and that its function was inlined into.
+
+    `calls` are the `callers` of the report, when they are at hand.
+    """
     place_of = _places(report)
     return {
         line: [caller for caller in found if place_of(caller) in states]
-        for line, found in callers(report).items()
+        for line, found in (callers(report) if calls is None else calls).items()
     }
 
 
@@ -64,10 +71,10 @@ def _places(report: Report) -> Callable[[str], Place]:
     return place_of
 
 
-def _raise_callers(report: Report, states: dict[Place, State]) -> None:
+def _raise_callers(report: Report, states: dict[Place, State], calls: Callers | None) -> None:
     """A line that only calls a captured function was captured, not worked out."""
     place_of = _places(report)
-    for line, found in call_sites(report, states).items():
+    for line, found in call_sites(report, states, calls).items():
         if states.get(place_of(line)) in ("captured", "fallback"):
             for caller in found:
                 if states[place_of(caller)] == "folded":
@@ -77,9 +84,12 @@ def _raise_callers(report: Report, states: dict[Place, State]) -> None:
 def _recorded(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[Place, State]:
     place_of = _places(report)
     states: dict[Place, State] = {}
-    for node in report.nodes:
-        if node.file is not None and node.line is not None and node.op.startswith("call_"):
-            states[node.file, node.line] = "folded" if len(report.kernels) else "captured"
+    columns = report.nodes.columns
+    untraced: State = "folded" if len(report.kernels) else "captured"
+    parts = (columns.get(name, ()) for name in ("file", "line", "op"))
+    for file, line, op in set(zip(*parts, strict=True)):
+        if file is not None and line is not None and op.startswith("call_"):
+            states[file, line] = untraced
     states.update({place_of(line): "captured" for line in traffic})
     states.update(dict.fromkeys(fallen_places(report), "fallback"))
     for item in report.breaks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from workbench.analysis.picking import linked_pairs, rows_with
 from workbench.analysis.traffic import fusion_traffic
 from workbench.report import Node, Report
 
@@ -42,7 +43,7 @@ def operation_traffic(report: Report) -> OperationTraffic | None:
     chosen = _lowered(report)
     if not chosen:
         return None
-    nodes = {node.id: node for node in report.nodes if node.graph in chosen}
+    nodes = {node.id: node for node in rows_with(report.nodes, "graph", chosen)}
     moving = [node for node in nodes.values() if _moves(node)]
     reads = _total(_read(node, nodes) for node in moving)
     writes = _total(_size(node) for node in moving)
@@ -60,7 +61,7 @@ def operation_traffic(report: Report) -> OperationTraffic | None:
 def bytes_by_node(report: Report) -> dict[str, int]:
     """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
     chosen = _lowered(report)
-    nodes = {node.id: node for node in report.nodes if node.graph in chosen}
+    nodes = {node.id: node for node in rows_with(report.nodes, "graph", chosen)}
     found = {}
     for id, node in nodes.items():
         moved = _total((_read(node, nodes), _size(node))) if _moves(node) else 0
@@ -71,7 +72,7 @@ def bytes_by_node(report: Report) -> dict[str, int]:
 
 def _lowered(report: Report) -> set[str]:
     graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
-    lowered = {link.a for link in report.links if link.relation == "graph-lowered"}
+    lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
     return graphs & lowered or graphs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from workbench.analysis.picking import rows_with
 from workbench.report import Kernel, Node, Report
 
 
@@ -57,7 +58,8 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     where no node of it has a line, equally among the kernel's own lines. A line that calls a
     function has the share of what was traced in it, too.
     """
-    nodes = {node.id: node for node in report.nodes}
+    inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
+    nodes = {node.id: node for node in rows_with(report.nodes, "id", inside)}
     line_ids = {
         (source.file, line): f"L:{source.id}:{line}"
         for source in report.sources

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.analysis.fusion import rejected, savings
 from workbench.report import TABLES, Report
 from workbench.views import wire
 from workbench.views.document import (
@@ -37,6 +38,8 @@ class Setting:
 def document(report: Report, setting: Setting | None = None) -> wire.Document:
     """Everything that a view shows at rest."""
     here = setting or Setting()
+    groups, pairs = savings(report), rejected(report)
+    tensors = list(guards.tensors(report))
     verdict, tone = overview.verdict(report)
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
     return {
@@ -47,7 +50,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "target": report.request.target,
         "inputs": list(report.request.inputs),
         "variable": here.variable,
-        "panes": heads.heads(report),
+        "panes": heads.heads(report, groups, pairs),
         "figures": overview.figures(report, here.saved),
         "notes": overview.notes(report, here.dropped),
         "missing": overview.missing_parts(report),
@@ -55,11 +58,11 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "kernels": kernels.kernels(report),
         "graphs": graphs.graphs(report),
         "breaks": breaks.breaks(report),
-        "guards": guards.guards(report),
-        "sandbox": here.sandbox or guards.sandbox(report),
+        "guards": guards.guards(report, tensors),
+        "sandbox": here.sandbox or guards.sandbox(tensors),
         "recompiles": breaks.recompiles(report),
-        "groups": fusion.groups(report),
-        "rejected": fusion.rejected_pairs(report),
+        "groups": fusion.groups(report, groups),
+        "rejected": fusion.rejected_pairs(report, pairs),
         "phases": about.phases(report),
         "choices": about.choices(report),
         "artifact": about.artifact(report, here.saved),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.analysis.fusion import rejected, savings
+from collections.abc import Sequence
+
+from workbench.analysis.fusion import Rejected, Saving
 from workbench.analysis.why_not import Apart
 from workbench.report import Report
 from workbench.views import wire
@@ -11,14 +13,14 @@ MOST = 5000
 """Pairs that a document holds; the fusion table has all of them."""
 
 
-def groups(report: Report) -> list[wire.Group]:
+def groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     """Final groups with their bytes before and after, biggest saving first."""
     after = {node.id: node for node in report.scheduler_nodes if node.phase == "after"}
     before = {
         (node.graph, node.name): node for node in report.scheduler_nodes if node.phase == "before"
     }
     found: list[wire.Group] = []
-    for saving in savings(report):
+    for saving in savings:
         node = after[saving.id]
         parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members]
         origins = [o for part in parts if part is not None for o in part.origins]
@@ -37,11 +39,11 @@ def groups(report: Report) -> list[wire.Group]:
     return found
 
 
-def rejected_pairs(report: Report) -> list[wire.Rejected]:
+def rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:
     """Pairs that ended in different kernels, those with most data in common first."""
     why_not = Apart(report)
     found: list[wire.Rejected] = []
-    for pair in rejected(report)[:MOST]:
+    for pair in pairs[:MOST]:
         why = why_not(pair)
         found.append(
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from workbench.analysis.picking import linked_pairs
 from workbench.report import Report
 from workbench.views import wire
 from workbench.views.panes.graphs import stage_name
@@ -12,9 +13,11 @@ from workbench.views.panes.graphs import stage_name
 def graphs(report: Report) -> list[wire.GraphHead]:
     """Every graph, in the order in which the compiler made them."""
     following: dict[str, dict[str, None]] = defaultdict(dict)
-    for link in report.links:
-        if link.relation == "node-node":
-            following[link.a.partition(":")[0]][link.b.partition(":")[0]] = None
+    first, second = ":", ":"
+    for a, b in linked_pairs(report, "node-node"):
+        if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
+            first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
+            following[first[:-1]][second[:-1]] = None
     return [
         {
             "id": graph.id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.analysis.picking import rows_with
 from workbench.report import Guard, Node, Report
 from workbench.views import wire
 from workbench.views.document.names import line_ids
@@ -19,9 +20,9 @@ _INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on
 _GLOBAL = "torch's global state"
 
 
-def guards(report: Report) -> list[wire.Guard]:
+def guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
     """Every guard, kept and dropped."""
-    inputs = {item["path"]: item for item in _tensors(report)}
+    inputs = {item["path"]: item for item in tensors}
     line_of = line_ids(report)
     return [
         {
@@ -58,9 +59,9 @@ def guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
 
 
-def sandbox(report: Report) -> wire.Sandbox:
+def sandbox(tensors: Sequence[wire.Input]) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
-    inputs = [item for item in _tensors(report) if _is_argument(item["path"])]
+    inputs = [item for item in tensors if _is_argument(item["path"])]
     why = "The call has no tensor whose guards could be tried."
     if inputs:
         why = (
@@ -74,13 +75,13 @@ def _is_argument(source: str) -> bool:
     return source.startswith("L[") and not re.search(r"_(parameters|buffers|modules)\b", source)
 
 
-def _tensors(report: Report) -> Iterator[wire.Input]:
+def tensors(report: Report) -> Iterator[wire.Input]:
     """Tensors behind TENSOR_MATCH guards, from the placeholders that Dynamo made of them."""
     captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
     nodes = {
         node.target: node
-        for node in report.nodes
-        if node.op == "placeholder" and node.graph in captured
+        for node in rows_with(report.nodes, "graph", captured)
+        if node.op == "placeholder"
     }
     requested = {item["path"]: item for item in _requested(report)}
     sources = dict.fromkeys(g.source for g in report.guards if g.kind == "TENSOR_MATCH")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from workbench.analysis.kinds import GENERATED, kernel_kinds, kernel_marks
+from workbench.analysis.picking import linked_pairs
 from workbench.report import Kernel, Report
 from workbench.views import wire
 from workbench.views.document.names import fx_graphs, groups_of_kernels
@@ -29,16 +30,21 @@ class _Ties:
         self.kinds = kernel_kinds(report)
         self.graphs = fx_graphs(report)
         self.groups = groups_of_kernels(report)
+        self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
-        self.wrappers: dict[str, str] = {}
-        for link in report.links:
-            if link.relation == "kernel-buffer":
-                self.buffers[link.a].append(link.b)
-            elif link.relation == "kernel-wrapper":
-                self.wrappers[link.a] = link.b
+        self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
+        for kernel, buffer in linked_pairs(report, "kernel-buffer"):
+            self.buffers[kernel].append(buffer)
+
+    def _length(self, key: str | None) -> int:
+        """Lines of the text behind a content hash; 0 when it was not kept."""
+        if key not in self.lengths:
+            text = text_of(self.report, key)
+            self.lengths[key] = 0 if text is None else text.count("\n") + 1
+        return self.lengths[key]
 
     def kernel(self, kernel: Kernel) -> wire.Kernel:
-        text = text_of(self.report, kernel.text)
+        lines = self._length(kernel.text)
         return {
             "id": kernel.id,
             "label": ops_of(kernel),
@@ -58,20 +64,19 @@ class _Ties:
             "flops": kernel.flops,
             "time_us": kernel.time_us,
             "calls": kernel.calls,
-            "code": f"code:{kernel.id}" if text is not None else None,
-            "code_lines": 0 if text is None else text.count("\n") + 1,
+            "code": f"code:{kernel.id}" if lines else None,
+            "code_lines": lines,
             "wrapper": self.wrappers.get(kernel.id),
-            "facts": facts(self.report, kernel, self.kinds[kernel.id]),
+            "facts": facts(self.report, kernel, self.kinds[kernel.id], lines),
         }
 
 
-def facts(report: Report, kernel: Kernel, kind: str) -> list[tuple[str, str]]:
+def facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:
     """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
     moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
     is_generated = kernel.language in GENERATED
     intensity = f"{kernel.flops / moved:.3g} FLOP per byte" if kernel.flops and moved else ""
     time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
-    text = text_of(report, kernel.text)
     rows = (
         ("Name", kernel.name),
         ("Kind", f"{LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
@@ -83,6 +88,6 @@ def facts(report: Report, kernel: Kernel, kind: str) -> list[tuple[str, str]]:
         ("Time", time),
         ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
         ("Pass", "backward" if kernel.is_backward else ""),
-        ("Source", "" if text is None else plural(text.count("\n") + 1, "line")),
+        ("Source", plural(lines, "line") if lines else ""),
     )
     return [(name, value) for name, value in rows if value]

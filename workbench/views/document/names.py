@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
+from workbench.analysis.picking import linked_pairs
 from workbench.report import Report
 
 
 def fx_graphs(report: Report) -> dict[str, str]:
     """By lowered graph (`i0`): the FX graph that it was lowered from (`g7`)."""
-    return {link.b: link.a for link in report.links if link.relation == "graph-lowered"}
+    return {lowered: graph for graph, lowered in linked_pairs(report, "graph-lowered")}
 
 
 def line_ids(report: Report) -> dict[tuple[str, int], str]:
@@ -31,16 +33,16 @@ def groups_of_kernels(report: Report) -> dict[str, list[str]]:
             for name in (node.name, *node.members):
                 group_of[f"{node.graph}:{name.rpartition(':')[2]}"] = node.id
     found: dict[str, list[str]] = defaultdict(list)
+    lowered = dict(linked_pairs(report, "graph-lowered"))
     for kernel in report.kernels:
         for name in kernel.scheduler_nodes:
-            full = name if ":" in name else f"{_lowered(report, kernel.graph)}:{name}"
+            full = name if ":" in name else f"{_lowered(lowered, kernel.graph)}:{name}"
             group = group_of.get(full)
             if group is not None and group not in found[kernel.id]:
                 found[kernel.id].append(group)
     return dict(found)
 
 
-def _lowered(report: Report, graph: str) -> str:
+def _lowered(named: Mapping[str, str], graph: str) -> str:
     """The lowered graph of a kernel whose record names no graph with its nodes."""
-    named = {link.a: link.b for link in report.links if link.relation == "graph-lowered"}
     return named.get(graph, graph if graph.startswith("i") else "i0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from workbench.analysis.calls import in_call_order
+from workbench.analysis.calls import callers, in_call_order
 from workbench.analysis.kinds import fallen_places
 from workbench.analysis.lines import call_sites, line_states
 from workbench.analysis.traffic import LineTraffic, line_traffic
@@ -18,7 +18,7 @@ def sources(report: Report) -> list[wire.Source]:
     """The functions, the user's own and callers first; lines without a mark are plain."""
     reader = _Marks(report)
     found: list[wire.Source] = []
-    for source in in_call_order(report):
+    for source in in_call_order(report, reader.calls):
         text = text_of(report, source.text)
         lines = [] if text is None else text.split("\n")
         found.append(
@@ -39,9 +39,10 @@ class _Marks:
     """What the report says about lines, looked up once."""
 
     def __init__(self, report: Report):
+        self.calls = callers(report)
         self.traffic = line_traffic(report)
-        self.states = line_states(report, self.traffic)
-        self.sites = call_sites(report, self.states)
+        self.states = line_states(report, self.traffic, self.calls)
+        self.sites = call_sites(report, self.states, self.calls)
         self.times = line_times(report)
         self.notes = line_notes(report)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from workbench.analysis.fusion import Rejected, Saving, rejected, savings
 from workbench.report import Report
@@ -23,15 +24,15 @@ def pane(report: Report, limits: Limits) -> Pane:
         blocks += [_reasons_grid(pairs), _pairs_grid(pairs, limits)]
     elif groups:
         blocks.append(Note("No pair was rejected.", "Everything that could be fused was fused."))
-    nothing = empty(report)
+    nothing = empty(report, groups, pairs)
     if nothing is not None:
         blocks.append(nothing)
     return Pane("fusion", "Fusion", (*blocks, *omitted(report, "fusion")), len(pairs) or None)
 
 
-def empty(report: Report) -> Note | None:
+def empty(report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]) -> Note | None:
     """Why there is no group and no pair to show, or None."""
-    if savings(report) or rejected(report):
+    if groups or pairs:
         return None
     backend = report.request.backend
     text = f"Nothing to fuse: the backend {backend} generates no kernels."
