@@ -31,6 +31,19 @@ class Assembly:
 
 
 @dataclass(frozen=True, slots=True)
+class Fidelity:
+    """One way in which a compilation for a GPU that is not there may differ from one on it.
+
+    `file` and `line` name a line of the user's code that is to blame.
+    """
+
+    topic: str
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """What a kernel takes of a multiprocessor in one configuration (`k0:c0`).
 

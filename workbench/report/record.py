@@ -34,6 +34,7 @@ TABLES: Mapping[str, type] = {
     "autotune": rows.AutotuneChoice,
     "assembly": machine_rows.Assembly,
     "resources": machine_rows.Resources,
+    "fidelity": machine_rows.Fidelity,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
     "capabilities": rows.Capability,
@@ -186,6 +187,11 @@ class Report:
         return self._table("resources")
 
     @property
+    def fidelity(self) -> Table[machine_rows.Fidelity]:
+        """How code for a GPU that is not there may differ from code made on it."""
+        return self._table("fidelity")
+
+    @property
     def phases(self) -> Table[rows.Phase]:
         """The timeline, properly nested on each thread."""
         return self._table("phases")
@@ -219,17 +225,15 @@ class Report:
 
     def why_missing(self, name: str) -> str | None:
         """The reason why the part `name` was not captured, or None when it was."""
-        for capability in self.capabilities:
-            if capability.name == name and not capability.available:
-                return capability.reason or "not captured"
-        return None
+        lost = (row for row in self.capabilities if row.name == name and not row.available)
+        return next((row.reason or "not captured" for row in lost), None)
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
         counts = [f"{len(self._table(name))} {name}" for name in ("kernels", "breaks", "guards")]
         state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
-        inside = ", ".join([self.request.name or "?", self.request.target, state, *counts])
-        return f"Report({inside})"
+        words = [self.request.name or "?", self.request.target, state, *counts]
+        return f"Report({', '.join(words)})"
 
     def to_json(self) -> dict[str, Any]:
         """The whole record as JSON-ready data."""

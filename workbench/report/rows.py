@@ -155,7 +155,7 @@ class Kernel:
     """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids.
 
     `lines` are the innermost lines of its nodes, `called_from` the lines that called their
-    functions.
+    functions. The last five fields are those of its first configuration in `resources`.
     """
 
     id: str
@@ -174,6 +174,11 @@ class Kernel:
     time_us: float | None = None
     calls: int = 1
     called_from: tuple[str, ...] = ()
+    registers: int | None = None
+    spills: int | None = None
+    smem_bytes: int | None = None
+    occupancy: float | None = None
+    estimate: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

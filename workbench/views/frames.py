@@ -17,6 +17,9 @@ _NUMBERS = {
     "shared_bytes": "Int64",
     "flops": "Int64",
     "line": "Int64",
+    "registers": "Int64",
+    "spills": "Int64",
+    "smem_bytes": "Int64",
     "time_us": "float64",
     "time_ms": "float64",
 }

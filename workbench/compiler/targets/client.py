@@ -60,7 +60,7 @@ class Worker:
                 self._connected.send(job)
                 return self._answer(job, progress)
             except (EOFError, OSError) as error:
-                raise self._ended(job) from error
+                raise self._ended(job.gpu.name) from error
             except WorkbenchError:
                 raise
             except BaseException:
@@ -70,7 +70,13 @@ class Worker:
     def start(self) -> None:
         """Start the process now, so that the first job does not wait for it."""
         with self._lock:
-            self._started()
+            try:
+                self._started()
+            except (EOFError, OSError) as error:
+                raise self._ended("a virtual GPU") from error
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """End the process; calling it twice is harmless."""
@@ -107,11 +113,7 @@ class Worker:
                 start_new_session=True,  # an interrupt from the terminal is the user's, not its own
             )
             self._connection = Connection(mine.detach())
-        try:
-            ready = self._receive(time.monotonic() + self._start_s, "start")
-        except BaseException:
-            self.close()
-            raise
+        ready = self._receive(time.monotonic() + self._start_s, "start")
         if isinstance(ready, Ready):
             self.no_training = ready.no_training
 
@@ -139,7 +141,7 @@ class Worker:
         received: object = connection.recv()
         return received
 
-    def _ended(self, job: Job) -> CaptureError:
+    def _ended(self, device: str) -> CaptureError:
         code = None
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -148,7 +150,7 @@ class Worker:
         self.close()
         how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
         return CaptureError(
-            f"The worker that compiles for {job.gpu.name} ended with {how}; the next compilation "
+            f"The worker that compiles for {device} ended with {how}; the next compilation "
             f"starts another. {output}".strip()
         )
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.modes import merged_options
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.fidelity import with_fidelity
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Done, Failed, Job, Told
@@ -57,7 +59,8 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
             compiled = compile_ahead(
                 call.target, call.args, call.kwargs, call.options, _Teller(send)
             )
-            return recorder.added(compiled.report)
+            inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
+            return with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
         except WorkbenchError as error:
             if error.report is not None:
                 error.report = recorder.added(error.report)

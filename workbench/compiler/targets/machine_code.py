@@ -65,12 +65,11 @@ class MachineCodeRecorder:
         for kernel in report.kernels:
             text = report.texts.get(kernel.text or "", "")
             found = self._matching(kernel.name, text, places)
-            # Inductor calls a Triton kernel that the user wrote external
-            kernels.append(replace(kernel, language="triton") if found else kernel)
             for n, (config, future) in enumerate(found):
                 id_, code = f"{kernel.id}:c{n}", future.result()
                 assembly += self._rows(kernel.id, id_, config, code, writer, places)
                 resources.append(replace(code.resources, kernel=kernel.id, config=id_))
+            kernels.append(_with_resources(kernel, resources[-len(found)]) if found else kernel)
         reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
         capabilities = [*report.capabilities, Capability(PANE, reason is None, reason)]
         tables: dict[str, Table[Any]] = {
@@ -125,3 +124,17 @@ class MachineCodeRecorder:
             )
         if code.missing is not None:
             yield Assembly(kernel, id, "sass", None, note=code.missing)
+
+
+def _with_resources(kernel: Kernel, row: Resources) -> Kernel:
+    """A kernel with what its first configuration takes; Inductor calls the user's own external."""
+    spills = None if row.spill_stores is None else row.spill_stores + (row.spill_loads or 0)
+    return replace(
+        kernel,
+        language="triton",
+        registers=row.registers,
+        spills=spills,
+        smem_bytes=(row.smem_static or 0) + (row.smem_dynamic or 0),
+        occupancy=row.occupancy,
+        estimate=row.estimate,
+    )
