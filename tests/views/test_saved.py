@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.display import Carrier, Shown, show
@@ -21,6 +22,7 @@ from workbench.views.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.html import fragment
 from workbench.views.interactive import loader
 from workbench.views.packing import bundle, pack
+from workbench.views.parts import Parts
 from workbench.views.saved import saved_view
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
@@ -56,10 +58,10 @@ def test_everything_of_a_small_report_fits() -> None:
 
 
 def test_what_does_not_fit_is_left_out_and_says_why() -> None:
-    made = embedded(BLOCK, Setting(), "full", 24_000)
+    made = embedded(BLOCK, Setting(), "full", 16_000)
     assert made["parts"]
-    assert "does not fit into the 24.0 kB" in made["left_out"]["wrapper:w0"]
-    assert len(pack(made, 9)) * 4 / 3 < 24_000 + 2_000  # the sentences that say so
+    assert "does not fit into the 16.0 kB" in made["left_out"]["wrapper:w0"]
+    assert len(pack(made, 9)) * 4 / 3 < 16_000 + 2_000  # the sentences that say so
 
 
 def test_light_keeps_the_document_only() -> None:
@@ -83,6 +85,27 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
     kept = record_of(html)["document"]
     assert len(kept["guards"]) + kept["omitted"]["guards"] == 60_000
     assert len(kept["kernels"]) == 16
+
+
+def test_a_cell_stays_small_with_thousands_of_kernels() -> None:
+    html = saved_view(big_report(20_000), Setting(), carries_bundle=False)
+    assert len(html.encode()) < CELL_BYTES
+    kept = record_of(html)
+    assert len(kept["document"]["kernels"]) > 3_000
+    assert 0 < len(kept["parts"]) < len(kept["document"]["kernels"])
+    assert len(kept["left_out"]) == 50  # the front end has a sentence for the others
+
+
+def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    build = Parts.__call__
+    monkeypatch.setattr(
+        Parts, "__call__", lambda self, name: [made.append(name), build(self, name)][1]
+    )
+    kept = embedded(big_report(20_000), Setting(), "full", 160_000)
+    assert "graph:g0" in kept["left_out"]
+    assert "graph:g0" not in made
+    assert len(made) < len(kept["parts"]) + 10
 
 
 def test_the_same_report_gives_the_same_output() -> None:

@@ -9,8 +9,8 @@ from typing import Any, cast
 from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.document import Setting, document
-from workbench.views.packing import SMALL, pack
-from workbench.views.parts import report_part
+from workbench.views.packing import SMALL, Budget, pack
+from workbench.views.parts import Parts
 from workbench.views.units import bytes_text
 from workbench.views.wire import Document, Embedded
 
@@ -18,6 +18,8 @@ CELL_BYTES = 300_000
 """A saved cell's output, besides the front end itself."""
 _BASE64 = 4 / 3
 _FEWEST = 20  # rows; shorter lists are not worth cutting
+_LISTED = 50  # parts that are missing and say why; for others the front end has a sentence
+_NODE, _ROW, _LETTERS = 8, 2, 1 / 40  # packed bytes of each, at the least
 _LISTS: Mapping[str, str] = {
     "guards": "guards",
     "rejected": "fusion",
@@ -36,22 +38,26 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
 
     The limit is that of the record as text in the page. `left_out` says why a part is missing.
     """
-    left = int(limit / _BASE64)
-    shown = _trimmed(document(report, setting), left)
-    left -= len(pack(shown, SMALL))
+    whole = int(limit / _BASE64)
+    shown = _trimmed(document(report, setting), whole)
+    budget = Budget(whole)
+    has_room = budget.take(shown)
+    build, least = Parts(report), _least_sizes(report)
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in part_names(report):
         if embed == "light":
-            left_out[name] = _LIGHT
-            continue
-        part = report_part(report, name)
-        size = len(pack(part, SMALL))  # alone it packs worse than beside the others: an upper bound
-        if size > left:
-            left_out[name] = _too_big(size, limit)
-            continue
-        left -= size
-        parts[name] = part
+            why = _LIGHT
+        elif not has_room or least.get(name, 0) > budget.left:
+            why = _too_big(limit)
+        else:
+            part = build(name)
+            if budget.take({name: part}):
+                parts[name] = part
+                continue
+            why = _too_big(limit)
+        if len(left_out) < _LISTED:
+            left_out[name] = why
     return {"document": shown, "parts": parts, "left_out": left_out}
 
 
@@ -61,8 +67,10 @@ def _trimmed(shown: Document, limit: int) -> Document:
     `omitted` counts, by table, what was cut.
     """
     made: dict[str, Any] = dict(shown)
-    while len(pack(made, SMALL)) > limit:
-        longest = max(_LISTS, key=lambda name: len(pack(made[name])))
+    size = len(pack(made, SMALL))
+    sizes = {name: len(pack(made[name])) for name in _LISTS} if size > limit else {}
+    while size > limit:
+        longest = max(_LISTS, key=sizes.__getitem__)
         count = len(made[longest])
         if count < _FEWEST:
             break
@@ -70,6 +78,9 @@ def _trimmed(shown: Document, limit: int) -> Document:
         table = _LISTS[longest]
         known = made["omitted"].get(table, 0)
         made["omitted"] = {**made["omitted"], table: known + count - count // 2}
+        sizes[longest] //= 2
+        if sum(sizes.values()) <= limit or len(made[longest]) < _FEWEST:
+            size = len(pack(made, SMALL))
     return cast(Document, made)
 
 
@@ -79,11 +90,29 @@ _LIGHT = (
 )
 
 
-def _too_big(size: int, limit: int) -> str:
+def _too_big(limit: int) -> str:
     return (
-        f"This part takes {bytes_text(size)} packed and does not fit into the "
-        f"{bytes_text(limit)} that are kept here. Run the cell again, or use the saved report."
+        f"This part does not fit into the {bytes_text(limit)} that are kept here. "
+        "Run the cell again, or use the saved report."
     )
+
+
+def _least_sizes(report: Report) -> dict[str, float]:
+    """By part: bytes that it takes at the least. To build one only to see that it is too big
+    takes seconds where graphs are big, minutes where there are thousands of kernels.
+    """
+    nodes = {graph.id: graph.node_count for graph in report.graphs}
+    lengths: dict[str, int] = {}
+    found: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
+    for (a, before), (b, after) in pairwise(nodes.items()):
+        found[f"changes:{a}:{b}"] = abs(before - after) * _ROW
+    for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
+        for row in rows:
+            if row.text is not None and row.text in report.texts:
+                if row.text not in lengths:
+                    lengths[row.text] = len(report.texts[row.text])
+                found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
 
 
 def part_names(report: Report) -> Iterator[str]:

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -17,8 +18,34 @@ FAST, SMALL = 1, 9
 
 def pack(value: Any, level: int = FAST) -> bytes:
     """JSON of `value`, gzip-compressed; the same bytes for the same value."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return gzip.compress(text.encode(), level, mtime=0)
+    return gzip.compress(_json(value), level, mtime=0)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+class Budget:
+    """Bytes that are left for values packed one behind the other at level `SMALL`.
+
+    Each packs better for what stands before it, as it will in the end.
+    """
+
+    def __init__(self, limit: int):
+        self.left = limit
+        self._packed = zlib.compressobj(SMALL)
+
+    def take(self, value: Any) -> bool:
+        """Whether a value still fits; what does is counted."""
+        if self.left <= 0:
+            return False
+        trial = self._packed.copy()
+        size = len(trial.compress(_json(value))) + len(trial.flush(zlib.Z_SYNC_FLUSH))
+        if size > self.left:
+            return False
+        self.left -= size
+        self._packed = trial
+        return True
 
 
 def packed_text(content: bytes) -> str:

@@ -11,6 +11,7 @@ from workbench.views.places import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text
 
 LANGUAGES = {"triton": "Triton", "cpp": "C++"}
+_NAMED = 6  # kernels with the code of another
 
 
 def pane(report: Report, limits: Limits) -> Pane:
@@ -79,25 +80,30 @@ def _row(report: Report, kernel: Kernel, is_timed: bool) -> tuple[object, ...]:
 
 
 def _codes(report: Report, kernels: list[Kernel], limits: Limits) -> list[Block]:
-    found: list[Block] = []
-    seen: dict[str, str] = {}
-    left = 0
+    same: dict[str, list[Kernel]] = {}
     for kernel in kernels:
-        text = text_of(report, kernel.text)
-        if text is None or kernel.text is None:
+        if kernel.text is not None and kernel.text in report.texts:
+            same.setdefault(kernel.text, []).append(kernel)
+    found: list[Block] = []
+    left = shown = 0
+    for key, (first, *others) in same.items():
+        text = report.texts[key]
+        if shown >= limits.codes or not limits.text.take(text):
+            left += 1 + len(others)
             continue
-        if kernel.text in seen:
-            found.append(Note(f"{kernel.id}.", f"The same code as {seen[kernel.text]}."))
-            continue
-        if len(found) >= limits.codes or not limits.text.take(text):
-            left += 1
-            continue
-        seen[kernel.text] = kernel.id
-        found.append(_code(kernel, text))
+        shown += 1
+        found.append(_code(first, text))
+        if others:
+            found.append(Note(f"{_named(others)}.", f"The same code as {first.id}."))
     if left:
         rest = plural(left, "more kernel")
         found.append(Note(f"{rest}.", "Their code is in report.frame('kernels')."))
     return found
+
+
+def _named(kernels: list[Kernel]) -> str:
+    rest = f" and {len(kernels) - _NAMED} more" if len(kernels) > _NAMED else ""
+    return ", ".join(kernel.id for kernel in kernels[:_NAMED]) + rest
 
 
 def _code(kernel: Kernel, text: str) -> Code:

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.parts.changes import changes_part
-from workbench.views.parts.code import code_part, wrapper_part
+from workbench.views.parts.code import Codes, wrapper_part
 from workbench.views.parts.graph import graph_part
 from workbench.views.parts.table import table_part
 from workbench.views.wire import ChangesPart, CodePart, GraphPart, TablePart, WrapperPart
 
-__all__ = ["Part", "report_part"]
+__all__ = ["Part", "Parts", "report_part"]
 
 Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart
 
 _FORMS = "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID"
 
 
+class Parts:
+    """The parts of one report."""
+
+    def __init__(self, report: Report):
+        self._report = report
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return Codes(self._report)
+
+    def __call__(self, name: str) -> Part:
+        """Build one part; raises `UsageError` when there is none of that name."""
+        kind, _, rest = name.partition(":")
+        match kind:
+            case "graph":
+                return graph_part(self._report, rest)
+            case "code":
+                return self._codes.part(rest)
+            case "wrapper":
+                return wrapper_part(self._report, rest)
+            case "table":
+                return table_part(self._report, rest)
+            case "changes":
+                before, _, after = rest.partition(":")
+                return changes_part(self._report, before, after)
+        raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
+
+
 def report_part(report: Report, name: str) -> Part:
     """Build one part; raises `UsageError` when there is none of that name."""
-    kind, _, rest = name.partition(":")
-    match kind:
-        case "graph":
-            return graph_part(report, rest)
-        case "code":
-            return code_part(report, rest)
-        case "wrapper":
-            return wrapper_part(report, rest)
-        case "table":
-            return table_part(report, rest)
-        case "changes":
-            before, _, after = rest.partition(":")
-            return changes_part(report, before, after)
-    raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
+    return Parts(report)(name)

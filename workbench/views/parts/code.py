@@ -6,7 +6,7 @@ import re
 from collections import defaultdict, deque
 
 from workbench.errors import UsageError
-from workbench.report import Kernel, Report, Wrapper
+from workbench.report import Kernel, KernelLine, Report, Wrapper
 from workbench.views.places import text_of
 from workbench.views.wire import CodePart, WrapperPart
 
@@ -14,20 +14,30 @@ _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 _DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
 
 
-def code_part(report: Report, id: str) -> CodePart:
-    """Build the part; raises `UsageError` when there is no such kernel or it has no source."""
-    kernel = next((kernel for kernel in report.kernels if kernel.id == id), None)
-    if kernel is None:
-        known = f"k0 to k{len(report.kernels) - 1}" if len(report.kernels) else "none"
-        raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
-    text = text_of(report, kernel.text)
-    if text is None:
-        raise UsageError(f"There is no source of {id}: {_why_no_source(kernel)}.")
-    nodes: list[list[str]] = [[] for _ in text.split("\n")]
-    for row in report.kernel_lines:
-        if row.kernel == id and 0 < row.line <= len(nodes):
-            nodes[row.line - 1] = list(row.nodes)
-    return {"id": id, "text": text, "language": kernel.language, "nodes": nodes}
+class Codes:
+    """The sources of the kernels of a report; looks everything up once."""
+
+    def __init__(self, report: Report):
+        self._report = report
+        self._kernels = {kernel.id: kernel for kernel in report.kernels}
+        self._lines: dict[str, list[KernelLine]] = defaultdict(list)
+        for row in report.kernel_lines:
+            self._lines[row.kernel].append(row)
+
+    def part(self, id: str) -> CodePart:
+        """Build the part; raises `UsageError` when there is no such kernel or it has no source."""
+        kernel = self._kernels.get(id)
+        if kernel is None:
+            known = f"k0 to k{len(self._kernels) - 1}" if self._kernels else "none"
+            raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
+        text = text_of(self._report, kernel.text)
+        if text is None:
+            raise UsageError(f"There is no source of {id}: {_why_no_source(kernel)}.")
+        nodes: list[list[str]] = [[] for _ in text.split("\n")]
+        for row in self._lines.get(id, ()):
+            if 0 < row.line <= len(nodes):
+                nodes[row.line - 1] = list(row.nodes)
+        return {"id": id, "text": text, "language": kernel.language, "nodes": nodes}
 
 
 def _why_no_source(kernel: Kernel) -> str:

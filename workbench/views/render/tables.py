@@ -10,6 +10,7 @@ from workbench.views.render.skin import WORDS, Skin
 from workbench.views.units import bytes_text
 
 _SHOWN_KERNELS = 2
+_TOLD_KERNELS = 40  # on hovering
 
 
 def caption(skin: Skin, title: str, *, frame: str | None = None, more: str | None = None) -> str:
@@ -122,7 +123,7 @@ def _heat_row(line: HeatLine, pieces: list[tuple[str | None, str]], most: float,
     kernels = " ".join(skin.kernel(k) for k in line.kernels[:_SHOWN_KERNELS])
     rest = line.kernels[_SHOWN_KERNELS:]
     if rest:
-        kernels += f' <span{skin.at("muted")} title="{escape(", ".join(rest))}">+{len(rest)}</span>'
+        kernels += f' <span{skin.at("muted")} title="{escape(", ".join(rest[:_TOLD_KERNELS]))}">+{len(rest)}</span>'
     moved = ""
     if line.bytes is not None:
         share = 100 * line.bytes / most
