@@ -92,6 +92,13 @@ def test_a_route_joins_the_bottom_of_one_node_to_the_top_of_the_other() -> None:
     assert (skip[-2], skip[-1]) == (layout.x[3], layout.y[3] - NODE_HEIGHT / 2)
 
 
+def test_straight_edges_can_be_left_out() -> None:
+    inputs = like_fx(300)
+    whole, short = layered(inputs), layered(inputs, straight=False)
+    assert short.x == whole.x
+    assert short.routes == [route for route in whole.routes if len(route) > 6]
+
+
 def test_a_weight_sinks_to_where_it_is_used() -> None:
     chain: list[list[int]] = [[], []]  # the input and a weight
     chain += [[0]] + [[node] for node in range(2, 12)]

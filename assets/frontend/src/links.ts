@@ -5,15 +5,16 @@ import type { CodePart, Document as Report, GraphPart, WrapperPart } from "./wir
 
 export type Part = GraphPart | CodePart | WrapperPart;
 
-type Index = Map<string, string[]>;
+type Ids = ReadonlySet<string>;
+type Index = Map<string, Set<string>>;
 
 function add(index: Index, key: string, value: string): void {
   const known = index.get(key);
-  if (!known) index.set(key, [value]);
-  else if (!known.includes(value)) known.push(value);
+  if (known) known.add(value);
+  else index.set(key, new Set([value]));
 }
 
-const NONE: readonly string[] = [];
+const NONE: Ids = new Set();
 
 export class Links {
   /** Graphs that the kernels' nodes belong to: the stage whose nodes are counted. */
@@ -87,7 +88,7 @@ export class Links {
   }
 
   /** The lines that the calls on this line were inlined to. */
-  calledFrom(line: string): readonly string[] {
+  calledFrom(line: string): Ids {
     return this.called.get(line) ?? NONE;
   }
 
@@ -120,11 +121,11 @@ export class Links {
         add(this.nodesOfLine, line, node);
         this.lineOfNode.set(node, line);
       }
-      for (const site of part.called_from[i] ?? NONE) {
+      for (const site of part.called_from[i] ?? []) {
         add(this.nodesOfLine, site, node);
         add(this.sitesOfNode, node, site);
       }
-      for (const before of part.before[i] ?? NONE) {
+      for (const before of part.before[i] ?? []) {
         add(this.earlier, node, before);
         add(this.later, before, node);
       }
@@ -234,7 +235,7 @@ export class Links {
   }
 }
 
-function put(found: Set<string>, ids: readonly string[] | undefined): void {
+function put(found: Set<string>, ids: Ids | undefined): void {
   if (ids) for (const id of ids) found.add(id);
 }
 

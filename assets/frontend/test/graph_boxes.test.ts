@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { boxes, firstOpen, modulePaths } from "../src/graph/groups";
+import { boxes } from "../src/graph/groups";
+import { firstOpen, moduleTree } from "../src/graph/modules";
 import { columns } from "../src/graph/columns";
 import { modelOf } from "../src/graph/model";
 import { NODE_H, NODE_W, pack } from "../src/graph/pack";
@@ -73,8 +74,8 @@ describe("boxes", () => {
     const made = boxes(model, visible(model, false), "module", (key) => key === "m");
     expect(made.boxes.map((box) => [box.title, names(box.nodes), box.isOpen])).toEqual([
       ["", ["x"], true],
-      ["m.a", ["relu"], false],
-      ["m.b", ["add", "mul"], false],
+      ["a", ["relu"], false],
+      ["b", ["add", "mul"], false],
       ["", ["output"], true],
     ]);
   });
@@ -97,10 +98,39 @@ describe("boxes", () => {
       "t.wte",
       ...Array.from({ length: 30 }, (_, i) => [`t.h.${i}.a`, `t.h.${i}.b`]).flat(),
     ];
-    expect(modulePaths(modules)[0]).toBe("t");
-    const open = firstOpen(modules, 40);
-    expect([...open].sort()).toEqual(["t", "t.h"]);
-    expect(firstOpen(modules, 1000).has("t.h.3")).toBe(true);
+    const tree = moduleTree(modules);
+    expect([...firstOpen(tree, 40)].sort()).toEqual(["t", "t.h"]);
+    expect(firstOpen(tree, 1000).has("t.h.3")).toBe(true);
+  });
+
+  test("a list of very many layers comes in runs, and names lose what all share", () => {
+    const modules = Array.from({ length: 100 }, (_, i) => `net.layers.${i}.attention`);
+    const tree = moduleTree(modules);
+    expect(tree.steps[5]!.map((step) => step.title)).toEqual([
+      "net",
+      "layers",
+      "layers.4–7",
+      "layers.5",
+      "layers.5.attention",
+    ]);
+    const open = firstOpen(tree, 64);
+    expect([...open]).toEqual(["net", "net.layers"]);
+    expect(tree.children.get("net.layers")).toHaveLength(25);
+  });
+
+  test("a weight is in the closed box of its readers, what nobody reads in one box", () => {
+    const model = modelOf(
+      graph([
+        { name: "w", op: "placeholder" },
+        { name: "a", inputs: ["w"], module: "m.a" },
+        { name: "b", inputs: ["a"], module: "m.b" },
+        ...Array.from({ length: 8 }, (_, i) => ({ name: `p${i}`, op: "placeholder" })),
+      ]),
+    );
+    const made = (isOpen: (key: string) => boolean) =>
+      boxes(model, visible(model, true), "module", isOpen).boxes.map((box) => box.nodes.length);
+    expect(made((key) => key === "m")).toEqual([2, 1, 8]);
+    expect(made(() => true)).toEqual(Array(11).fill(1));
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { cutHead } from "../src/graph/draw";
 import { findNodes } from "../src/graph/find";
 import { changesIn, looksOf } from "../src/graph/looks";
 import { modelOf } from "../src/graph/model";
@@ -213,4 +214,10 @@ test("of a comparison only what stands in this graph is marked", () => {
     [3, "removed"],
     [4, "replaced"],
   ]);
+});
+
+test("of a path that does not fit the end is kept", () => {
+  expect(cutHead("transformer.h.0.attn", 30)).toBe("transformer.h.0.attn");
+  expect(cutHead("transformer.h.0.attn", 10)).toBe("…h.0.attn");
+  expect(cutHead("scaled_attention", 8)).toBe("…tention");
 });

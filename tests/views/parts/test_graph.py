@@ -34,7 +34,10 @@ def test_every_column_has_an_entry_per_node(part: GraphPart) -> None:
     single = {"id", "modules", "kernels", "width", "height", "routes"}
     lengths = {len(value) for name, value in part.items() if name not in single}  # type: ignore[arg-type]
     assert lengths == {91}
-    assert len(part["routes"]) == sum(map(len, part["inputs"]))
+    for start, end, *points in part["routes"]:
+        steps = part["level"][int(end)] - part["level"][int(start)]
+        assert len(points) == 4 * steps
+        assert steps > 1
 
 
 def test_a_node_knows_its_line_kernel_module_and_origin(part: GraphPart) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.views.layout.order import order
 from workbench.views.layout.place import place
-from workbench.views.layout.proper import Proper, proper
+from workbench.views.layout.proper import proper
 from workbench.views.layout.ranks import consumers, ranks
 
 NODE_WIDTH = 104.0
@@ -24,7 +24,7 @@ class Layout:
     """Where everything is, in pixels; x and y are centres, y grows with the layer.
 
     `routes` has an entry per edge: from, to, then the points of a polyline, or nothing after the
-    two for a rail.
+    two for a rail. Without straight ones it has only the edges that pass other layers.
     """
 
     x: list[float]
@@ -41,8 +41,11 @@ def layered(
     width: float = NODE_WIDTH,
     sweeps: int = 4,
     rounds: int = 6,
+    straight: bool = True,
 ) -> Layout:
     """Lay out nodes of one size; `inputs` are indexes of earlier nodes.
+
+    Without `straight`, routes that need no point between their ends are left out.
 
     The same graph always gives the same layout. Raises `ValueError` for an input that does not
     come before its reader (a cycle cannot be written otherwise).
@@ -61,14 +64,17 @@ def layered(
     level = graph.rank[: graph.real]
     y = [layer * pitch + NODE_HEIGHT / 2 for layer in level]
     height = len(graph.layers) * pitch - GAP_Y
-    return Layout(x[: graph.real], y, level, right - left, height, _routes(graph, x, pitch))
+    chains = graph.chains if straight else [chain for chain in graph.chains if len(chain) > 2]
+    routes = _routes(graph.rank, chains, x, pitch)
+    return Layout(x[: graph.real], y, level, right - left, height, routes)
 
 
-def _routes(graph: Proper, x: list[float], pitch: float) -> list[list[float]]:
+def _routes(
+    rank: list[int], chains: list[list[int]], x: list[float], pitch: float
+) -> list[list[float]]:
     """Straight down beside the nodes of a layer, slanting only between layers."""
     routes: list[list[float]] = []
-    rank = graph.rank
-    for chain in graph.chains:
+    for chain in chains:
         first, last = chain[0], chain[-1]
         route: list[float] = [first, last]
         steps = rank[last] - rank[first]

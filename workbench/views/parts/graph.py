@@ -47,7 +47,7 @@ def graph_part(report: Report, id: str) -> GraphPart:
     kernel, kernels = _kernels(report, id, rows.ids, links)
     module, modules = _numbered(_column(report, "module_path", picked))
     names = input_names(rows, _captured(report, id, index))
-    layout = layered(inputs)
+    layout = layered(inputs, straight=False)
     return {
         "id": id,
         "names": list(rows.names),

@@ -213,7 +213,8 @@ function drawTitle(picture: Picture, box: PlacedBox, title: string, note: string
   if (!box.isOpen) {
     context.fillStyle = colours.fg2;
     context.font = `400 ${size}px ${colours.ui}`;
-    context.fillText(cut(note, most + 4), box.x + 10, box.y + 30);
+    const room = Math.floor((box.width - 16) / (size * 0.55));
+    context.fillText(cutParts(note, room), box.x + 10, box.y + 30);
   }
   drawSign(picture, box);
 }
@@ -255,11 +256,19 @@ function isPath(box: PlacedBox): boolean {
 }
 
 /** As many of the last steps of a path as fit. */
-function cutHead(text: string, most: number): string {
+export function cutHead(text: string, most: number): string {
+  if (text.length <= most) return text;
   let short = text;
-  while (short.length > most && short.includes(".")) short = short.slice(short.indexOf(".") + 1);
-  if (short.length <= most) return short;
-  return text.length > most ? `…${text.slice(text.length - Math.max(1, most - 1))}` : text;
+  while (short.length >= most && short.includes(".")) short = short.slice(short.indexOf(".") + 1);
+  return `…${short.length < most ? short : text.slice(1 - Math.max(2, most))}`;
+}
+
+/** As many of the parts of a note, from its start, as fit. */
+function cutParts(text: string, most: number): string {
+  let short = text;
+  while (short.length > most && short.includes(" · "))
+    short = short.slice(0, short.lastIndexOf(" · "));
+  return cut(short, most);
 }
 
 function cut(text: string, most: number): string {

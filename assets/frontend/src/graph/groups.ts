@@ -1,6 +1,7 @@
 // How nodes are put into boxes: by kernel, nn.Module or source line, open or collapsed.
 
 import { isEnd, type Model } from "./model";
+import { moduleTree, type Step } from "./modules";
 import type { Visible } from "./visible";
 
 export type Grouping = "kernel" | "module" | "line" | "none" | "layers";
@@ -48,13 +49,14 @@ export function boxes(
   calls: Calls = () => 1,
 ): Boxes {
   const place = placer(model, view, grouping, isOpen, calls);
+  const placeEnd = grouping === "module" ? endPlacer(model, place, isOpen) : () => null;
   const list: Box[] = [];
   const boxOf = new Int32Array(model.count).fill(-1);
   const byKey = new Map<string, number>();
   let last = "";
   for (let node = 0; node < model.count; node++) {
     if (!view.isShown[node]) continue;
-    const found = isEnd(model.part, node) ? null : place(node);
+    const found = isEnd(model.part, node) ? placeEnd(node) : place(node);
     const slot = found ? `${found.key} ${found.part ?? ""}` : "";
     let at = found ? byKey.get(slot) : undefined;
     if (found && at !== undefined && !found.isOne && last !== slot) at = undefined;
@@ -95,11 +97,10 @@ function placer(
       return { ...place, title: `${kernel} · call ${at + 1} of ${calls(kernel)}`, part: at };
     };
   }
-  if (grouping === "module")
-    return (node) => {
-      const path = part.modules[part.module[node]!];
-      return path === undefined ? null : modulePlace(path, isOpen);
-    };
+  if (grouping === "module") {
+    const places = moduleTree(part.modules).steps.map((steps) => modulePlace(steps, isOpen));
+    return (node) => places[part.module[node]!] ?? null;
+  }
   if (grouping === "line")
     return (node) => {
       const line = part.lines[node];
@@ -184,56 +185,40 @@ function widestGaps(list: number[][], most: number): Set<number> {
   return new Set(gaps.slice(0, most).map(({ at }) => at));
 }
 
-/** The outermost module on the way to `path` that is not open, else the module itself. */
-function modulePlace(path: string, isOpen: IsOpen): Place {
-  for (let end = path.indexOf("."); end >= 0; end = path.indexOf(".", end + 1)) {
-    const outer = path.slice(0, end);
-    if (!isOpen(outer)) return { key: outer, id: null, title: outer, isOpen: false, isOne: true };
-  }
-  const opened = isOpen(path);
-  return { key: path, id: null, title: path, isOpen: opened, isOne: !opened };
+/** The outermost box on the way to a module that is not open, else the module itself. */
+function modulePlace(steps: readonly Step[], isOpen: IsOpen): Place {
+  const own = steps.at(-1)!;
+  for (const step of steps)
+    if (step !== own && !isOpen(step.key)) return { ...step, id: null, isOpen: false, isOne: true };
+  const opened = isOpen(own.key);
+  return { ...own, id: null, isOpen: opened, isOne: !opened };
 }
 
-/** Every module and the modules around it, outermost first. */
-export function modulePaths(modules: readonly string[]): string[] {
-  const found = new Set<string>();
-  for (const path of modules) {
-    for (let end = path.indexOf("."); end >= 0; end = path.indexOf(".", end + 1))
-      found.add(path.slice(0, end));
-    found.add(path);
-  }
-  return [...found].sort((a, b) => depth(a) - depth(b));
-}
-
-function depth(path: string): number {
-  return path.split(".").length;
-}
-
-const FEW = 6;
-const FAR_TOO_MANY = 2000;
+const UNREAD = "unused inputs";
+const FEW_UNREAD = 6;
 
 /**
- * The modules to open at first: from outside in, as long as no more than `most` boxes show; a list
- * of very many layers is still better than the one box that holds them all.
+ * Where inputs and weights go when modules are the boxes: into the closed box of all their readers,
+ * what nobody reads into a closed box of its own; null for those that stand alone.
  */
-export function firstOpen(modules: readonly string[], most: number): Set<string> {
-  const children = new Map<string, string[]>();
-  for (const path of modulePaths(modules)) {
-    const outer = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
-    const known = children.get(outer);
-    if (known) known.push(path);
-    else children.set(outer, [path]);
-  }
-  const open = new Set<string>();
-  let shown = children.get("")?.length ?? 0;
-  let level = children.get("") ?? [];
-  while (level.length > 0) {
-    const inner = level.flatMap((path) => children.get(path) ?? []);
-    const next = shown + inner.length - level.length;
-    if (inner.length === 0 || (next > most && (shown >= FEW || next > FAR_TOO_MANY))) break;
-    shown = next;
-    for (const path of level) if (children.has(path)) open.add(path);
-    level = inner;
-  }
-  return open;
+function endPlacer(
+  model: Model,
+  place: (node: number) => Place | null,
+  isOpen: IsOpen,
+): (node: number) => Place | null {
+  const { part, outputs } = model;
+  const isUnread = (node: number) => part.ops[node] !== "output" && outputs[node]!.length === 0;
+  const unread = part.names.filter((_, node) => isEnd(part, node) && isUnread(node)).length;
+  const together = unread > FEW_UNREAD && !isOpen(UNREAD);
+  const box = { key: UNREAD, title: UNREAD, id: null, isOpen: false, isOne: true };
+  return (node) => {
+    if (isUnread(node)) return together ? box : null;
+    const [first, ...others] = outputs[node]!;
+    const home = first === undefined || isEnd(part, first) ? null : place(first);
+    if (!home || home.isOpen) return null;
+    const isShared = others.some(
+      (reader) => isEnd(part, reader) || place(reader)?.key !== home.key,
+    );
+    return isShared ? null : home;
+  };
 }

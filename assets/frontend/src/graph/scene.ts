@@ -6,6 +6,7 @@ import { boxes, type Box, type Calls, type Grouping, type IsOpen } from "./group
 import { isEnd, type Model } from "./model";
 import { NODE_H, NODE_W, pack, type Inside } from "./pack";
 import { route, type Wire } from "./routes";
+import type { GraphPart } from "../wire";
 import { visible, type Visible } from "./visible";
 
 export interface PlacedBox extends Box {
@@ -232,18 +233,24 @@ function layers(model: Model): Scene {
     scene.x[node] = part.x[node]! - NODE_W / 2;
     scene.y[node] = part.y[node]! - NODE_H / 2;
   }
+  const routed = new Set<number>();
   for (const [from, to, ...points] of part.routes) {
-    if (from === undefined || to === undefined) continue;
-    const isRail = points.length === 0;
-    scene.edges.push({
-      from,
-      to,
-      points: isRail ? rail(part.x, part.y, from, to, part.width) : points,
-      shape: points.length === 4 ? "down" : "corners",
-      isRail,
-    });
+    routed.add(from! * count + to!);
+    scene.edges.push({ from: from!, to: to!, points, shape: "corners", isRail: false });
   }
+  part.inputs.forEach((inputs, to) => {
+    for (const from of inputs)
+      if (!routed.has(from * count + to)) scene.edges.push(unrouted(part, from, to));
+  });
   return scene;
+}
+
+/** An edge to the next layer is a straight line, a longer one that Python left out a rail. */
+function unrouted({ x, y, level, width }: GraphPart, from: number, to: number): Edge {
+  if (level[to]! - level[from]! > 1)
+    return { from, to, points: rail(x, y, from, to, width), shape: "corners", isRail: true };
+  const points = [x[from]!, y[from]! + NODE_H / 2, x[to]!, y[to]! - NODE_H / 2];
+  return { from, to, points, shape: "down", isRail: false };
 }
 
 function rail(x: number[], y: number[], from: number, to: number, width: number): number[] {

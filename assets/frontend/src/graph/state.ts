@@ -3,7 +3,8 @@
 import { signal, type Signal } from "@preact/signals";
 import type { Store } from "../store";
 import type { GraphHead, GraphPart } from "../wire";
-import { firstOpen, type Grouping, type IsOpen } from "./groups";
+import type { Grouping, IsOpen } from "./groups";
+import { firstOpen, moduleTree } from "./modules";
 import type { View } from "./viewport";
 
 const LARGE = 2000; // nodes: from here on a graph starts collapsed
@@ -86,7 +87,7 @@ export function isOpenOf(part: GraphPart, grouping: Grouping, opened: Opened): I
 function firstOpenOf(part: GraphPart, grouping: Grouping): IsOpen {
   if (grouping === "module") {
     if (part.names.length <= ALL_MODULES) return () => true;
-    const open = firstOpen(part.modules, MOST_BOXES);
+    const open = firstOpen(moduleTree(part.modules), MOST_BOXES);
     return (key) => open.has(key);
   }
   return () => part.names.length <= LARGE;

@@ -115,7 +115,7 @@ function HeatLine({ store, row, mark, id, scale }: LineProps) {
 /** The kernels of a line, or the lines that its call was inlined to. */
 function EndsIn({ store, mark }: { store: Store; mark: Line }) {
   const { kernels } = mark;
-  const inlined = kernels.length ? [] : (store.links.value?.calledFrom(mark.id) ?? []);
+  const inlined = kernels.length ? [] : [...(store.links.value?.calledFrom(mark.id) ?? [])];
   const names = inlined.map((id) => labelOf(id, store));
   const first = names.slice(0, 2).join(", ");
   return (
