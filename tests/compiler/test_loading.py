@@ -23,6 +23,7 @@ from workbench.artifacts.trust import TrustStore
 from workbench.compiler.loading import load_artifact
 from workbench.compiler.saving import save_artifact
 from workbench.errors import ArtifactError, TrustError, UsageError
+from workbench.report import Report, Request
 
 HOSTILE = """
 import os, sys, json, subprocess, threading
@@ -59,6 +60,8 @@ def files(folder: Path, store: TrustStore) -> dict[str, tuple[str, str]]:
     x, y = samples.inputs()
     with torch.no_grad():
         function = samples.compiled(samples.scaled, (x, y))
+        narrow = samples.compiled(samples.scaled, (x, y), **{"cpp.simdlen": 256})
+        width = Report(request=Request(options=(("cpp.simdlen", "256"),)))
     module = samples.block()
     training = samples.compiled(module, (x,))
     with torch.no_grad():
@@ -67,7 +70,7 @@ def files(folder: Path, store: TrustStore) -> dict[str, tuple[str, str]]:
     saved = {}
     for name, made, more in (
         ("function", function, {}),
-        ("portable", function, {"isa": ["native", "avx2"]}),
+        ("portable", narrow, {"isa": ["native", "avx2"], "report": width}),
         ("training", training, {"weights": "separate", "module": module}),
         ("bundle", training, {"weights": "bundle", "module": module}),
         ("eager", eager, {}),
