@@ -3,6 +3,7 @@ from __future__ import annotations
 import builtins
 import linecache
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,17 @@ def test_files_are_shown_without_the_machine(monkeypatch: pytest.MonkeyPatch) ->
     assert places.shown("/x/lib/site-packages/pkg/m.py") == "site-packages/pkg/m.py"
     assert places.shown("<ipython-input-7-abc>") == "cell 7"
     assert places.shared("# File: /home/me/a.py:3") == "# File: ~/a.py:3"
+
+
+def test_files_of_a_project_outside_of_home_are_shown_from_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.chdir(tmp_path)
+    places = Places()
+    assert places.shown(f"{tmp_path}/models/model.py") == "models/model.py"
+    assert places.shared(f'File "{tmp_path}/model.py", line 3') == 'File "model.py", line 3'
+    assert places.shown("/elsewhere/model.py") == "/elsewhere/model.py"
 
 
 def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:

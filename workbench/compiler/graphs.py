@@ -40,6 +40,7 @@ _PARENTS = {
     "before_post_grad": ("forward", "backward", "after_joint_passes", "inference"),
     "after_post_grad": ("before_post_grad",),
 }
+_RETRACED = ("joint", "inference")  # new nodes: an equal name is a coincidence
 _ROOT = re.compile(r"^L\['\w+'\]\.?")  # the local variable that holds the module
 _COLUMNS = tuple(f.name for f in fields(Node))
 
@@ -168,13 +169,13 @@ class GraphRecorder:
         parent = self._parent(kept)
         if parent is None:
             return
+        is_retraced = kept.stage in _RETRACED
         for node in nodes:
-            if node.name in parent.names:
-                self.links.append((f"{parent.id}:{node.name}", f"{kept.id}:{node.name}"))
-                continue
-            for origin in node.meta.get("from_node") or ():
-                if origin.name in parent.names:
-                    self.links.append((f"{parent.id}:{origin.name}", f"{kept.id}:{node.name}"))
+            origins = [o.name for o in node.meta.get("from_node") or () if o.name in parent.names]
+            if node.name in parent.names and not (is_retraced and origins):
+                origins = [node.name]
+            for origin in origins:
+                self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
 
     def _parent(self, kept: Kept) -> Kept | None:
         for stage in _PARENTS.get(kept.stage, ()):

@@ -122,8 +122,16 @@ class Places:
         standard = sysconfig.get_path("stdlib") + os.sep
         if file.startswith(standard):
             return f"python/{file.removeprefix(standard)}"
-        home = os.path.expanduser("~") + os.sep
-        return f"~/{file.removeprefix(home)}" if file.startswith(home) else file
+        for folder, shown in self._folders:
+            if file.startswith(folder):
+                return shown + file.removeprefix(folder)
+        return file
+
+    @cached_property
+    def _folders(self) -> tuple[tuple[str, str], ...]:
+        """The home folder, then where the process runs: a project may lie outside of home."""
+        folders = ((os.path.expanduser("~"), "~/"), (os.getcwd(), ""))
+        return tuple((folder + os.sep, shown) for folder, shown in folders if len(folder) > 1)
 
     def shared(self, text: str) -> str:
         """A text of torch's with the files in it under the names of the report."""
@@ -136,13 +144,12 @@ class Places:
 
     @cached_property
     def _prefixes(self) -> tuple[tuple[str, str], ...]:
-        home = os.path.expanduser("~") + os.sep
         folders = {
             os.path.dirname(self._torch_folder.rstrip(os.sep)),
             sysconfig.get_path("purelib"),
         }
         prefixes = [(folder + os.sep, "site-packages/") for folder in sorted(folders)]
-        return (*prefixes, *([(home, "~/")] if len(home) > 2 else []))
+        return (*prefixes, *self._folders)
 
     def kind(self, file: str) -> str:
         """`user`, `notebook` or `library`."""
