@@ -28,11 +28,11 @@ def test_the_result_is_a_job_whose_view_ends_with_the_report(
 ) -> None:
     run("%aot_compile --bg -o job f(x, scale=3)")
     job, view = user["job"], View()
-    shown = JobView(job, view, Setting("job.result()"))
+    shown = JobView(job, view, Setting("job.result()"), "f(x, scale=3)")
     compiled = job.result(LONG)
     assert compiled(user["x"], scale=3).equal(user["f"](user["x"], 3))
     shown.join(LONG)
-    assert view.progress["status"] == "done"
+    assert (view.progress["status"], view.progress["title"]) == ("done", "f(x, scale=3)")
     assert view.progress["kernels"] == ["cpp_fused_add_mul_relu_0"]
     assert view.revision == 1
     (source,) = (s for s in compiled.report.sources if s.name == "f")
@@ -45,7 +45,7 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
     run("%aot_compile --bg --no-view -o job f(x)")
     job = user["job"]
     view = View(cancel=job.cancel)
-    shown = JobView(job, view, Setting("job.result()"))
+    shown = JobView(job, view, Setting("job.result()"), "f(x)")
     view._answer("cancel", None)
     shown.join(LONG)
     assert view.progress["status"] == "cancelled"

@@ -67,12 +67,14 @@ def test_a_live_notebook_follows_in_a_view(
     published: list[dict[str, Any]] = []
     bare_shell.kernel = SimpleNamespace(_allow_stdin=True)  # type: ignore[attr-defined]
     monkeypatch.setattr(bare_shell.display_pub, "publish", lambda data, **_: published.append(data))
-    with Progress(bare_shell) as progress:
+    with Progress(bare_shell, "model(x)") as progress:
         progress("Dynamo", 0.1)
         progress.kernel("cpp_fused_add_0")
         view = progress.view
         assert view is not None
         assert view.progress["status"] == "running"
+        assert view.progress["title"] == "Compiling model(x)…"
+        assert [step["name"] for step in view.progress["steps"]] == ["Dynamo"]
         progress.result = show(sample_report, view=view)
     assert (view.progress["status"], view.progress["kernels"]) == ("done", ["cpp_fused_add_0"])
     live, static = published

@@ -19,6 +19,13 @@ class Call:
     function: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    text: str = ""
+
+    @property
+    def short(self) -> str:
+        """The text in one line, at most 60 characters: the whole of it stands in the cell."""
+        line = " ".join(self.text.split())
+        return line if len(line) <= 60 else f"{line[:59]}…"
 
 
 def read_line(shell: InteractiveShell, text: str) -> Call:
@@ -70,6 +77,7 @@ def _evaluate(shell: InteractiveShell, node: ast.expr, text: str, name: str) -> 
         _value(shell, node.func, name),
         _value(shell, ast.copy_location(args, node), name),
         _value(shell, ast.copy_location(kwargs, node), name),
+        text.strip(),
     )
 
 

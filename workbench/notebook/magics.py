@@ -122,7 +122,7 @@ class WorkbenchMagics(Magics):
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
         if not chosen.no_view:
-            show_job(self.shell, job, chosen.output or "_")
+            show_job(self.shell, job, chosen.output or "_", call.short)
         return self._bound(job, chosen.output)
 
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class WorkbenchMagics(Magics):
 
     def _compile(self, call: Call, chosen: Namespace) -> Any:
         wanted = self._wanted(chosen)
-        with Progress(self.shell, is_viewed=not chosen.no_view) as progress:
+        with Progress(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
                 setting = Setting(chosen.output or "_", saved=saved)

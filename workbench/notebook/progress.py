@@ -35,6 +35,11 @@ def is_interactive(shell: InteractiveShell) -> bool:
     return bool(getattr(kernel, "_allow_stdin", False))
 
 
+def titled(status: str, call: str) -> str:
+    """The heading of a compilation of a call, such as `Compiling model(x)…`."""
+    return f"Compiling {call}…" if status == "running" else call
+
+
 class Phases:
     """The phases so far as text; the last one is running."""
 
@@ -93,8 +98,10 @@ class Phases:
         html = f'<b>{escape(self.title())}</b><table style="font-size: 12px">{rows}</table>'
         return {"text/plain": self.title(), "text/html": html}
 
-    def state(self, status: Status, kernels: Sequence[str], error: str | None) -> LiveProgress:
-        """What the live view shows."""
+    def state(
+        self, status: Status, kernels: Sequence[str], error: str | None, call: str = ""
+    ) -> LiveProgress:
+        """What the live view shows of the compilation of a call."""
         now = self._clock() - self._start
         running = self._running() if status == "running" else -1
         steps: list[StepState] = []
@@ -105,7 +112,7 @@ class Phases:
             steps.append({"name": name, "start_s": round(start, 3), "duration_s": duration})
         return {
             "status": status,
-            "title": self.begun[running][0] if running >= 0 else "starting",
+            "title": titled(status, call),
             "elapsed_s": round(now, 3),
             "steps": steps,
             "kernels": list(kernels),
@@ -118,10 +125,11 @@ class Progress:
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
     In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end
-    `result`, when it was set, is displayed in its place.
+    `result`, when it was set, is displayed in its place. `call` is what is compiled.
     """
 
-    def __init__(self, shell: InteractiveShell, *, is_viewed: bool = True):
+    def __init__(self, shell: InteractiveShell, call: str = "", *, is_viewed: bool = True):
+        self._call = call
         self.result: Any = None
         self.view: View | None = None
         self._phases = Phases()
@@ -165,7 +173,7 @@ class Progress:
         from workbench.views.widget import View
 
         self.view = View()
-        self.view.follow(self._phases.state("running", (), None))
+        self.view.follow(self._phases.state("running", (), None, self._call))
         publish_live(self._shell, self.view)
 
     def __exit__(
@@ -194,7 +202,7 @@ class Progress:
         if isinstance(error, KeyboardInterrupt):
             status = "cancelled"
         words = None if error is None else str(error) or type(error).__name__
-        view.follow(self._phases.state(status, self._kernels, words))
+        view.follow(self._phases.state(status, self._kernels, words, self._call))
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK):
@@ -206,7 +214,7 @@ class Progress:
             return
         self._last = now
         if self.view is not None:
-            self.view.follow(self._phases.state("running", self._kernels, None))
+            self.view.follow(self._phases.state("running", self._kernels, None, self._call))
         elif self._handle is not None:
             self._handle.update(self._phases)
         else:

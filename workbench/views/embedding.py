@@ -98,8 +98,10 @@ def _too_big(limit: int) -> str:
 
 
 def _least_sizes(report: Report) -> dict[str, float]:
-    """By part: bytes that it takes at the least. To build one only to see that it is too big
-    takes seconds where graphs are big, minutes where there are thousands of kernels.
+    """By part: bytes that it takes at the least.
+
+    To build one only to see that it is too big takes seconds where graphs are big, minutes where
+    there are thousands of kernels.
     """
     nodes = {graph.id: graph.node_count for graph in report.graphs}
     lengths: dict[str, int] = {}

@@ -123,7 +123,8 @@ def _heat_row(line: HeatLine, pieces: list[tuple[str | None, str]], most: float,
     kernels = " ".join(skin.kernel(k) for k in line.kernels[:_SHOWN_KERNELS])
     rest = line.kernels[_SHOWN_KERNELS:]
     if rest:
-        kernels += f' <span{skin.at("muted")} title="{escape(", ".join(rest[:_TOLD_KERNELS]))}">+{len(rest)}</span>'
+        told = escape(", ".join(rest[:_TOLD_KERNELS]))
+        kernels += f' <span{skin.at("muted")} title="{told}">+{len(rest)}</span>'
     moved = ""
     if line.bytes is not None:
         share = 100 * line.bytes / most
