@@ -305,9 +305,9 @@ class GraphPart(TypedDict):
     """A graph with its layout, by column; entry i of each list belongs to node i.
 
     `inputs` are indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its
-    layer. `routes` are the edges that pass other layers: from, to, then the points x, y, x, y, … from
-    end to end. Of the others, one to the next layer is a straight line down, a longer one a rail,
-    drawn only for the selection. `module`, `kernel` are indexes into `modules`, `kernels`,
+    layer. `routes` are the edges that pass other layers: from, to, then the points x, y, x, y, …
+    from end to end. Of the others, one to the next layer is a straight line down, a longer one a
+    rail, drawn only for the selection. `module`, `kernel` are indexes into `modules`, `kernels`,
     or -1. `called_from` are the lines of the calls that led to its own line, `before` the ids of
     the nodes of the earlier stage that it came from. `is_quiet` marks views, casts and weights,
     hidden by default.

@@ -1,7 +1,8 @@
 // Paints a canvas at most once a frame, and again when its size or the theme changes.
 
 import { readColours, type Colours } from "./colours";
-import { draw, type Caption } from "./draw";
+import type { Caption } from "./draw";
+import { Frames } from "./frames";
 import type { Looks } from "./looks";
 import { drawFrame, drawPatches, mapPlace } from "./minimap";
 import type { Plan } from "./plan";
@@ -18,6 +19,7 @@ export interface Subject {
 
 export class Painter {
   private frame = 0;
+  private readonly frames = new Frames(() => this.request());
   private patches: { canvas: HTMLCanvasElement; plan: Plan; key: string } | null = null;
 
   constructor(
@@ -36,6 +38,7 @@ export class Painter {
 
   stop(): void {
     cancelAnimationFrame(this.frame);
+    this.frames.stop();
     this.frame = 0;
   }
 
@@ -47,7 +50,7 @@ export class Painter {
     const ratio = devicePixelRatio || 1;
     fitCanvas(this.canvas, width, height, ratio);
     const colours = readColours(this.canvas);
-    draw({ context, width, height, ratio, colours, ...subject });
+    this.frames.paint({ context, width, height, ratio, colours, ...subject });
     this.paintMap(subject, colours, ratio, width, height);
   }
 
