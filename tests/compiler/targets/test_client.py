@@ -14,6 +14,7 @@ import torch
 
 from tests.compiler.targets.gpus import MI300X
 from tests.compiler.targets.jobs import job
+from workbench.compiler.targets import client
 from workbench.compiler.targets.client import Worker
 from workbench.compiler.targets.device import Device
 from workbench.errors import CaptureError, UsageError
@@ -96,6 +97,20 @@ def test_a_worker_that_dies_is_replaced() -> None:
         assert worker.pid != first
     finally:
         worker.close()
+
+
+def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker()
+    monkeypatch.setattr(client, "_PROGRAM", "import no_such_package  # {descriptor}")
+    with pytest.raises(CaptureError, match="No module named 'no_such_package'"):
+        worker.start()
+    assert worker.pid is None
+
+
+def test_a_worker_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "workbench.compiler.targets.worker", client)
+    with pytest.raises(UsageError, match="if __name__ =="):
+        Worker().start()
 
 
 def test_a_job_that_takes_too_long_ends_its_worker() -> None:

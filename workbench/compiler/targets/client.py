@@ -18,11 +18,11 @@ from typing import Any
 from workbench import errors
 from workbench.compiler.request import Progress
 from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Told
-from workbench.errors import CaptureError, WorkbenchError
+from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.report import Report
 from workbench.settings import Settings
 
-START_S = 180.0
+START_S = 120.0
 JOB_S = 1800.0
 _PROGRAM = "from workbench.compiler.targets.worker import main; main({descriptor})"
 
@@ -98,6 +98,11 @@ class Worker:
     def _started(self) -> None:
         if self.pid is not None:
             return
+        if "workbench.compiler.targets.worker" in sys.modules:
+            raise UsageError(
+                "This is the worker of a virtual GPU, which compiles nothing itself. A script that "
+                'compiles when it is imported needs: if __name__ == "__main__".'
+            )
         self.close()
         mine, theirs = socket.socketpair()
         with mine, theirs:
@@ -189,6 +194,7 @@ def _variables() -> dict[str, str]:
     return kept | {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
         "TORCHINDUCTOR_CACHE_DIR": str(base),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that look for a device
         "CUDA_VISIBLE_DEVICES": "",
         "HIP_VISIBLE_DEVICES": "",
     }

@@ -6,6 +6,7 @@ before torch is imported, which is why this module imports nothing of torch at i
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import queue
 import signal
@@ -19,15 +20,19 @@ from workbench.settings import Settings
 IDLE_S = 1800.0
 """Seconds without a job after which a worker ends, and gives its memory back."""
 
+SLOW_START_S = 60.0
+
 
 def main(descriptor: int, idle_s: float = IDLE_S) -> None:
     """Serve the process at the other end until it goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt in a terminal is for the user's own
+    faulthandler.dump_traceback_later(SLOW_START_S)  # where it hangs, for the error of the parent
     connection = Connection(descriptor)
     no_training = native_hooks.load_before_torch(Settings.from_environment())
     from workbench.compiler.targets.compiling import compile_job, import_compiler
 
     import_compiler()
+    faulthandler.cancel_dump_traceback_later()
     connection.send(Ready(no_training))
     jobs: queue.Queue[Job] = queue.Queue()
     threading.Thread(target=_read, args=(connection, jobs), daemon=True).start()
