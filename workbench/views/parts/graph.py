@@ -9,6 +9,7 @@ from workbench.analysis.lineage import Pair, kernels_of_nodes, node_index, node_
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.layout import layered
+from workbench.views.parts.collection import no_collection
 from workbench.views.parts.quiet import (
     Rows,
     all_quiet_ids,
@@ -38,6 +39,11 @@ def graph_part(report: Report, id: str) -> GraphPart:
     known = [graph.id for graph in report.graphs]
     if id not in known:
         raise UsageError(f"There is no graph {id!r}; the report has {', '.join(known) or 'none'}.")
+    with no_collection():
+        return _part(report, id)
+
+
+def _part(report: Report, id: str) -> GraphPart:
     index = node_index(report)
     picked = index[id]
     rows = _rows(report, picked)
