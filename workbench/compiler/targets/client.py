@@ -40,6 +40,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._output: Any = None
+        self._is_ready = False
         self.no_training: str | None = None
 
     @property
@@ -67,8 +68,13 @@ class Worker:
                 self.close()
                 raise
 
+    def begin(self) -> None:
+        """Start the process without waiting for it: it imports torch beside this one."""
+        with self._lock:
+            self._spawned()
+
     def start(self) -> None:
-        """Start the process now, so that the first job does not wait for it."""
+        """Start the process and wait until it can take a job."""
         with self._lock:
             try:
                 self._started()
@@ -82,6 +88,7 @@ class Worker:
         """End the process; calling it twice is harmless."""
         process, connection, output = self._process, self._connection, self._output
         self._process = self._connection = self._output = None
+        self._is_ready = False
         if process is not None:
             process.kill()
             process.wait()
@@ -96,6 +103,14 @@ class Worker:
         return self._connection
 
     def _started(self) -> None:
+        self._spawned()
+        if not self._is_ready:
+            ready = self._receive(time.monotonic() + self._start_s, "start")
+            self._is_ready = True
+            if isinstance(ready, Ready):
+                self.no_training = ready.no_training
+
+    def _spawned(self) -> None:
         if self.pid is not None:
             return
         if "workbench.compiler.targets.worker" in sys.modules:
@@ -118,9 +133,6 @@ class Worker:
                 start_new_session=True,  # an interrupt from the terminal is the user's, not its own
             )
             self._connection = Connection(mine.detach())
-        ready = self._receive(time.monotonic() + self._start_s, "start")
-        if isinstance(ready, Ready):
-            self.no_training = ready.no_training
 
     def _answer(self, job: Job, progress: Progress | None) -> Report:
         deadline = time.monotonic() + self._job_s

@@ -87,12 +87,14 @@ def compile_elsewhere(
     Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
     compilation does.
     """
-    name = resolve(target).name
     _check(options, gpu)
+    worker = worker or warm_worker()
+    worker.begin()
+    name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
     job = Job(Device(gpu), pack(call, name), here())
-    report = (worker or warm_worker()).compile(job, progress)
+    report = worker.compile(job, progress)
     return CompiledElsewhere(report, gpu, target)
 
 

@@ -62,7 +62,9 @@ def read_code(config: CompiledConfig, device: Device) -> Code:
 
 def _used(usage: Usage, device: Device) -> dict[str, Any]:
     static = max(0, usage.shared - device.spec.shared_reserved)  # counted by the tool as static
-    return {"registers": usage.registers, "stack": usage.stack, "smem_static": static}
+    found = {"registers": usage.registers, "stack": usage.stack, "smem_static": static}
+    # without a stack there is nothing to spill to, also where the code cannot be read
+    return found if usage.stack else found | {"spill_stores": 0, "spill_loads": 0}
 
 
 def _counted(listing: Listing) -> dict[str, Any]:
