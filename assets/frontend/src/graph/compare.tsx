@@ -172,7 +172,7 @@ function List({ store, title, change, rows, go }: ListProps) {
   const selected = store.selected.value;
   return (
     <>
-      <h3 class={`graph-change ${change}`}>{`${title} (${rows.length})`}</h3>
+      <h2 class={`graph-change ${change}`}>{`${title} (${rows.length})`}</h2>
       <ul>
         {rows.slice(0, MOST).map(([before, after]) => {
           const isSelected = [...before, ...after].some((id) => id === selected);

@@ -19,45 +19,15 @@ export function paneOfHit(id: string, present: PaneId): PaneId {
   return paneFor(id);
 }
 
-export function SearchBox({
-  store,
-  field,
-}: {
+interface SearchProps {
   store: Store;
   field: RefObject<HTMLInputElement | null>;
-}) {
-  const [query, setQuery] = useState("");
-  const [isOpen, setOpen] = useState(false);
-  const [at, setAt] = useState(0);
-  const list = useId();
-  const report = store.doc.value;
-  const learned = store.learned.value;
-  const groups = useMemo(
-    () => (report && isOpen ? search(report, store.parts.values(), query) : []),
-    [report, query, isOpen, learned],
-  );
-  const hits = groups.flatMap((group) => group.hits);
-  const here = Math.min(at, hits.length - 1);
+}
 
-  const choose = (hit: Hit | undefined) => {
-    if (!hit) return;
-    store.select(hit.id, { pane: paneOfHit(hit.id, store.pane.peek()) });
-    setOpen(false);
-    field.current?.blur();
-    field.current?.closest<HTMLElement>(".wb")?.querySelector<HTMLElement>(".pane")?.focus();
-  };
-  const key = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") setAt(Math.min(hits.length - 1, here + 1));
-    else if (event.key === "ArrowUp") setAt(Math.max(0, here - 1));
-    else if (event.key === "Enter") choose(hits[here]);
-    else if (event.key === "Escape" && isOpen && query) {
-      setOpen(false);
-      setQuery("");
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  const isShown = isOpen && query.trim() !== "";
+export function SearchBox({ store, field }: SearchProps) {
+  const list = useId();
+  const found = useFound(store, field);
+  const { groups, hits, here, isShown, query } = found;
   return (
     <div class="search">
       <Icon name="search" />
@@ -73,26 +43,68 @@ export function SearchBox({
         aria-activedescendant={isShown && hits[here] ? `${list}-${here}` : undefined}
         autocomplete="off"
         spellcheck={false}
-        disabled={!report}
+        disabled={!store.doc.value}
         value={query}
-        onInput={(event) => {
-          setQuery(event.currentTarget.value);
-          setOpen(true);
-          setAt(0);
-        }}
-        onFocus={() => {
-          setOpen(true);
-          void store.prepareSearch();
-        }}
-        onBlur={() => setOpen(false)}
-        onKeyDown={key}
+        onInput={(event) => found.ask(event.currentTarget.value)}
+        onFocus={found.open}
+        onBlur={found.close}
+        onKeyDown={found.press}
       />
       <kbd aria-hidden="true">/</kbd>
       <div id={list} class="pop" role="listbox" aria-label="Found" hidden={!isShown}>
-        {isShown && <Found groups={groups} prefix={list} here={here} choose={choose} />}
+        {isShown && <Found groups={groups} prefix={list} here={here} choose={found.choose} />}
       </div>
     </div>
   );
+}
+
+/** What is asked for, what was found, and the hit that the arrow keys stand on. */
+function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
+  const [query, setQuery] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const [at, setAt] = useState(0);
+  const report = store.doc.value;
+  const learned = store.learned.value;
+  const groups = useMemo(
+    () => (report && isOpen ? search(report, store.parts.values(), query) : []),
+    [report, query, isOpen, learned],
+  );
+  const hits = groups.flatMap((group) => group.hits);
+  const here = Math.min(at, hits.length - 1);
+  const ask = (words: string) => {
+    setQuery(words);
+    setOpen(true);
+    setAt(0);
+  };
+  const open = () => {
+    setOpen(true);
+    void store.prepareSearch();
+  };
+  const close = () => setOpen(false);
+  const choose = (hit: Hit | undefined) => {
+    if (hit) leave(store, field.current, hit);
+    if (hit) close();
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") setAt(Math.min(hits.length - 1, here + 1));
+    else if (event.key === "ArrowUp") setAt(Math.max(0, here - 1));
+    else if (event.key === "Enter") choose(hits[here]);
+    else if (event.key === "Escape" && isOpen && query) {
+      ask("");
+      close();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const isShown = isOpen && query.trim() !== "";
+  return { query, groups, hits, here, isShown, ask, open, close, choose, press };
+}
+
+/** Shows a hit; the focus goes to the pane that shows it. */
+function leave(store: Store, field: HTMLElement | null, hit: Hit): void {
+  store.select(hit.id, { pane: paneOfHit(hit.id, store.pane.peek()) });
+  field?.blur();
+  field?.closest<HTMLElement>(".wb")?.querySelector<HTMLElement>(".pane")?.focus();
 }
 
 interface FoundProps {
@@ -109,39 +121,58 @@ function Found({ groups, prefix, here, choose }: FoundProps) {
         Nothing found. Kernel lines are searched once they were opened.
       </div>
     );
-  let place = -1;
+  const firsts = groups.map((_, at) =>
+    groups.slice(0, at).reduce((sum, group) => sum + group.hits.length, 0),
+  );
   return (
     <>
-      {groups.map((group) => (
+      {groups.map((group, at) => (
         <div key={group.title} role="group" aria-label={group.title}>
           <div class="grp" aria-hidden="true">
             {group.total > group.hits.length
               ? `${group.title}: ${group.hits.length} of ${plural(group.total, "hit")}`
               : `${group.title}: ${plural(group.total, "hit")}`}
           </div>
-          {group.hits.map((hit) => {
-            place += 1;
-            return (
-              <div
-                key={hit.id}
-                id={`${prefix}-${place}`}
-                class="opt"
-                role="option"
-                aria-selected={place === here}
-                title={hit.text}
-                onMouseDown={(event) => {
-                  event.preventDefault();
-                  choose(hit);
-                }}
-              >
-                <span>{hit.label}</span>
-                <Marked hit={hit} />
-              </div>
-            );
-          })}
+          {group.hits.map((hit, i) => (
+            <Option
+              key={hit.id}
+              id={`${prefix}-${firsts[at]! + i}`}
+              hit={hit}
+              isHere={firsts[at]! + i === here}
+              choose={choose}
+            />
+          ))}
         </div>
       ))}
     </>
+  );
+}
+
+interface OptionProps {
+  id: string;
+  hit: Hit;
+  isHere: boolean;
+  choose(hit: Hit): void;
+}
+
+function Option({ id, hit, isHere, choose }: OptionProps) {
+  // Before the field loses the focus, which would close the list.
+  const press = (event: MouseEvent) => {
+    event.preventDefault();
+    choose(hit);
+  };
+  return (
+    <div
+      id={id}
+      class="opt"
+      role="option"
+      aria-selected={isHere}
+      title={hit.text}
+      onMouseDown={press}
+    >
+      <span>{hit.label}</span>
+      <Marked hit={hit} />
+    </div>
   );
 }
 

@@ -8,7 +8,7 @@ import { useKeptFocus } from "./focus";
 import { Header } from "./header";
 import { Help } from "./help";
 import { press, useQuietLab } from "./keys";
-import { RoomContext, useRoom } from "./size";
+import { RoomContext, useRoom, type Room } from "./size";
 import { Splitter } from "./splitter";
 import { StatusBar } from "./statusbar";
 import { Tabs } from "./tabs";
@@ -22,23 +22,15 @@ export function Shell({ store }: { store: Store }) {
   const root = useRef<HTMLDivElement>(null);
   const search = useRef<HTMLInputElement>(null);
   const panel = useId();
-  const [width, setWidth] = useState(INSPECTOR);
-  const [asked, setAsked] = useState<boolean | null>(null);
   const [isHelp, setHelp] = useState(false);
   const room = useRoom(root);
   const { theme, toggle } = useTheme();
+  const inspector = useInspector(store, room);
   useQuietLab(root);
   const pane = store.pane.value;
   useKeptFocus(root, [pane, store.selected.value, store.doc.value]);
-  const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
-  const wanted = asked ?? (room === "wide" || !FULL.has(pane));
-  const hasInspector = isReady && wanted;
-  const flip = () => setAsked(!wanted);
-  const actions = {
-    find: () => search.current?.focus(),
-    help: () => setHelp(true),
-    inspector: flip,
-  };
+  const help = () => setHelp(true);
+  const actions = { find: () => search.current?.focus(), help, inspector: inspector.toggle };
   return (
     <div
       ref={root}
@@ -47,7 +39,7 @@ export function Shell({ store }: { store: Store }) {
       data-pane={pane}
       role="region"
       aria-label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
-      style={{ "--insp": `${width}px` }}
+      style={{ "--insp": `${inspector.width}px` }}
       onKeyDown={(event) => press(event, store, actions)}
     >
       <Header
@@ -55,27 +47,59 @@ export function Shell({ store }: { store: Store }) {
         search={search}
         isDark={theme.value === "dark"}
         toggleTheme={toggle}
-        help={() => setHelp(true)}
-        inspector={{ isOpen: wanted, toggle: flip }}
+        help={help}
+        inspector={inspector}
       />
       <Tabs store={store} panel={panel} />
-      <div class={hasInspector ? "body" : "body noinsp"}>
-        <div
-          class="pane"
-          id={panel}
-          role="tabpanel"
-          aria-labelledby={`${panel}-${pane}`}
-          tabIndex={-1}
-        >
-          <RoomContext.Provider value={room}>
-            <Body store={store} />
-          </RoomContext.Provider>
-        </div>
-        {hasInspector && <Splitter width={width} set={setWidth} />}
-        {hasInspector && <Inspector store={store} />}
-      </div>
+      <RoomContext.Provider value={room}>
+        <Middle store={store} panel={panel} inspector={inspector} />
+      </RoomContext.Provider>
       <StatusBar store={store} />
       <Help isOpen={isHelp} close={() => setHelp(false)} />
+    </div>
+  );
+}
+
+interface InspectorState {
+  /** Whether it is wanted, and whether there is something to inspect as well. */
+  isOpen: boolean;
+  isShown: boolean;
+  width: number;
+  setWidth(width: number): void;
+  toggle(): void;
+}
+
+/** The inspector is there unless the reader or the pane wants the room. */
+function useInspector(store: Store, room: Room): InspectorState {
+  const [width, setWidth] = useState(INSPECTOR);
+  const [asked, setAsked] = useState<boolean | null>(null);
+  const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
+  const isOpen = asked ?? (room === "wide" || !FULL.has(store.pane.value));
+  return { isOpen, isShown: isReady && isOpen, width, setWidth, toggle: () => setAsked(!isOpen) };
+}
+
+interface MiddleProps {
+  store: Store;
+  panel: string;
+  inspector: InspectorState;
+}
+
+/** The pane, and the inspector beside it. */
+function Middle({ store, panel, inspector }: MiddleProps) {
+  const { isShown, width, setWidth } = inspector;
+  return (
+    <div class={isShown ? "body" : "body noinsp"}>
+      <div
+        class="pane"
+        id={panel}
+        role="tabpanel"
+        aria-labelledby={`${panel}-${store.pane.value}`}
+        tabIndex={-1}
+      >
+        <Body store={store} />
+      </div>
+      {isShown && <Splitter width={width} set={setWidth} />}
+      {isShown && <Inspector store={store} />}
     </div>
   );
 }

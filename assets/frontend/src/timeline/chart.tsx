@@ -4,7 +4,16 @@ import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import { seconds } from "../format";
 import type { Store } from "../store";
 import type { Phase } from "../wire";
-import { colourOf, flameOf, nextBar, ticksOf, wholeOf, type Bar, type Window } from "./flame";
+import {
+  colourOf,
+  flameOf,
+  nextBar,
+  ticksOf,
+  wholeOf,
+  type Bar,
+  type Flame,
+  type Window,
+} from "./flame";
 
 const ROW = 23;
 const TEXT = 40;
@@ -22,23 +31,10 @@ export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
   const width = useWidth(box);
   const whole = useMemo(() => wholeOf(phases), [phases]);
   const window = zoom ?? whole;
-  const flame = useMemo(
-    () => flameOf(phases, window, 1 / Math.max(1, width)),
-    [phases, window, width],
-  );
+  const least = 1 / Math.max(1, width);
+  const flame = useMemo(() => flameOf(phases, window, least), [phases, window, least]);
   const selected = store.selected.value;
   const current = flame.bars.find((bar) => bar.phase.id === selected);
-  const span = window.end - window.start;
-  const key = (event: KeyboardEvent) => {
-    if (event.altKey) return;
-    if (event.key === "Enter" && current) zoomTo(current.phase);
-    else if (event.key.startsWith("Arrow")) {
-      const next = current ? nextBar(flame.bars, current, event.key) : flame.bars[0];
-      if (next) store.select(next.phase.id);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
     <div class="flame-box">
       <div class="flame-scroll">
@@ -50,39 +46,67 @@ export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
           tabIndex={0}
           aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
           style={{ height: `${flame.rows * ROW}px` }}
-          onKeyDown={key}
+          onKeyDown={(event) => press(event, store, flame.bars, current, zoomTo)}
         >
-          {flame.threads.length > 1 &&
-            flame.threads.map((thread) => (
-              <div
-                key={thread.name}
-                class="thread"
-                role="presentation"
-                style={{ top: `${(thread.row - 1) * ROW}px` }}
-              >
-                {thread.name}
-              </div>
-            ))}
+          <Threads flame={flame} />
           {flame.bars.map((bar) => (
             <FlameBar
               key={bar.phase.id}
               id={`${prefix}-${bar.phase.id}`}
               bar={bar}
               width={width}
-              isSelected={bar.phase.id === selected}
+              isSelected={bar === current}
               select={() => store.select(bar.phase.id)}
               zoom={() => zoomTo(bar.phase)}
             />
           ))}
         </div>
       </div>
-      <div class="ticks" aria-hidden="true">
-        {ticksOf(span, Math.max(2, width / 110)).map((at) => (
-          <span key={at} style={{ left: `${(at / span) * 100}%` }}>
-            {tickText(at + window.start - whole.start)}
-          </span>
-        ))}
-      </div>
+      <Ticks window={window} from={whole.start} width={width} />
+    </div>
+  );
+}
+
+/** Arrows move between bars, Enter zooms in. */
+function press(
+  event: KeyboardEvent,
+  store: Store,
+  bars: readonly Bar[],
+  current: Bar | undefined,
+  zoomTo: (phase: Phase) => void,
+): void {
+  if (event.altKey) return;
+  if (event.key === "Enter" && current) zoomTo(current.phase);
+  else if (event.key.startsWith("Arrow")) {
+    const next = current ? nextBar(bars, current, event.key) : bars[0];
+    if (next) store.select(next.phase.id);
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function Threads({ flame }: { flame: Flame }) {
+  if (flame.threads.length < 2) return null;
+  return (
+    <>
+      {flame.threads.map(({ name, row }) => (
+        <div key={name} class="thread" role="presentation" style={{ top: `${(row - 1) * ROW}px` }}>
+          {name}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Ticks({ window, from, width }: { window: Window; from: number; width: number }) {
+  const span = window.end - window.start;
+  return (
+    <div class="ticks" aria-hidden="true">
+      {ticksOf(span, Math.max(2, width / 110)).map((at) => (
+        <span key={at} style={{ left: `${(at / span) * 100}%` }}>
+          {tickText(at + window.start - from)}
+        </span>
+      ))}
     </div>
   );
 }
