@@ -15,6 +15,8 @@ _INDEXING = ("get_index", "set_")
 Function = Callable[..., Any]
 _Value = tuple[Any, str, Any]  # the kernel object, the variable, the operation of the loop body
 
+_NOT_READABLE = "FakeIndentedBuffer"  # the body of a template outside of its hooks: it raises
+
 
 class LineRecorder:
     """Follows an FX node through lowering, the loop body and code generation.
@@ -139,7 +141,10 @@ def _blocks(kernel: Any) -> list[list[tuple[str, bool]]]:
     """The lines that one kernel object wrote, and whether torch may leave a line out."""
     blocks = []
     for name in _BLOCKS:
-        lines = getattr(getattr(kernel, name, None), "_lines", ())
+        buffer = getattr(kernel, name, None)
+        if type(buffer).__name__ == _NOT_READABLE:
+            continue
+        lines = getattr(buffer, "_lines", ())
         block = [
             (str(getattr(line, "line", line)).strip(), not isinstance(line, str))
             for line in lines

@@ -148,3 +148,18 @@ def test_a_missing_tool_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.sass is None
     assert found.note is not None
     assert "nvdisasm was not found beside Triton or in a CUDA toolkit" in found.note
+
+
+def rectified(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.relu(a @ b)
+
+
+def test_the_epilogue_of_a_template_is_tied_to_its_nodes(worker: Worker) -> None:
+    templates = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+    a = torch.randn(128, 128)
+    report = worker.compile(job(rectified, a, a, options=templates))
+    assert report.why_missing("kernel_lines") is None
+    source = report.texts[next(iter(report.kernels)).text or ""].split("\n")
+    tied = {source[row.line - 1].strip(): row.nodes for row in report.kernel_lines}
+    (nodes,) = [nodes for line, nodes in tied.items() if "triton_helpers.maximum" in line]
+    assert [node.partition(":")[2] for node in nodes] == ["relu"]
