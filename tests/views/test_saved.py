@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from tests.bench import bench_notebook
 from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
@@ -225,3 +226,9 @@ def test_a_live_object_lets_its_guards_be_tried(shell: Shell, sample_report: Rep
     kept = record_of(shown.saved(shell)["text/html"])["document"]["sandbox"]
     assert "Run the cell again" in kept["why_not"]
     assert show(sample_report).setting == Setting("report")
+
+
+def test_a_notebook_of_ten_compilations_stays_small() -> None:
+    cell, notebook = bench_notebook.sizes(BLOCK)
+    assert cell.passed, cell.row()
+    assert notebook.passed, notebook.row()

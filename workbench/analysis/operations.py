@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from workbench.analysis.picking import linked_pairs, rows_with
+from workbench.analysis.picking import linked_pairs, parts_with
 from workbench.analysis.traffic import fusion_traffic
-from workbench.report import Node, Report
+from workbench.report import Report
 
 # fmt: off
 _VIEWS = frozenset((
@@ -18,6 +19,17 @@ _VIEWS = frozenset((
 # fmt: on
 _LOOKUPS = frozenset(("embedding", "gather", "index", "index_select", "take", "take_along_dim"))
 _STAGE = "after_post_grad"
+
+
+class _Node(NamedTuple):
+    """What counts of a node of a graph."""
+
+    id: str
+    op: str
+    target: str
+    inputs: tuple[str, ...]
+    dtype: str | None
+    bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ def operation_traffic(report: Report) -> OperationTraffic | None:
     chosen = _lowered(report)
     if not chosen:
         return None
-    nodes = {node.id: node for node in rows_with(report.nodes, "graph", chosen)}
+    nodes = _nodes_of(report, chosen)
     moving = [node for node in nodes.values() if _moves(node)]
     reads = _total(_read(node, nodes) for node in moving)
     writes = _total(_size(node) for node in moving)
@@ -61,7 +73,7 @@ def operation_traffic(report: Report) -> OperationTraffic | None:
 def bytes_by_node(report: Report) -> dict[str, int]:
     """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
     chosen = _lowered(report)
-    nodes = {node.id: node for node in rows_with(report.nodes, "graph", chosen)}
+    nodes = _nodes_of(report, chosen)
     found = {}
     for id, node in nodes.items():
         moved = _total((_read(node, nodes), _size(node))) if _moves(node) else 0
@@ -74,6 +86,11 @@ def _lowered(report: Report) -> set[str]:
     graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
     lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
     return graphs & lowered or graphs
+
+
+def _nodes_of(report: Report, graphs: set[str]) -> dict[str, _Node]:
+    rows = parts_with(report.nodes, "graph", graphs, _Node._fields)
+    return {node.id: node for node in map(_Node._make, rows)}
 
 
 def _total(sizes: Iterable[int | None]) -> int | None:
@@ -90,23 +107,23 @@ def _base(target: str) -> str:
     return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims", "operator") else parts[-1]
 
 
-def _moves(node: Node) -> bool:
+def _moves(node: _Node) -> bool:
     """Whether an operation touches memory: views, numbers and inputs do not."""
     if node.op not in ("call_function", "call_module", "call_method"):
         return False
     return _base(node.target) not in _VIEWS and not _is_number(node)
 
 
-def _is_number(node: Node) -> bool:
+def _is_number(node: _Node) -> bool:
     return node.dtype is None and node.bytes is None
 
 
-def _size(node: Node) -> int | None:
+def _size(node: _Node) -> int | None:
     """Bytes of the value of a node; a number has none, a symbolic size is unknown."""
     return 0 if _is_number(node) else node.bytes
 
 
-def _read(node: Node, nodes: Mapping[str, Node]) -> int | None:
+def _read(node: _Node, nodes: Mapping[str, _Node]) -> int | None:
     inputs = node.inputs
     if _base(node.target) == "copy_":  # the first one is only written
         inputs = inputs[1:]
@@ -116,7 +133,7 @@ def _read(node: Node, nodes: Mapping[str, Node]) -> int | None:
     return _total(sizes)
 
 
-def _touched(value: Node, nodes: Mapping[str, Node]) -> int | None:
+def _touched(value: _Node, nodes: Mapping[str, _Node]) -> int | None:
     """Bytes behind an input: a view touches no more than what it shows, or what it is made of."""
     size = _size(value)
     while size is not None and _base(value.target) in _VIEWS and value.inputs:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from workbench.analysis.picking import rows_with
-from workbench.report import Kernel, Node, Report
+from workbench.analysis.picking import parts_with
+from workbench.report import Kernel, Report
+
+
+class _Node(NamedTuple):
+    """What counts of a node of a graph."""
+
+    id: str
+    file: str | None
+    line: int | None
+    bytes: int | None
+    called_from: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,8 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     function has the share of what was traced in it, too.
     """
     inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
-    nodes = {node.id: node for node in rows_with(report.nodes, "id", inside)}
+    rows = parts_with(report.nodes, "id", inside, _Node._fields)
+    nodes = {node.id: node for node in map(_Node._make, rows)}
     line_ids = {
         (source.file, line): f"L:{source.id}:{line}"
         for source in report.sources
@@ -83,7 +95,7 @@ def _lines_of(report: Report, first: int, text: str | None) -> range:
 
 
 def _shares(
-    kernel: Kernel, nodes: dict[str, Node], line_ids: dict[tuple[str, int], str]
+    kernel: Kernel, nodes: dict[str, _Node], line_ids: dict[tuple[str, int], str]
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     total = 0.0

@@ -10,6 +10,8 @@ from workbench.views.html import fragment
 from workbench.views.interactive import interactive, loader
 from workbench.views.packing import SMALL, pack
 
+_MARKUP = 600  # bytes around the summary, the record and the script
+
 
 def saved_view(
     report: Report, setting: Setting, *, embed: Embed = "full", carries_bundle: bool = True
@@ -22,6 +24,6 @@ def saved_view(
     summary = fragment(report)
     if embed == "none":
         return summary
-    limit = CELL_BYTES - len(summary.encode()) - len(loader())
+    limit = CELL_BYTES - len(summary.encode()) - len(loader()) - _MARKUP
     record = pack(embedded(report, setting, embed, limit), SMALL)
     return interactive(summary, record, kind="saved", carries_bundle=carries_bundle)
