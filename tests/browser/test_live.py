@@ -1,0 +1,190 @@
+"""A real compilation in JupyterLab: the links, the theme, the guards, its progress, its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.browser.driving import READY, Lab, watched_page
+
+SETUP = """%load_ext workbench
+import torch
+
+def f(x):
+    y = torch.relu(x + 1)
+    return y.sum(dim=1) * 2
+
+def slow(x):
+    for _ in range(150):
+        x = torch.softmax(x @ x, dim=1)
+    return x
+
+x = torch.randn(64, 64)"""
+THEME = """(name) => {
+    jupyterapp.commands.execute('apputils:change-theme', { theme: name });
+    return 1;
+}"""
+INTERRUPT = "() => { jupyterapp.commands.execute('notebook:interrupt-kernel'); return 1 }"
+DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
+
+
+LEFT = {"x": 60, "y": 5}  # on the text: a line of code is wider than its column
+
+
+class Notebook:
+    """A notebook whose cells are run one by one."""
+
+    def __init__(self, lab: Lab, context: Any, name: str, *cells: str):
+        self.watched = watched_page(context)
+        self.page = self.watched.page
+        lab.write(name, SETUP, *cells)
+        lab.open(self.watched, name, run=False)
+        self.page.wait_for_function(READY, timeout=60_000)
+        self.run(0)
+        self.ended(0)
+
+    def cell(self, index: int) -> Any:
+        return self.page.locator(".jp-CodeCell").nth(index)
+
+    def run(self, index: int) -> None:
+        self.cell(index).locator(".cm-content").first.click()
+        self.page.keyboard.press("Control+Enter")
+
+    def ended(self, index: int) -> None:
+        prompt = self.cell(index).locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]"))
+        prompt.wait_for(timeout=90_000)
+
+    def output(self, index: int) -> str:
+        self.run(index)
+        self.ended(index)
+        return str(self.cell(index).locator(".jp-OutputArea-output").last.inner_text())
+
+
+@pytest.fixture(scope="module")
+def open_notebook(lab: Lab, chromium: Any) -> Iterator[Callable[..., Notebook]]:
+    contexts = []
+
+    def open_notebook(name: str, *cells: str) -> Notebook:
+        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
+        return Notebook(lab, contexts[-1], name, *cells)
+
+    yield open_notebook
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def compiled(open_notebook: Callable[..., Notebook]) -> Notebook:
+    """A notebook in which a small function was compiled."""
+    notebook = open_notebook("live.ipynb", "%aot_compile f(x)")
+    notebook.run(1)
+    notebook.ended(1)
+    notebook.cell(1).get_by_text("DRAM traffic").first.wait_for()
+    return notebook
+
+
+@pytest.fixture
+def view(compiled: Notebook) -> Any:
+    view = compiled.cell(1).locator(".wb:visible")
+    view.get_by_role("tab", name="Overview").click()
+    yield view
+    assert compiled.watched.errors == compiled.watched.requests == []
+
+
+def test_links_lead_from_a_line_to_the_kernel_s_lines_and_back(view: Any) -> None:
+    view.locator(".heat", has_text="torch.relu").click()
+    inspector = view.locator(".insp")
+    inspector.locator(".chip", has_text="relu").first.click()
+    inspector.get_by_text("aten.relu.default").wait_for()
+    inspector.locator(".chip", has_text=re.compile(r"^k\d")).first.click()
+    inspector.get_by_text(re.compile(r"C\+\+ kernel k\d")).wait_for()
+    inspector.get_by_role("button", name="Open its code").click()
+    code = view.get_by_role("region", name="C++").locator(".cm-line")
+    code.filter(has_text=re.compile("relu|maximum|clamp_min")).first.click(position=LEFT)
+    status = view.locator(".status .path")
+    status.filter(has_text=re.compile(r"C\+\+ k\d:\d+\W+1 line\W+1 node")).wait_for()
+    source = view.get_by_role("region", name="Python").locator(".cm-line.cm-rel")
+    source.filter(has_text="torch.relu").click(position=LEFT)
+    status.filter(has_text=re.compile(r"^line 5\W")).wait_for()
+
+
+def test_the_search_leads_to_a_node(view: Any, compiled: Notebook) -> None:
+    field = view.get_by_role("combobox")
+    field.fill("sum")
+    view.get_by_role("option").first.wait_for()
+    groups = view.locator(".pop .grp").all_inner_texts()
+    assert any(group.lower().startswith("nodes") for group in groups)
+    view.get_by_role("option").filter(has_text="aten.sum").first.click()
+    view.locator(".insp").get_by_text("aten.sum", exact=False).first.wait_for()
+
+
+def test_the_canvas_follows_the_theme_of_the_lab(view: Any, compiled: Notebook) -> None:
+    view.get_by_role("tab", name="Graphs").click()
+    view.locator(".graph-main").wait_for()
+    light = drawn(compiled.page)
+    compiled.page.evaluate(THEME, "JupyterLab Dark")
+    compiled.cell(1).locator(".wb[data-theme=dark]:visible").wait_for()
+    dark = drawn(compiled.page)
+    compiled.page.evaluate(THEME, "JupyterLab Light")
+    compiled.cell(1).locator(".wb[data-theme=light]:visible").wait_for()
+    assert light != dark
+    assert drawn(compiled.page) == light
+
+
+def drawn(page: Any) -> str:
+    """The graph as it is after the next frames."""
+    page.wait_for_timeout(400)
+    return str(page.evaluate(DRAWN))
+
+
+def test_the_real_guards_say_which_of_them_fails_first(view: Any) -> None:
+    view.get_by_role("tab", name="Breaks").click()
+    sandbox = view.locator(".sandbox")
+    sandbox.get_by_text(re.compile("all .*pass", re.IGNORECASE)).wait_for()
+    shape = sandbox.get_by_label("shape")
+    shape.fill("32, 64")
+    sandbox.get_by_text(re.compile("size mismatch at index 0. expected 64, actual 32")).wait_for()
+    shape.fill("64, 64")
+    sandbox.get_by_text(re.compile("all .*pass", re.IGNORECASE)).wait_for()
+
+
+@pytest.fixture(scope="module")
+def running(open_notebook: Callable[..., Notebook]) -> Notebook:
+    """A notebook for compilations that do not come to their end."""
+    return open_notebook(
+        "running.ipynb",
+        "%aot_compile slow(x)",
+        "torch.compile(f, backend='aot_eager')(x).shape",
+        "%aot_compile --bg -o job slow(x)\nprint('worker', job._process.pid)",
+    )
+
+
+def test_an_interrupted_compilation_shows_how_far_it_came(running: Notebook) -> None:
+    running.run(1)
+    view = running.cell(1).locator(".wb")
+    view.get_by_text("Compiling slow(x)…").wait_for()
+    assert view.get_by_role("button", name="Cancel").count() == 0
+    view.locator(".prog li").nth(3).wait_for(timeout=60_000)
+    running.page.evaluate(INTERRUPT)
+    running.ended(1)
+    view.get_by_text("The compilation was cancelled.").wait_for()
+    view.get_by_text("torch.softmax").first.wait_for()  # the record so far
+    running.cell(1).get_by_text("was stopped and bound nothing").wait_for()
+    assert running.output(2) == "torch.Size([64])"
+
+
+def test_cancel_ends_a_compilation_in_the_background(running: Notebook) -> None:
+    worker = psutil.Process(int(running.output(3).split()[-1]))
+    view = running.cell(3).locator(".wb")
+    view.get_by_text("Compiling slow(x)…").wait_for()
+    view.locator(".prog li").nth(3).wait_for(timeout=60_000)
+    family = [worker, *worker.children(recursive=True)]
+    view.get_by_role("button", name="Cancel").click()
+    view.get_by_text("The compilation was cancelled.").wait_for()
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
+    assert running.watched.errors == running.watched.requests == []
