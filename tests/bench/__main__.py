@@ -15,6 +15,7 @@ from tests.bench import (
     bench_import,
     bench_load,
     bench_models,
+    bench_notebook,
     bench_report,
     bench_view,
 )
@@ -28,6 +29,7 @@ BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "call": bench_call.figures,
     "report": bench_report.figures,
     "view": bench_view.figures,
+    "notebook": bench_notebook.figures,
     "models": bench_models.figures,
 }
 
