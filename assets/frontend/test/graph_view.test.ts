@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cutHead } from "../src/graph/draw";
+import { cutHead, cutMiddle } from "../src/graph/draw";
 import { findNodes } from "../src/graph/find";
 import { changesIn, looksOf } from "../src/graph/looks";
 import { modelOf } from "../src/graph/model";
@@ -214,6 +214,12 @@ test("of a comparison only what stands in this graph is marked", () => {
     [3, "removed"],
     [4, "replaced"],
   ]);
+});
+
+test("of a node's name the number is kept", () => {
+  expect(cutMiddle("add_8", 12)).toBe("add_8");
+  expect(cutMiddle("select_scatter_default_1", 14)).toBe("select_scat…_1");
+  expect(cutMiddle("_scaled_dot_product", 10)).toBe("_scaled_d…");
 });
 
 test("of a path that does not fit the end is kept", () => {

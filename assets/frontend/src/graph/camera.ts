@@ -32,7 +32,9 @@ export class Camera {
   fitAll(scene: Scene): void {
     const { width, height } = this.screen();
     const whole = { x: 0, y: 0, width: scene.width, height: scene.height };
-    this.look(fitted(whole, width, height, { margin: 8, foot: FOOT }), true);
+    // On a very wide screen a small graph may grow, but not to the size of a poster.
+    const most = Math.min(2, Math.max(1.15, width / 1400));
+    this.look(fitted(whole, width, height, { most, margin: 8, foot: FOOT }), true);
   }
 
   fit(rect: Rect, most: number): void {

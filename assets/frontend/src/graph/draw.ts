@@ -157,7 +157,7 @@ function drawNodeTexts(picture: Picture, nodes: number[]): void {
     const text = change ? `${CHANGE_SIGN[change]} ${plan.labels[node]!}` : plan.labels[node]!;
     context.globalAlpha = looks.isAny && !looks.nodes[node] ? 0.75 : 1;
     context.fillText(
-      text.length > most ? `${text.slice(0, most - 1)}…` : text,
+      cutMiddle(text, most),
       plan.scene.x[node]! + NODE_W / 2,
       plan.scene.y[node]! + NODE_H / 2 + 0.5,
     );
@@ -269,6 +269,13 @@ function cutParts(text: string, most: number): string {
   while (short.length > most && short.includes(" · "))
     short = short.slice(0, short.lastIndexOf(" · "));
   return cut(short, most);
+}
+
+/** A name without its middle: the number at its end tells it from its like. */
+export function cutMiddle(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = /_\d+$/.exec(text)?.[0] ?? "";
+  return `${text.slice(0, Math.max(1, most - 1 - end.length))}…${end}`;
 }
 
 function cut(text: string, most: number): string {

@@ -8,10 +8,10 @@ import type { GraphHead, GraphPart } from "../wire";
 import { Bar } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
 import { captionOf, marksOf } from "./caption";
-import { Compare, useChanges } from "./compare";
+import { Compare, useChanges, type Compared } from "./compare";
 import "./graph.css";
 import { looksOf } from "./looks";
-import { modelOf } from "./model";
+import { modelOf, type Model } from "./model";
 import { planOf } from "./plan";
 import { Folding } from "./folding";
 import { sceneOf } from "./scene";
@@ -97,50 +97,21 @@ interface LoadedProps {
 }
 
 function Loaded({ store, state, head, graphs, part }: LoadedProps) {
-  const [aspect, setAspect] = useState(1.8);
-  const [hovered, setHovered] = useState(-1);
   const handle = useRef<Handle | null>(null);
-  const grouping = state.grouping.value.get(part.id) ?? firstGrouping(part);
-  const opened = openedOf(state, part.id, grouping);
+  const scene = useScene(store, state, graphs, part);
+  const { model, grouping, plan, looks, changes, opened } = scene;
+  const captions = useCaptions(store, model);
   const showsQuiet = state.showsQuiet.value;
-  const model = useMemo(() => modelOf(part), [part]);
-  const isOpen = useMemo(() => isOpenOf(part, grouping, opened), [part, grouping, opened]);
-  const calls = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
-  const changes = useChanges(store, state, graphs, model);
-  const selected = store.selected.value;
-  const chosen = selected === null ? undefined : model.index.get(selected);
-  const forced = chosen !== undefined && part.is_quiet[chosen] ? chosen : -1;
-  const plan = useMemo(() => {
-    // Of what was replaced, the quiet ones would drown the rest; the list still leads to them.
-    const also = new Set<number>();
-    changes?.byNode.forEach((change, node) => change !== "replaced" && also.add(node));
-    if (forced >= 0) also.add(forced);
-    return planOf(model, sceneOf(model, { grouping, showsQuiet, also, isOpen, aspect, calls }));
-  }, [model, grouping, showsQuiet, isOpen, aspect, changes, forced]);
-  const related = store.related.value;
-  const hoverId = store.hovered.value;
-  const pointed = hovered >= 0 ? hovered : (hoverId && model.index.get(hoverId)) || -1;
-  const looks = useMemo(
-    () => looksOf(model, selected, related, pointed, changes?.byNode ?? null),
-    [model, selected, related, pointed, changes],
-  );
-  const caption = useMemo(() => captionOf(store, model), [store, model, store.doc.value]);
-  const markOf = useMemo(() => marksOf(store, model), [store, model, store.doc.value]);
   // The canvas makes its handle after this is drawn, so that it is looked up when it is used.
   const canvas: Handle = {
     reveal: (node) => handle.current?.reveal(node),
     fitAll: () => handle.current?.fitAll(),
     fitSelection: () => handle.current?.fitSelection(),
   };
+  const shown = { model, grouping, canvas, isLit: looks.isAny };
   return (
     <>
-      <Bar
-        store={store}
-        state={state}
-        graphs={graphs}
-        head={head}
-        shown={{ model, grouping, canvas, isLit: looks.isAny }}
-      />
+      <Bar store={store} state={state} graphs={graphs} head={head} shown={shown} />
       <div class="graph-body">
         {state.other.value && (
           <Compare store={store} state={state} graphs={graphs} part={part} loaded={changes} />
@@ -152,19 +123,13 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
             store={store}
             plan={plan}
             looks={looks}
-            caption={caption}
-            markOf={markOf}
+            {...captions}
             label={labelFor(head, plan.scene.hidden)}
             views={state.views}
             viewKey={`${part.id} ${grouping} ${showsQuiet} ${opened.base}`}
-            hover={(node) => {
-              setHovered(node);
-              store.hovered.value = node < 0 ? null : model.ids[node]!;
-            }}
+            hover={scene.hover}
             toggle={(box) => flip(state, part.id, grouping, box.key)}
-            resized={(next) =>
-              setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old))
-            }
+            resized={scene.resized}
             handle={(made) => (handle.current = made)}
           >
             <Folding state={state} model={model} hidden={plan.scene.hidden} grouping={grouping} />
@@ -173,6 +138,58 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
       </div>
     </>
   );
+}
+
+/** What is drawn: the graph as it is grouped, opened, compared, and what is lit in it. */
+function useScene(store: Store, state: GraphState, graphs: readonly GraphHead[], part: GraphPart) {
+  const [aspect, setAspect] = useState(1.8);
+  const grouping = state.grouping.value.get(part.id) ?? firstGrouping(part);
+  const opened = openedOf(state, part.id, grouping);
+  const showsQuiet = state.showsQuiet.value;
+  const model = useMemo(() => modelOf(part), [part]);
+  const isOpen = useMemo(() => isOpenOf(part, grouping, opened), [part, grouping, opened]);
+  const changes = useChanges(store, state, graphs, model);
+  const selected = store.selected.value;
+  const chosen = selected === null ? undefined : model.index.get(selected);
+  const forced = chosen !== undefined && part.is_quiet[chosen] ? chosen : -1;
+  const plan = useMemo(() => {
+    // Of what was replaced, the quiet ones would drown the rest; the list still leads to them.
+    const also = new Set<number>();
+    changes?.byNode.forEach((change, node) => change !== "replaced" && also.add(node));
+    if (forced >= 0) also.add(forced);
+    const calls = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
+    return planOf(model, sceneOf(model, { grouping, showsQuiet, also, isOpen, aspect, calls }));
+  }, [model, grouping, showsQuiet, isOpen, aspect, changes, forced]);
+  const resized = (next: number) =>
+    setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old));
+  return { model, grouping, opened, changes, plan, resized, ...useLooks(store, model, changes) };
+}
+
+/** What is selected, related, changed or under the pointer, and how to say what is. */
+function useLooks(store: Store, model: Model, changes: Compared | null) {
+  const [hovered, setHovered] = useState(-1);
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const hoverId = store.hovered.value;
+  const elsewhere = hoverId === null ? undefined : model.index.get(hoverId);
+  const at = hovered >= 0 ? hovered : (elsewhere ?? -1);
+  const looks = useMemo(
+    () => looksOf(model, selected, related, at, changes?.byNode ?? null),
+    [model, selected, related, at, changes],
+  );
+  const hover = (node: number) => {
+    setHovered(node);
+    store.hovered.value = node < 0 ? null : model.ids[node]!;
+  };
+  return { looks, hover };
+}
+
+/** What stands on boxes and nodes; the same functions as long as the graph is the same. */
+function useCaptions(store: Store, model: Model) {
+  const report = store.doc.value;
+  const caption = useMemo(() => captionOf(store, model), [store, model, report]);
+  const markOf = useMemo(() => marksOf(store, model), [store, model, report]);
+  return { caption, markOf };
 }
 
 function labelFor(head: GraphHead, hidden: number): string {

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { graphOf } from "../ids";
+import { noSource } from "../overview/overview";
 import type { Store } from "../store";
 import { baseName, languageOf } from "../ui/words";
 import type { CodePart, GraphPart, Kernel, WrapperPart } from "../wire";
@@ -37,7 +38,7 @@ export function useContents(store: Store, kernel: Kernel): Record<ColumnId, Cont
       title: "Python",
       note: pythonNote(store, kernel, sources.length),
       rows: python,
-      missing: "The source of the functions was not kept.",
+      missing: whyNoSource(store),
     },
     nodes: {
       title: "FX",
@@ -58,6 +59,11 @@ export function useContents(store: Store, kernel: Kernel): Record<ColumnId, Cont
       missing: wrapper.failed ?? (kernel.wrapper ? null : "No wrapper was kept for this kernel."),
     },
   };
+}
+
+function whyNoSource(store: Store): string {
+  const why = store.doc.value && noSource(store.doc.value);
+  return why?.text ?? "The source of the functions was not kept.";
 }
 
 function lineCount(rows: Rows | null): string {

@@ -23,12 +23,19 @@ export function kernelState(store: Store): KernelState {
   if (!state) {
     state = {
       kernel: signal(null),
-      columns: signal(["python", "nodes", "code"]),
+      columns: signal(firstColumns(store)),
       shares: signal({ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1 }),
     };
     states.set(store, state);
   }
   return state;
+}
+
+/** Without source the wrapper takes its place. */
+function firstColumns(store: Store): readonly ColumnId[] {
+  const sources = store.doc.peek()?.sources ?? [];
+  const hasLines = sources.some((source) => source.lines.length > 0);
+  return hasLines ? ["python", "nodes", "code"] : ["nodes", "code", "wrapper"];
 }
 
 /** The kernel to show for a selection: its own, or the present one when that is among its. */

@@ -14,7 +14,7 @@ export function Overview({ store }: { store: Store }) {
     <>
       <ProgressStrip store={store} />
       <Figures store={store} figures={report.figures} />
-      <Notes store={store} report={report} isOpen={why !== null} />
+      <Notes store={store} report={report} why={why} />
       {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
     </>
   );
@@ -31,15 +31,20 @@ export function noSource(report: Report): Note | null {
 interface NotesProps {
   store: Store;
   report: Report;
-  /** Whether there is room to show all of them. */
-  isOpen: boolean;
+  /** Why there is no source; then there is room for all of them. */
+  why: Note | null;
 }
 
 /** What failed stands open, everything else behind one line unless there is room for it. */
-function Notes({ store, report, isOpen }: NotesProps) {
+function Notes({ store, report, why }: NotesProps) {
   const urgent = report.notes.filter((note) => note.tone === "break");
-  const rest = [...report.notes.filter((note) => note.tone !== "break"), ...report.missing];
-  const title = rest.map((note) => note.title.replace(/\.$/, "")).join(" · ");
+  const rest = [
+    ...report.notes.filter((note) => note.tone !== "break"),
+    ...report.missing
+      .filter((note) => !isSaid(note, why))
+      .map((note) => ({ ...note, title: `${sentence(note.title)}:` })),
+  ];
+  const title = rest.map((note) => note.title.replace(/[.:]$/, "")).join(" · ");
   if (!urgent.length && !rest.length) return null;
   return (
     <div class="notes">
@@ -47,7 +52,7 @@ function Notes({ store, report, isOpen }: NotesProps) {
         <Message key={note.title} store={store} note={note} />
       ))}
       {rest.length > 0 && (
-        <details open={isOpen}>
+        <details open={why !== null}>
           <summary title={title}>
             <b>{rest.length === 1 ? "1 remark" : `${rest.length} remarks`}</b> {title}
           </summary>
@@ -60,6 +65,15 @@ function Notes({ store, report, isOpen }: NotesProps) {
   );
 }
 
+/** Whether the reason for the missing source says the same already. */
+function isSaid(note: Note, why: Note | null): boolean {
+  return why !== null && why.text.toLowerCase().startsWith(note.text.toLowerCase());
+}
+
+function sentence(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1).replace(/[.:]$/, "");
+}
+
 function Figures({ store, figures }: { store: Store; figures: Figure[] }) {
   return (
     <div class="stats" role="group" aria-label="Figures">
@@ -67,7 +81,7 @@ function Figures({ store, figures }: { store: Store; figures: Figure[] }) {
         <button
           type="button"
           key={figure.label}
-          title={`${figure.note} (opens ${figure.pane})`}
+          title={`${figure.label}: ${figure.value}, ${figure.note} (opens ${figure.pane})`}
           onClick={() => store.show(figure.pane)}
         >
           <span class="lab">{figure.label}</span>

@@ -12,50 +12,13 @@ import { wholeOf, type Window } from "./flame";
 import { traceOf } from "./trace";
 
 export function TimelinePane({ store }: { store: Store }) {
-  const report = store.doc.value;
-  const phases = report?.phases ?? [];
+  const phases = store.doc.value?.phases ?? [];
   const [zoom, setZoom] = useState<Window | null>(null);
   const columns = useMemo(() => phaseColumns(phases), [phases]);
-  const whole = wholeOf(phases);
-  const threads = new Set(phases.map((phase) => phase.thread)).size;
-  const current = phases.find((phase) => phase.id === store.selected.value);
-  const zoomTo = (phase: Phase) =>
-    setZoom({ start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) });
-  const save = () => saveFile(traceOf(phases, report?.name ?? "compilation"), "compile-trace.json");
+  const zoomTo = (phase: Phase | null) => setZoom(phase && windowOf(phase));
   return (
     <>
-      <div class="bar">
-        <h2>Compile timeline</h2>
-        <span class="faint cut">
-          {`${seconds(whole.end - whole.start)}, ${threads === 1 ? "one thread" : `${threads} threads`}`}
-        </span>
-        <span class="grow" />
-        {zoom ? (
-          <button type="button" class="btn quiet" onClick={() => setZoom(null)}>
-            Show all
-          </button>
-        ) : (
-          <button
-            type="button"
-            class="btn quiet"
-            disabled={!current}
-            title={current ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
-            onClick={() => current && zoomTo(current)}
-          >
-            Zoom in
-          </button>
-        )}
-        <Frame store={store} name="phases" />
-        <button
-          type="button"
-          class="btn"
-          title="For ui.perfetto.dev or chrome://tracing"
-          onClick={save}
-        >
-          <Icon name="save" />
-          Save Perfetto trace
-        </button>
-      </div>
+      <TimelineBar store={store} phases={phases} isZoomed={zoom !== null} zoomTo={zoomTo} />
       <FlameChart store={store} phases={phases} zoom={zoom} zoomTo={zoomTo} />
       <Table
         store={store}
@@ -66,6 +29,64 @@ export function TimelinePane({ store }: { store: Store }) {
         order={{ key: "self", direction: "desc" }}
       />
     </>
+  );
+}
+
+function windowOf(phase: Phase): Window {
+  return { start: phase.start_s, end: phase.start_s + Math.max(1e-6, phase.duration_s) };
+}
+
+interface BarProps {
+  store: Store;
+  phases: Phase[];
+  isZoomed: boolean;
+  /** Shows one phase as wide as the chart, or all. */
+  zoomTo(phase: Phase | null): void;
+}
+
+function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
+  const { start, end } = wholeOf(phases);
+  const threads = new Set(phases.map((phase) => phase.thread)).size;
+  const name = store.doc.value?.name ?? "compilation";
+  return (
+    <div class="bar">
+      <h2>Compile timeline</h2>
+      <span class="faint cut">
+        {`${seconds(end - start)}, ${threads === 1 ? "one thread" : `${threads} threads`}`}
+      </span>
+      <span class="grow" />
+      {isZoomed ? (
+        <button type="button" class="btn quiet" onClick={() => zoomTo(null)}>
+          Show all
+        </button>
+      ) : (
+        <ZoomIn phase={phases.find((phase) => phase.id === store.selected.value)} zoomTo={zoomTo} />
+      )}
+      <Frame store={store} name="phases" />
+      <button
+        type="button"
+        class="btn"
+        title="For ui.perfetto.dev or chrome://tracing"
+        onClick={() => saveFile(traceOf(phases, name), "compile-trace.json")}
+      >
+        <Icon name="save" />
+        Save Perfetto trace
+      </button>
+    </div>
+  );
+}
+
+function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Phase): void }) {
+  return (
+    <button
+      type="button"
+      class="btn quiet"
+      disabled={!phase}
+      title={phase ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
+      onClick={() => phase && zoomTo(phase)}
+    >
+      Zoom in
+    </button>
   );
 }
 
