@@ -235,6 +235,12 @@ def training_step() -> Made:
     return fn, (floats(64, 128), w1, b1, w2, indices(10, 64))
 
 
+@case(kernels=BOTH)
+def convolution_with_batch_norm() -> Made:
+    parts = (nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    return nn.Sequential(*parts).train(), (floats(2, 3, 32, 32),)
+
+
 @case(refused="autograd.grad")
 def gradient_inside() -> Made:
     def fn(x: Tensor, w: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:

@@ -51,6 +51,11 @@ struct CUDAHooks : public CUDAHooksInterface {
   long versionCuDNN() const override { return 92600; }
   long versionRuntimeCuDNN() const override { return 92600; }
   long versionCUDART() const override { return 13020; }
+  // batch normalisation and convolutions ask what cuDNN can do
+  double batchnormMinEpsilonCuDNN() const override { return 0.0; }
+  bool supportsDilatedConvolutionWithCuDNN() const override { return true; }
+  bool supportsDepthwiseConvolutionWithCuDNN() const override { return true; }
+  bool supportsBFloat16ConvolutionWithCuDNNv8() const override { return true; }
 };
 
 // a build with CUDA has registered its own under this name: this one goes before it
