@@ -59,58 +59,64 @@ interface Props {
 const MOST = 500;
 
 export function Compare({ store, state, graphs, part, loaded }: Props) {
-  const other = state.other.value ?? part.id;
-  const [before, after] = inOrder(graphs, other, part.id);
-  const title = (id: string) => graphs.find((graph) => graph.id === id)?.title ?? id;
-  const swap = () => {
-    state.other.value = part.id;
-    state.graph.value = other;
-  };
   return (
     <section class="graph-compare" aria-label="Changes between two stages">
       <div class="graph-compare-head">
-        <label>
-          <span class="mut">Compared with</span>
-          <select
-            class="btn"
-            value={other}
-            onChange={(event) => (state.other.value = event.currentTarget.value)}
-          >
-            {graphs.map((graph) => (
-              <option
-                key={graph.id}
-                value={graph.id}
-                disabled={graph.id === part.id || !graph.node_count}
-              >
-                {graph.title} · {graph.node_count}
-              </option>
-            ))}
-          </select>
-        </label>
-        <div class="seg" role="group" aria-label="Stage to draw">
-          <button
-            type="button"
-            class="btn"
-            aria-pressed={part.id === before}
-            title={title(before)}
-            onClick={() => part.id !== before && swap()}
-          >
-            Before
-          </button>
-          <button
-            type="button"
-            class="btn"
-            aria-pressed={part.id === after}
-            title={title(after)}
-            onClick={() => part.id !== after && swap()}
-          >
-            After
-          </button>
-        </div>
+        <Stages state={state} graphs={graphs} id={part.id} />
       </div>
       {loaded?.failed && <p class="graph-pad">{loaded.failed}</p>}
       {loaded?.part && <Lists store={store} state={state} changes={loaded.part} />}
     </section>
+  );
+}
+
+interface StagesProps {
+  state: GraphState;
+  graphs: readonly GraphHead[];
+  /** The stage that is drawn. */
+  id: string;
+}
+
+/** The stage to compare with, and which of the two is drawn. */
+function Stages({ state, graphs, id }: StagesProps) {
+  const other = state.other.value ?? id;
+  const [before, after] = inOrder(graphs, other, id);
+  const side = (words: string, stage: string) => (
+    <button
+      type="button"
+      class="btn"
+      aria-pressed={id === stage}
+      title={graphs.find((graph) => graph.id === stage)?.title ?? stage}
+      onClick={() => {
+        if (id === stage) return;
+        state.other.value = id;
+        state.graph.value = other;
+      }}
+    >
+      {words}
+    </button>
+  );
+  return (
+    <>
+      <label>
+        <span class="mut">Compared with</span>
+        <select
+          class="btn"
+          value={other}
+          onChange={(event) => (state.other.value = event.currentTarget.value)}
+        >
+          {graphs.map(({ id: stage, title, node_count: count }) => (
+            <option key={stage} value={stage} disabled={stage === id || !count}>
+              {title} · {count}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div class="seg" role="group" aria-label="Stage to draw">
+        {side("Before", before)}
+        {side("After", after)}
+      </div>
+    </>
   );
 }
 
