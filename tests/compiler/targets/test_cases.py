@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from tests.compiler.targets.cases import CASES, Case
+from tests.compiler.targets.cases import Case
 from tests.compiler.targets.gpus import H100, MI300X
+from tests.compiler.targets.model_cases import CASES
 from workbench.compiler.request import Options
 from workbench.compiler.targets.client import Worker
 from workbench.compiler.targets.device import Device
