@@ -31,9 +31,14 @@ export function LineCard({ store, id }: CardProps) {
       )}
       {kernels.length > 0 && (
         <p>
-          {nodes.length > 0 ? `${plural(nodes.length, "node")} end in ` : "It ends in "}
+          {nodes.length > 0
+            ? `${plural(nodes.length, "node")} ${nodes.length === 1 ? "ends" : "end"} in `
+            : "It ends in "}
           {plural(kernels.length, "kernel")}
-          {mark?.bytes ? ` that move about ${bytes(mark.bytes)} for this line (estimate)` : ""}.
+          {mark?.bytes
+            ? ` that ${kernels.length === 1 ? "moves" : "move"} about ${bytes(mark.bytes)} for this line (estimate)`
+            : ""}
+          .
         </p>
       )}
       {mark?.time_us != null && <p>{`Measured: ${microseconds(mark.time_us)}.`}</p>}
