@@ -32,7 +32,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     times = [_seconds(big) for _ in range(3 if quick else 7)]
     name = f"the document of 10,000 nodes x {STAGES} stages (s)"
     value, note = statistics.median(times), f"{min(times):.2f} to {max(times):.2f}"
-    yield Figure(name, value, None, value, 0.3, "s", note)
+    yield Figure(name, value, None, value, 0.5, "s", note)
 
 
 def sizes(report: Report) -> Iterator[Figure]:

@@ -44,9 +44,14 @@ def test_what_the_user_froze_stays_frozen():
     assert after == ["True", "True", "True"]
 
 
-def test_a_later_compilation_collects_as_before():
-    held, _ = run(before="sys.modules['torch._inductor' + '.compile_fx'] = None")
+def test_a_later_compilation_collects_the_young_only():
+    later = "sys.modules['torch._inductor' + '.compile_fx'] = None"
+    show = "print(*gc.get_threshold())"
+    before, held, within, after = run(before=f"{later}; {show}", inside=show)
     assert held[0] == "False"
+    assert within[:2] == before[:2]
+    assert int(within[2]) >= 1000 > int(before[2])
+    assert after == ["True", "True", "False"]
 
 
 def test_two_at_once_leave_the_first_values():
