@@ -42,6 +42,7 @@ _PARENTS = {
 }
 _RETRACED = ("joint", "inference")  # new nodes: an equal name is a coincidence
 _ROOT = re.compile(r"^L\['\w+'\]\.?")  # the local variable that holds the module
+Described = tuple[Any, Any, str | None, str | None, int | None]
 _COLUMNS = tuple(f.name for f in fields(Node))
 
 
@@ -210,6 +211,7 @@ class GraphRecorder:
     def close(self) -> None:
         """Let go of torch's objects."""
         self._printed.clear()
+        self._names.forget()
 
     def graph_rows(self) -> list[Graph]:
         """The graphs in the order in which they appeared."""
@@ -238,8 +240,10 @@ class _Names:
         import torch
 
         self._tensor_type = torch.Tensor
+        self._strided = torch.strided
         self._targets: dict[Any, str] = {}
         self._texts: dict[Any, str] = {}
+        self._seen: dict[int, tuple[Any, Described]] = {}  # stages share most of their values
 
     def target(self, target: Any) -> str:
         if isinstance(target, str):
@@ -255,11 +259,21 @@ class _Names:
             text = self._texts[value] = str(value).removeprefix("torch.")
         return text
 
-    def tensor(self, value: Any) -> tuple[Any, Any, str | None, str | None, int | None]:
+    def forget(self) -> None:
+        """Let go of torch's objects."""
+        self._seen.clear()
+
+    def tensor(self, value: Any) -> Described:
         """Shape, stride, dtype, device and bytes of a value; of several tensors, their bytes."""
+        seen = self._seen.get(id(value))
+        if seen is None:
+            seen = self._seen[id(value)] = value, self._describe(value)
+        return seen[1]
+
+    def _describe(self, value: Any) -> Described:
         if isinstance(value, self._tensor_type):
             shape = _dims(value.shape)
-            stride = _dims(value.stride()) if _is_strided(value) else None
+            stride = _dims(value.stride()) if value.layout is self._strided else None
             size = _bytes(shape, value.dtype.itemsize)
             return shape, stride, self._text(value.dtype), self._text(value.device), size
         if isinstance(value, tuple | list):
@@ -267,10 +281,6 @@ class _Names:
             known = [part for part in parts if part is not None]
             return None, None, None, None, sum(known) if known else None
         return None, None, None, None, None
-
-
-def _is_strided(value: Any) -> bool:
-    return str(value.layout) == "torch.strided"
 
 
 def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:

@@ -43,7 +43,7 @@ class LineRecorder:
         self._patches.wrap(tp.POINTWISE_LOADER, self._around_loader, PANE)
         self._patches.wrap(tp.STORE_FUNCTION, self._around_store_function, PANE)
         self._patches.observe(tp.LOOP_BODY_NODE, PANE, after=self._on_operation)
-        self._patches.observe(tp.CSE_GENERATE, PANE, after=self._on_value)
+        self._patches.wrap(tp.CSE_GENERATE, self._around_value, PANE)
         for name in tp.KERNEL_STORES:
             self._patches.observe(name, PANE, before=self._on_store)
 
@@ -77,9 +77,17 @@ class LineRecorder:
         if copied in self._origins:  # a loop body that is traced again in another order
             self._origins[made] = self._origins[copied]
 
-    def _on_value(self, value: Any, *args: Any, **kwargs: Any) -> None:
-        node = getattr(self._torch.interpreter, "current_node", None)
-        self._values.append((self._torch.kernel, value.name, node))
+    def _around_value(self, inner: Function) -> Function:
+        """Note each variable: the most frequent of all hooks, so without a guard around it."""
+        torch = self._torch
+
+        def generate(*args: Any, **kwargs: Any) -> Any:
+            made = inner(*args, **kwargs)
+            node = getattr(torch.interpreter, "current_node", None)
+            self._values.append((torch.kernel, getattr(made, "name", ""), node))
+            return made
+
+        return generate
 
     def _on_store(self, proxy: Any, name: str, index: Any, value: Any, *_: Any, **__: Any) -> None:
         node = getattr(self._torch.interpreter, "current_node", None)
