@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,8 @@ def test_it_can_be_awaited() -> None:
         jobs = [wb.compile_async(lambda x: x + 1, (torch.rand(4),)) for _ in range(2)]
         return [await job for job in jobs]
 
-    first, second = asyncio.run(both())
+    with ThreadPoolExecutor(1) as thread:  # where browser tests ran, this one has a loop already
+        first, second = thread.submit(lambda: asyncio.run(both())).result(LONG)
     x = torch.rand(4)
     torch.testing.assert_close(first(x), second(x))
 
