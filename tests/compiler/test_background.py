@@ -142,6 +142,16 @@ def test_it_can_be_awaited() -> None:
     torch.testing.assert_close(first(x), second(x))
 
 
+def test_the_state_of_torch_goes_along() -> None:
+    x = torch.rand(8, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        compiled = wb.compile_async(lambda a: a @ a, (x,)).result(LONG)
+        found = compiled(x)
+    assert found.dtype == torch.bfloat16
+    assert not compiled.report.request.grad
+    assert "bfloat16" in str(compiled.report.request.autocast)
+
+
 def test_modes_and_options_go_along() -> None:
     dim = torch.export.Dim("batch", min=2, max=64)
     job = wb.compile_async(

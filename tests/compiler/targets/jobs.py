@@ -11,7 +11,7 @@ from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.messages import Job
 from workbench.compiler.targets.shipping import Call, pack
 from workbench.compiler.targets.surroundings import here
-from workbench.compiler.targets.torch_state import TorchState
+from workbench.compiler.torch_state import TorchState
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:

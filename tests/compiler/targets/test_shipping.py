@@ -12,8 +12,8 @@ from tests.compiler.targets.gpus import H100
 from workbench.compiler import torch_private as tp
 from workbench.compiler.request import Options
 from workbench.compiler.targets.shipping import Call, pack, unpack
-from workbench.compiler.targets.torch_state import TorchState
 from workbench.compiler.targets.virtual import virtual_gpu
+from workbench.compiler.torch_state import TorchState
 from workbench.errors import UsageError
 
 SCALE = 3

@@ -14,7 +14,7 @@ from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.messages import Job
 from workbench.compiler.targets.shipping import Call, pack
 from workbench.compiler.targets.surroundings import here
-from workbench.compiler.targets.torch_state import TorchState
+from workbench.compiler.torch_state import TorchState
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Gpu

@@ -27,7 +27,7 @@ import torch
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.request import Options
-from workbench.compiler.targets.torch_state import TorchState
+from workbench.compiler.torch_state import TorchState
 from workbench.errors import UsageError
 
 _MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
