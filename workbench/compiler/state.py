@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
+
+import torch
 
 from workbench.compiler import torch_private as tp
 
@@ -17,6 +20,7 @@ _CURES = {
     "deterministic_algorithms": "restore torch.use_deterministic_algorithms, or compile again",
 }
 _IGNORED = ("num_threads",)
+_AUTOCAST_DEVICES = ("cpu", "cuda", "xpu")
 
 
 class GlobalState:
@@ -81,6 +85,32 @@ class GlobalState:
             cure = _CURES.get(name, "restore it, or compile again under the current state")
             problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)}; {cure}")
         return problems
+
+
+@contextmanager
+def autocast_of(snapshot: Mapping[str, Any]) -> Iterator[None]:
+    """Turn autocast on where the snapshot has it on, and off elsewhere.
+
+    Guards on tensors take the dispatch keys of the moment in which they are built or read back.
+    """
+    wanted = snapshot["autocast_state"]["enabled"]
+    with ExitStack() as stack:
+        for device in _AUTOCAST_DEVICES:
+            before = torch.is_autocast_enabled(device)
+            stack.callback(torch.set_autocast_enabled, device, before)
+            here = _enabled()
+            torch.set_autocast_enabled(device, not before)
+            there = _enabled()
+            # the snapshot numbers the devices: this one's place is where the two differ
+            place = next(
+                i for i, pair in enumerate(zip(here, there, strict=True)) if len({*pair}) > 1
+            )
+            torch.set_autocast_enabled(device, bool(wanted[place]))
+        yield
+
+
+def _enabled() -> list[bool]:
+    return [bool(one) for one in _now()["autocast_state"]["enabled"]]
 
 
 def _say(value: Any) -> str:

@@ -72,3 +72,83 @@ class Resources:
     limiter: str | None = None
     estimate: bool = True
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRoofline:
+    """Where a kernel lies under the roofline of a GPU (`workbench.analysis.roofline`).
+
+    `target` is the GPU's name; bytes are those between DRAM and chip, each moved once;
+    `rate_tflops` is 10^12 operations per second of `rate`, such as "matrix.bf16"; intensity and
+    ridge are operations per byte; `bound_us` is the least time in µs, `measured_us` a measured one.
+    `note` says why a number is missing.
+    """
+
+    kernel: str
+    target: str
+    moved_bytes: int | None = None
+    flops: int | None = None
+    rate: str | None = None
+    rate_tflops: float | None = None
+    bandwidth_gbs: float | None = None
+    intensity: float | None = None
+    ridge: float | None = None
+    bound: str | None = None  # "memory" or "compute"
+    bound_us: float | None = None
+    attainable_tflops: float | None = None
+    measured_us: float | None = None
+    estimate: bool = True
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """One kernel on one GPU of an architecture matrix; its code is `config` in `assembly`.
+
+    Counts as in `Resources`, `spills` being stores and loads together. `bound` and `bound_us` as in
+    `KernelRoofline`. `note` says why the kernel has no code for that GPU.
+    """
+
+    kernel: str
+    target: str
+    config: str  # "k0:a100"
+    choice: str = ""
+    warps: int | None = None
+    stages: int | None = None
+    registers: int | None = None
+    spills: int | None = None
+    smem_bytes: int | None = None
+    blocks: int | None = None
+    occupancy: float | None = None
+    limiter: str | None = None
+    instructions: int | None = None
+    bound: str | None = None
+    bound_us: float | None = None
+    estimate: bool = True
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedConfig:
+    """One configuration of a kernel in a static sweep: compiled, not run, and ranked by a model.
+
+    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `losing` why it
+    cannot win, in words ("spills 12 registers").
+    """
+
+    kernel: str
+    target: str
+    choice: str
+    warps: int
+    stages: int
+    registers: int | None = None
+    spills: int | None = None
+    smem_bytes: int | None = None
+    blocks: int | None = None
+    occupancy: float | None = None
+    limiter: str | None = None
+    model_us: float | None = None
+    rank: int | None = None
+    losing: str | None = None
+    estimate: bool = True
+    note: str | None = None

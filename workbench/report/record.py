@@ -35,6 +35,9 @@ TABLES: Mapping[str, type] = {
     "assembly": machine_rows.Assembly,
     "resources": machine_rows.Resources,
     "fidelity": machine_rows.Fidelity,
+    "roofline": machine_rows.KernelRoofline,
+    "matrix": machine_rows.MatrixCell,
+    "ranked_configs": machine_rows.RankedConfig,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
     "capabilities": rows.Capability,
@@ -190,6 +193,21 @@ class Report:
     def fidelity(self) -> Table[machine_rows.Fidelity]:
         """How code for a GPU that is not there may differ from code made on it."""
         return self._table("fidelity")
+
+    @property
+    def roofline(self) -> Table[machine_rows.KernelRoofline]:
+        """Where every kernel lies under the roofline of its GPU."""
+        return self._table("roofline")
+
+    @property
+    def matrix(self) -> Table[machine_rows.MatrixCell]:
+        """Every kernel on several GPUs, where they were compared."""
+        return self._table("matrix")
+
+    @property
+    def ranked_configs(self) -> Table[machine_rows.RankedConfig]:
+        """Configurations of kernels that a model has ranked, where that was asked for."""
+        return self._table("ranked_configs")
 
     @property
     def phases(self) -> Table[rows.Phase]:
