@@ -6,6 +6,8 @@ export type Kind =
   | "kernel"
   | "kernel-line"
   | "wrapper-line"
+  | "config"
+  | "asm-line"
   | "wrapper"
   | "graph"
   | "group"
@@ -22,9 +24,11 @@ const FORMS: [RegExp, Kind][] = [
   [/^L:/, "line"],
   [/^K:/, "kernel-line"],
   [/^W:/, "wrapper-line"],
+  [/^A:/, "asm-line"],
   [/^g\d+:/, "node"],
   [/^g\d+$/, "graph"],
   [/^k\d+$/, "kernel"],
+  [/^k\d+:/, "config"],
   [/^w\d+$/, "wrapper"],
   [/^f\d+:\d+$/, "rejected"],
   [/^i\d+:.*op\d/, "group"],
@@ -41,7 +45,7 @@ export function kindOf(id: string): Kind {
   return "unknown";
 }
 
-/** The number after the last colon: a line number of `L:`, `K:` and `W:` ids. */
+/** The number after the last colon: a line number of `L:`, `K:`, `W:` and `A:` ids. */
 export function numberOf(id: string): number {
   return Number(id.slice(id.lastIndexOf(":") + 1));
 }
@@ -59,4 +63,21 @@ export function graphOf(node: string): string {
 /** The name of a node without its graph. */
 export function nameOf(node: string): string {
   return node.slice(node.indexOf(":") + 1);
+}
+
+/** The kernel that the id of a configuration, a kernel line or a line of assembly belongs to. */
+export function kernelOf(id: string): string {
+  return id.match(/k\d+/)?.[0] ?? "";
+}
+
+/** The configuration of a line of assembly `A:k0:c0:sass:12`. */
+export function configOf(line: string): string {
+  const owner = ownerOf(line);
+  return owner.slice(0, owner.lastIndexOf(":"));
+}
+
+/** The stage of a line of assembly: `sass`. */
+export function stageOf(line: string): string {
+  const owner = ownerOf(line);
+  return owner.slice(owner.lastIndexOf(":") + 1);
 }
