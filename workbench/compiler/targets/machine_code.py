@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
@@ -11,15 +9,12 @@ from typing import Any, Self
 
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
+from workbench.compiler.targets.assembly_rows import AssemblyRows
 from workbench.compiler.targets.compiled_configs import PANE, CompiledConfig, ConfigRecorder
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.reading_code import Code, read_code
-from workbench.compiler.targets.spans import helper_runs, ptx_runs, source_runs
 from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
-
-MOST_TEXT = 100_000_000
-"""Characters of assembly that a report keeps; what comes later is named without its text."""
 
 _NOT_TIMED = "estimated by a model, not timed"
 
@@ -35,7 +30,6 @@ class MachineCodeRecorder:
         self._patches = Patches()
         self._pool = ThreadPoolExecutor(max_workers=2)
         self._found: list[tuple[CompiledConfig, Future[Code]]] = []
-        self._kept = 0
         ConfigRecorder(self._patches, self._on_config).install()
 
     def __enter__(self) -> Self:
@@ -59,6 +53,7 @@ class MachineCodeRecorder:
         for text in report.texts.values():
             writer.add(text)
         places = Places()
+        rows = AssemblyRows(writer, places)
         assembly: list[Assembly] = []
         resources: list[Resources] = []
         kernels: list[Kernel] = []
@@ -67,7 +62,7 @@ class MachineCodeRecorder:
             found = self._matching(kernel.name, text, places)
             for n, (config, future) in enumerate(found):
                 id_, code = f"{kernel.id}:c{n}", future.result()
-                assembly += self._rows(kernel.id, id_, config, code, writer, places)
+                assembly += rows.of(kernel.id, id_, config, code)
                 resources.append(replace(code.resources, kernel=kernel.id, config=id_))
             kernels.append(_with_resources(kernel, resources[-len(found)]) if found else kernel)
         reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
@@ -91,39 +86,6 @@ class MachineCodeRecorder:
         named = [found for found in self._found if found[0].kernel == name]
         exact = [f for f in named if places.shared(f[0].source.strip("\n")) == text]
         return exact or named
-
-    def _rows(
-        self,
-        kernel: str,
-        id: str,
-        config: CompiledConfig,
-        code: Code,
-        writer: TextWriter,
-        places: Places,
-    ) -> Iterator[Assembly]:
-        file = os.path.basename(config.file)
-        offset = len(config.source) - len(config.source.lstrip("\n"))
-        for stage, listing in code.listings.items():
-            size = sum(map(len, listing.lines))
-            if self._kept + size > MOST_TEXT:
-                note = f"not kept: the report holds {MOST_TEXT // 10**6} MB of assembly already"
-                yield Assembly(kernel, id, stage, None, note=note)
-                continue
-            self._kept += size
-            yield Assembly(
-                kernel,
-                id,
-                stage,
-                writer.add(places.shared("\n".join(listing.lines))),
-                lines=source_runs(listing, file, offset),
-                inlined=tuple(
-                    (first, last, places.shown(helper), line)
-                    for first, last, helper, line in helper_runs(listing, file)
-                ),
-                ptx=ptx_runs(listing),
-            )
-        if code.missing is not None:
-            yield Assembly(kernel, id, "sass", None, note=code.missing)
 
 
 def _with_resources(kernel: Kernel, row: Resources) -> Kernel:
