@@ -44,13 +44,18 @@ class KernelRequest:
 KernelProvider = Callable[[KernelRequest], Callable[..., Any]]
 """Whoever answers when the generated program asks for a C++ library."""
 
+TritonProvider = Callable[..., Any]
+"""Whoever answers `async_compile.triton(name, source, **options)`, in place of torch."""
+
 
 class _AsyncCompile:
     """Stands in for `AsyncCompile`: C++ kernels come from the provider, others from torch."""
 
-    def __init__(self, provider: KernelProvider):
+    def __init__(self, provider: KernelProvider, triton: TritonProvider | None):
         self._provider = provider
         self._real: Any = None
+        if triton is not None:
+            self.triton = triton
 
     def cpp_pybinding(self, argtypes: Sequence[str], source: str) -> Callable[..., Any]:
         arguments = {"argtypes": list(argtypes), "main_code": source}
@@ -104,10 +109,10 @@ class _CppWrapperCodeCache:
         return self._provider(KernelRequest("inductor_entry_cpp", arguments))
 
 
-def _importer(provider: KernelProvider) -> Callable[..., Any]:
+def _importer(provider: KernelProvider, triton: TritonProvider | None) -> Callable[..., Any]:
     stand_ins = {
         ASYNC_COMPILE: _Module(
-            tp.ASYNC_COMPILE_MODULE, {"AsyncCompile": lambda: _AsyncCompile(provider)}
+            tp.ASYNC_COMPILE_MODULE, {"AsyncCompile": lambda: _AsyncCompile(provider, triton)}
         ),
         SELECT_ALGORITHM: _Module(tp.SELECT_ALGORITHM_MODULE, {"extern_kernels": _ExternKernels()}),
         CODECACHE: _Module(
@@ -149,11 +154,16 @@ class _SourceLoader:
 
 
 def run_generated(
-    source: str, name: str, provider: KernelProvider, attributes: Mapping[str, Any]
+    source: str,
+    name: str,
+    provider: KernelProvider,
+    attributes: Mapping[str, Any],
+    triton: TritonProvider | None = None,
 ) -> ModuleType:
     """Run a generated program and return its module, which has `call`.
 
-    `attributes` are the constants that the program reads as its own globals.
+    `attributes` are the constants that the program reads as its own globals; without `triton`,
+    torch compiles the Triton kernels.
     """
     _register_operators(source)
     file = f"generated/{name}.py"
@@ -161,7 +171,7 @@ def run_generated(
     module = ModuleType(f"workbench_generated.{name}")
     module.__file__ = file
     space = module.__dict__
-    space["__builtins__"] = {**vars(builtins), "__import__": _importer(provider)}
+    space["__builtins__"] = {**vars(builtins), "__import__": _importer(provider, triton)}
     space["__loader__"] = _SourceLoader(source)
     exec(code, space)
     space.update(attributes)

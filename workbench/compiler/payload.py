@@ -18,6 +18,7 @@ from workbench.compiler.generated import KernelRequest, run_generated
 from workbench.errors import ArtifactError
 
 NATIVE = "native"
+_BUILDS = ("cpp_pybinding", "CppWrapperCodeCache")  # how a program asks for C++ libraries
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,16 @@ class _Wanted:
         raise AssertionError("a program is run here to list its kernels, not to be called")
 
 
+def _no_kernel(*_args: Any, **_options: Any) -> None:
+    """Stands where a Triton kernel would: these travel in torch's own bytes."""
+
+
 def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
     found: dict[str, BuiltKernel] = {}
     for number, program in enumerate(programs):
-        listed = run_generated(program.source_code, f"listed_{number}", _Wanted, {})
+        if not any(name in program.source_code for name in _BUILDS):
+            continue
+        listed = run_generated(program.source_code, f"listed_{number}", _Wanted, {}, _no_kernel)
         live = _live_globals(program.cache_key)
         for name, wanted in vars(listed).items():
             if isinstance(wanted, _Wanted):

@@ -50,7 +50,11 @@ class Worker:
         return self._process.pid if alive and self._process is not None else None
 
     def compile(self, job: Job, progress: Progress | None = None) -> Report:
-        """Compile for a virtual GPU and return the record.
+        """The record of `compiled`."""
+        return self.compiled(job, progress).report
+
+    def compiled(self, job: Job, progress: Progress | None = None) -> Done:
+        """Compile for a virtual GPU and return the record and the program.
 
         Raises what the compilation raised, and `CaptureError` when the worker ends or takes too
         long; it is ended then, as after an interrupt, and the next job starts another.
@@ -134,14 +138,14 @@ class Worker:
             )
             self._connection = Connection(mine.detach())
 
-    def _answer(self, job: Job, progress: Progress | None) -> Report:
+    def _answer(self, job: Job, progress: Progress | None) -> Done:
         deadline = time.monotonic() + self._job_s
         while True:
             message = self._receive(deadline, f"compile for {job.gpu.name}")
             if isinstance(message, Told):
                 _tell(progress, message)
             elif isinstance(message, Done):
-                return message.report
+                return message
             elif isinstance(message, Failed):
                 raise _error(message)
 

@@ -12,9 +12,11 @@ from workbench.compiler.modes import merged_options
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.fidelity import with_fidelity
+from workbench.compiler.targets.freezing import program_of
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Done, Failed, Job, Told
+from workbench.compiler.targets.program import NoProgram, Program
 from workbench.compiler.targets.ranking import ranking
 from workbench.compiler.targets.shipping import Call, unpack
 from workbench.compiler.targets.surroundings import inside
@@ -39,14 +41,14 @@ def compile_job(job: Job, send: Send, no_training: str | None) -> Done | Failed:
     """Compile what was sent; a failure of the compilation is an answer too."""
     try:
         with inside(job.surroundings), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
-            report = _compile(job, send, no_training)
+            report, program = _compile(job, send, no_training)
     except WorkbenchError as error:
         found = None if error.report is None else _whole(job, error.report)
         return Failed(type(error).__name__, str(error), found)
-    return Done(_whole(job, report))
+    return Done(_whole(job, report), program)
 
 
-def _compile(job: Job, send: Send, no_training: str | None) -> Report:
+def _compile(job: Job, send: Send, no_training: str | None) -> tuple[Report, Program | NoProgram]:
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     call = _unpacked(job, mode)
 
@@ -60,7 +62,8 @@ def _compile(job: Job, send: Send, no_training: str | None) -> Report:
                 call.target, call.args, call.kwargs, call.options, _Teller(send)
             )
             inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
-            return with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
+            report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
+            return report, program_of(compiled, job.gpu.spec)
         except WorkbenchError as error:
             if error.report is not None:
                 error.report = recorder.added(error.report)

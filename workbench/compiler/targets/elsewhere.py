@@ -12,6 +12,7 @@ from workbench.compiler.request import Options, Progress
 from workbench.compiler.targets.client import Worker, warm_worker
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.messages import Job
+from workbench.compiler.targets.program import NoProgram, Program
 from workbench.compiler.targets.shipping import Call, pack
 from workbench.compiler.targets.surroundings import here
 from workbench.compiler.torch_state import TorchState
@@ -23,10 +24,11 @@ from workbench.specs import Gpu
 class CompiledElsewhere:
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
-    def __init__(self, report: Report, gpu: Gpu, original: Any):
+    def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
         self.report = report
         self.gpu = gpu
         self.original = original
+        self.program = program
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
@@ -94,8 +96,8 @@ def compile_elsewhere(
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
     job = Job(Device(gpu), pack(call, name), here())
-    report = worker.compile(job, progress)
-    return CompiledElsewhere(report, gpu, target)
+    done = worker.compiled(job, progress)
+    return CompiledElsewhere(done.report, gpu, target, done.program)
 
 
 def _check(options: Options, gpu: Gpu) -> None:

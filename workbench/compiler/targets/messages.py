@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.program import NoProgram, Program
 from workbench.report import Report
 
 
@@ -50,9 +51,10 @@ class Told:
 
 @dataclass(frozen=True)
 class Done:
-    """The record of a compilation that worked."""
+    """The record of a compilation that worked, and its program or why there is none."""
 
     report: Report
+    program: Program | NoProgram
 
 
 @dataclass(frozen=True)
