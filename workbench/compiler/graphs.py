@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.node_texts import NodeTexts
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
 from workbench.compiler.trace import Record, TraceHandler
@@ -41,8 +41,6 @@ _PARENTS = {
     "after_post_grad": ("before_post_grad",),
 }
 _RETRACED = ("joint", "inference")  # new nodes: an equal name is a coincidence
-_ROOT = re.compile(r"^L\['\w+'\]\.?")  # the local variable that holds the module
-Described = tuple[Any, Any, str | None, str | None, int | None]
 _COLUMNS = tuple(f.name for f in fields(Node))
 
 
@@ -70,7 +68,7 @@ class GraphRecorder:
         self._texts = texts
         self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
         self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        self._names = _Names()
+        self._names = NodeTexts()
         self._is_backward = False
         self._depth = 0
 
@@ -162,7 +160,7 @@ class GraphRecorder:
             size,
             None if frame is None else self._places.shown(frame.file),
             None if frame is None else frame.line,
-            _module_path(meta),
+            self._names.module_path(meta),
             trace,  # becomes the call sites in `node_table`
         )
 
@@ -231,86 +229,6 @@ class GraphRecorder:
         """The nodes of every graph, with the call sites of their stack traces."""
         sites = [call_sites.get(trace, ()) for trace in self._columns["called_from"]]
         return Table(Node, {**self._columns, "called_from": sites})
-
-
-class _Names:
-    """Texts of targets, types and devices, each made once."""
-
-    def __init__(self) -> None:
-        import torch
-
-        self._tensor_type = torch.Tensor
-        self._strided = torch.strided
-        self._targets: dict[Any, str] = {}
-        self._texts: dict[Any, str] = {}
-        self._seen: dict[int, tuple[Any, Described]] = {}  # stages share most of their values
-
-    def target(self, target: Any) -> str:
-        if isinstance(target, str):
-            return target
-        name = self._targets.get(target)
-        if name is None:
-            name = self._targets[target] = _target(target)
-        return name
-
-    def _text(self, value: Any) -> str:
-        text = self._texts.get(value)
-        if text is None:
-            text = self._texts[value] = str(value).removeprefix("torch.")
-        return text
-
-    def forget(self) -> None:
-        """Let go of torch's objects."""
-        self._seen.clear()
-
-    def tensor(self, value: Any) -> Described:
-        """Shape, stride, dtype, device and bytes of a value; of several tensors, their bytes."""
-        seen = self._seen.get(id(value))
-        if seen is None:
-            seen = self._seen[id(value)] = value, self._describe(value)
-        return seen[1]
-
-    def _describe(self, value: Any) -> Described:
-        if isinstance(value, self._tensor_type):
-            shape = _dims(value.shape)
-            stride = _dims(value.stride()) if value.layout is self._strided else None
-            size = _bytes(shape, value.dtype.itemsize)
-            return shape, stride, self._text(value.dtype), self._text(value.device), size
-        if isinstance(value, tuple | list):
-            parts = [self.tensor(part)[4] for part in value]
-            known = [part for part in parts if part is not None]
-            return None, None, None, None, sum(known) if known else None
-        return None, None, None, None, None
-
-
-def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:
-    return tuple(v if type(v) is int else str(v) for v in values)
-
-
-def _bytes(shape: tuple[int | str, ...], itemsize: int) -> int | None:
-    size = itemsize
-    for dim in shape:
-        if not isinstance(dim, int):
-            return None
-        size *= dim
-    return size
-
-
-def _target(target: Any) -> str:
-    text = str(target)
-    if not text.startswith("<"):
-        return text
-    module = str(getattr(target, "__module__", "") or "").removeprefix("_")
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
-    return f"{module}.{name}".lstrip(".") if name else type(target).__name__
-
-
-def _module_path(meta: dict[str, Any]) -> str | None:
-    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")
-    if not stack:
-        return None
-    path = next(reversed(stack.values()))[0]
-    return _ROOT.sub("", str(path)) or None
 
 
 def _id(module: Any) -> int:

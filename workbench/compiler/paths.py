@@ -8,6 +8,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from workbench.errors import ArtifactError
@@ -68,6 +69,7 @@ class Path:
         return path
 
 
+@lru_cache(maxsize=4096)  # a guard's name is read once for each of its guards
 def parse(expression: str) -> tuple[str, Path] | None:
     """Read a guard's name: ("L" or "G", path), or None when it is more than keys and attributes."""
     plain = _PLAIN.fullmatch(expression)  # nearly every name; ten times as fast as the parser

@@ -227,12 +227,12 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     lines = linecache.getlines(file)
     if not 0 < line <= len(lines):
         return None
-    first = _first_line(lines, function, line)
-    if first is None:
+    span = _span(lines, function, line)
+    if span is None:
         if len(lines) > _LARGEST:
             return None
         return _Found("<module>", file, 1, len(lines), lines)
-    last = _last_line(lines, first)
+    first, last = span
     while first > 1 and lines[first - 2].lstrip().startswith("@"):
         first -= 1
     kept = lines[first - 1 : max(last, line)]
@@ -240,15 +240,17 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
 
 
-def _first_line(lines: Sequence[str], function: str, line: int) -> int | None:
-    """The line of the `def` around `line`, or None when it stands outside of functions."""
+def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
+    """First and last line of the `def` around `line`; None when it stands outside of functions."""
     wanted = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
     if function == "<module>":
         return None
     pattern = re.compile(rf"\s*(async\s+)?def\s+{wanted}\b")
     for number in range(line, 0, -1):
-        if pattern.match(lines[number - 1]) and _last_line(lines, number) >= line:
-            return number
+        if pattern.match(lines[number - 1]):
+            last = _last_line(lines, number)
+            if last >= line:
+                return number, last
     return None
 
 

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 Row = TypeVar("Row")
@@ -47,11 +48,9 @@ class Table(Generic[Row]):
     @classmethod
     def of(cls, row_type: type[Row], rows: Iterable[Row] = (), *, omitted: int = 0) -> Table[Row]:
         """Build a table from row objects."""
+        kept = rows if isinstance(rows, list) else list(rows)
         names = [f.name for f in fields(row_type)]  # type: ignore[arg-type]
-        data: dict[str, list[Any]] = {name: [] for name in names}
-        for row in rows:
-            for name in names:
-                data[name].append(getattr(row, name))
+        data = {name: list(map(attrgetter(name), kept)) for name in names}
         return cls(row_type, data, omitted)
 
     def __len__(self) -> int:
