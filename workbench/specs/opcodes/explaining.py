@@ -1,0 +1,108 @@
+"""Explains an opcode by its parts: what it does, then each modifier."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from workbench.specs.opcodes.occurring import opcodes_in
+
+_TABLES = {
+    "ptx": "ptx",
+    "sass": "sass",
+    "amdgcn": "amdgcn",
+    "ttir": "triton",
+    "ttgir": "triton",
+    "llir": "llvm",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an instruction does, its modifiers in the order of the text, and who says so."""
+
+    text: str
+    parts: tuple[tuple[str, str], ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One file: `of` are modifiers that mean something else for one opcode."""
+
+    source: str
+    separator: str
+    opcodes: Mapping[str, str]
+    modifiers: Mapping[str, str]
+    patterns: tuple[tuple[re.Pattern[str], str], ...]
+    of: Mapping[str, Mapping[str, str]]
+
+    def base(self, opcode: str) -> str | None:
+        """The longest beginning that is an opcode of its own."""
+        pieces = opcode.split(self.separator)
+        for count in range(len(pieces), 0, -1):
+            if (found := self.separator.join(pieces[:count])) in self.opcodes:
+                return found
+        return None
+
+    def modifiers_of(self, base: str, opcode: str) -> list[str]:
+        """The pieces behind the opcode; a directive has none."""
+        rest = "" if base.startswith(".") else opcode[len(base) :].strip(self.separator)
+        return rest.split(self.separator) if rest else []
+
+    def meaning(self, base: str, modifier: str) -> str | None:
+        """What a modifier says."""
+        known = self.of.get(base, {}).get(modifier) or self.modifiers.get(modifier)
+        if known is not None:
+            return known
+        for pattern, words in self.patterns:
+            if match := pattern.fullmatch(modifier):
+                return words.format(*match.groups())
+        return None
+
+
+def explain(stage: str, opcode: str) -> Explanation | None:
+    """What an opcode of a stage does; None for one that is not described."""
+    if stage not in _TABLES:
+        return None
+    table = _table(_TABLES[stage])
+    base = table.base(opcode)
+    if base is None:
+        return None
+    found = ((name, table.meaning(base, name)) for name in table.modifiers_of(base, opcode))
+    parts = tuple((name, meaning) for name, meaning in found if meaning is not None)
+    return Explanation(table.opcodes[base], parts, table.source)
+
+
+def explanations(stage: str, text: str) -> dict[str, Explanation]:
+    """The described opcodes that occur in a text."""
+    found = {opcode: explain(stage, opcode) for opcode in sorted(opcodes_in(stage, text))}
+    return {opcode: what for opcode, what in found.items() if what is not None}
+
+
+def undescribed(stage: str, opcode: str) -> list[str]:
+    """What of an opcode has no description: itself, or some of its modifiers."""
+    table = _table(_TABLES[stage])
+    base = table.base(opcode)
+    if base is None:
+        return [opcode]
+    found = table.modifiers_of(base, opcode)
+    return [f"{base} {name}" for name in found if table.meaning(base, name) is None]
+
+
+@cache
+def _table(name: str) -> _Table:
+    text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    return _Table(
+        source=data["source"],
+        separator=data["separator"],
+        opcodes=data["opcodes"],
+        modifiers=data.get("modifiers", {}),
+        patterns=tuple((re.compile(p), words) for p, words in data.get("patterns", {}).items()),
+        of=data.get("of", {}),
+    )
