@@ -25,6 +25,7 @@ from workbench.report import (
     TextWriter,
     Wrapper,
 )
+from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 
 SOURCE = """\
 def block(x, w):
@@ -87,6 +88,9 @@ def make() -> Report:
             AutotuneChoice("a1", "mm(512x1024, 1024x1024)", "cpp_gemm_0", "template", 0.33, False),
             AutotuneChoice("a2", "mm(512x1024, 1024x1024)", "cpp_gemm_1", "template", None, False),
         ],
+        "roofline": _roofline(),
+        "matrix": _matrix(),
+        "ranked_configs": _ranked(),
         "phases": _phases(),
         "cache": [
             CacheEvent("fx_graph_cache", "bypass", None, "recording runs every step"),
@@ -113,6 +117,99 @@ def make() -> Report:
         tables={name: Table.of(type(items[0]), items) for name, items in rows.items()},
         texts=texts.finish(),
     )
+
+
+def _roofline() -> list[KernelRoofline]:
+    h100 = {"target": "h100", "bandwidth_gbs": 3352.0}
+    plain = {**h100, "rate": "vector.fp32", "rate_tflops": 66.9, "ridge": 19.96}
+    return [
+        KernelRoofline(
+            "k0",
+            moved_bytes=4194304,
+            flops=1572864,
+            intensity=0.375,
+            bound="memory",
+            bound_us=1.25,
+            attainable_tflops=1.26,
+            **plain,
+        ),
+        KernelRoofline(
+            "k1",
+            moved_bytes=2113536,
+            flops=524288,
+            intensity=0.248,
+            bound="memory",
+            bound_us=0.63,
+            attainable_tflops=0.83,
+            measured_us=1.1,
+            **plain,
+        ),
+        KernelRoofline(
+            "k2",
+            moved_bytes=8388608,
+            flops=1073741824,
+            intensity=128.0,
+            bound="compute",
+            bound_us=2.17,
+            attainable_tflops=494.7,
+            **{**h100, "rate": "matrix.tf32", "rate_tflops": 494.7, "ridge": 147.6},
+        ),
+    ]
+
+
+def _matrix() -> list[MatrixCell]:
+    made = {  # registers, spills, shared memory, occupancy, instructions, bound in µs
+        "k0": {"t4": (24, 0, 0, 1.0, 96, 13.1), "a100": (22, 0, 0, 1.0, 88, 2.7),
+               "h100": (22, 0, 0, 1.0, 84, 1.25)},
+        "k1": {"t4": (255, 48, 4096, 0.25, 1210, 6.6), "a100": (128, 0, 4096, 0.5, 930, 1.36),
+               "h100": (96, 0, 8192, 0.625, 870, 0.63)},
+    }  # fmt: skip
+    names = ("registers", "spills", "smem_bytes", "occupancy", "instructions", "bound_us")
+    cells = [
+        MatrixCell(
+            kernel,
+            target,
+            f"{kernel}:{target}",
+            "XBLOCK=128",
+            4,
+            1,
+            limiter="registers",
+            bound="memory",
+            **dict(zip(names, values, strict=True)),
+        )
+        for kernel, row in made.items()
+        for target, values in row.items()
+    ]
+    why = "This kernel takes bf16, which a T4 cannot compute with."
+    return [*cells, MatrixCell("k2", "t4", "k2:t4", note=why)]
+
+
+def _ranked() -> list[RankedConfig]:
+    made = [
+        (128, 4, 28, 0, 1.0, 1.3, 1, None),
+        (256, 4, 40, 0, 0.75, 1.5, 2, None),
+        (128, 8, 28, 0, 1.0, 1.6, 3, None),
+        (256, 8, 255, 12, 0.25, 4.2, 4, "spills 12 registers"),
+    ]
+    return [
+        RankedConfig(
+            "k0",
+            "h100",
+            f"XBLOCK={size}",
+            warps,
+            1,
+            registers,
+            spills,
+            0,
+            8,
+            occupancy,
+            "registers",
+            time,
+            rank,
+            losing,
+        )
+        for size, warps, registers, spills, occupancy, time, rank, losing in made
+    ]
 
 
 def _nodes() -> list[Node]:

@@ -8,7 +8,18 @@ from urllib.parse import urlencode
 from workbench.report import Report
 from workbench.views.document import Setting, document
 
-PANES = ("overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune", "artifact")
+PANES = (
+    "overview",
+    "graphs",
+    "breaks",
+    "fusion",
+    "kernels",
+    "timeline",
+    "autotune",
+    "roofline",
+    "matrix",
+    "artifact",
+)
 
 
 def addresses(report: Report, page: str) -> dict[str, str]:
@@ -35,11 +46,17 @@ def _chosen(report: Report) -> dict[str, str | None]:
         "fusion": first["rejected"] or first["groups"],
         "kernels": kernel["id"] if kernel else None,
         "timeline": first["phases"],
-        "autotune": first["choices"],
+        "autotune": first["choices"] or first["ranked"],
+        "roofline": max(shown["points"], key=lambda point: point["share"], default={}).get(
+            "kernel"
+        ),
+        "matrix": next(
+            (cell["id"] for row in shown["matrix"] for cell in row["cells"] if cell), None
+        ),
     }
 
 
-_ROWS = ("breaks", "guards", "rejected", "groups", "phases", "choices")
+_ROWS = ("breaks", "guards", "rejected", "groups", "phases", "choices", "ranked")
 
 
 def show(page: Any, address: str) -> None:

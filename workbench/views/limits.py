@@ -31,6 +31,7 @@ class Limits:
     rows: int = 500
     sources: int = 100
     codes: int = 500
+    figures: int = 6  # of the matrix, a table for each
     context: int = 4  # lines around one that has something to say; others are folded
     text: TextBudget = field(default_factory=lambda: TextBudget(40_000))
 
@@ -42,7 +43,7 @@ class Limits:
     @classmethod
     def for_notebook(cls) -> Limits:
         """Small: the output is saved with the notebook."""
-        return cls(rows=8, sources=2, codes=1, context=1, text=TextBudget(110))
+        return cls(rows=8, sources=2, codes=1, figures=2, context=1, text=TextBudget(110))
 
 
 def cut(items: Sequence[T], limit: int, frame: str) -> tuple[Sequence[T], str | None]:

@@ -1,4 +1,4 @@
-"""The TypeScript types of the front end, generated from `wire.py`.
+"""The TypeScript types of the front end, generated from `wire.py` and the `wire_*.py` beside it.
 
 `python -m workbench.views.typescript` writes `assets/frontend/src/wire.ts` of a checkout.
 """
@@ -13,17 +13,18 @@ import textwrap
 from pathlib import Path
 from types import ModuleType
 
-from workbench.views import wire
+from workbench.views import wire, wire_machine
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
-_HEAD = "// Generated from workbench/views/wire.py by `python -m workbench.views.typescript`.\n"
+MODULES = (wire, wire_machine)
+_HEAD = "// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 
 
-def typescript(module: ModuleType = wire) -> str:
-    """The module's literals, aliases and TypedDicts as TypeScript declarations."""
+def typescript(modules: tuple[ModuleType, ...] = MODULES) -> str:
+    """The literals, aliases and TypedDicts of the modules as TypeScript declarations."""
     parts = [_HEAD]
-    for statement in ast.parse(inspect.getsource(module)).body:
+    for statement in (each for m in modules for each in ast.parse(inspect.getsource(m)).body):
         if isinstance(statement, ast.ClassDef):
             parts.append(_interface(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

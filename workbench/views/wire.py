@@ -1,6 +1,7 @@
 """The messages between Python and the front end, written down once.
 
-`assets/frontend/src/wire.ts` is generated from this file by `python -m workbench.views.typescript`.
+`assets/frontend/src/wire.ts` is generated from this file, and from the `wire_*.py` beside it, by
+`python -m workbench.views.typescript`.
 
 A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
 name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
@@ -14,11 +15,29 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire_machine import (
+    MatrixRow,
+    Ranked,
+    Roof,
+    RooflinePoint,
+    TargetQuestion,
+    Targets,
+)
+
 VERSION = 1
 
 Tone = Literal["plain", "captured", "break", "fallback", "folded"]
 PaneId = Literal[
-    "overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune", "artifact"
+    "overview",
+    "graphs",
+    "breaks",
+    "fusion",
+    "kernels",
+    "timeline",
+    "autotune",
+    "roofline",
+    "matrix",
+    "artifact",
 ]
 Cell = str | int | float | bool | None
 
@@ -297,6 +316,12 @@ class Document(TypedDict):
     rejected: list[Rejected]
     phases: list[Phase]
     choices: list[Choice]
+    ranked: list[Ranked]
+    roofs: list[Roof]
+    points: list[RooflinePoint]
+    matrix_targets: list[str]
+    matrix: list[MatrixRow]
+    targets: Targets
     artifact: list[Artifact]
     omitted: dict[str, int]
 
@@ -385,7 +410,7 @@ class Ask(TypedDict):
 
     id: int
     ask: str
-    question: NotRequired[GuardQuestion]
+    question: NotRequired[GuardQuestion | TargetQuestion]
 
 
 class Answer(TypedDict):

@@ -39,3 +39,26 @@ export function percent(part: number): string {
 export function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
+
+const AMOUNTS = ["", "k", "M", "G", "T", "P"];
+
+/** An amount of work or a ratio: 1.34 M, 0.375, 12. */
+export function amount(value: number | null): string {
+  if (value === null) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 10_000) return String(value);
+  let rest = value;
+  let unit = 0;
+  while (Math.abs(rest) >= 999.5 && unit < AMOUNTS.length - 1) {
+    rest /= 1000;
+    unit += 1;
+  }
+  if (Math.abs(rest) < 1) return Number(rest.toPrecision(3)).toString();
+  return `${significant(rest)} ${AMOUNTS[unit]}`.trim();
+}
+
+/** A rate in 10^12 operations per second. */
+export function tflops(value: number | null): string {
+  if (value === null) return "–";
+  if (value < 1) return `${amount(value * 1000)} GFLOPS`;
+  return value < 1000 ? `${amount(value)} TFLOPS` : `${amount(value / 1000)} PFLOPS`;
+}

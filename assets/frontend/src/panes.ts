@@ -8,6 +8,8 @@ import { FusionPane } from "./fusion/fusion";
 import { GraphPane } from "./graph";
 import { KernelsPane } from "./kernels";
 import { Overview } from "./overview/overview";
+import { MatrixPane } from "./matrix/matrix";
+import { RooflinePane } from "./roofline/roofline";
 import type { Store } from "./store";
 import { TimelinePane } from "./timeline/timeline";
 import type { PaneId } from "./wire";
@@ -22,5 +24,7 @@ export const PANES: Record<PaneId, Pane> = {
   kernels: KernelsPane,
   timeline: TimelinePane,
   autotune: AutotunePane,
+  roofline: RooflinePane,
+  matrix: MatrixPane,
   artifact: ArtifactPane,
 };

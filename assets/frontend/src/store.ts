@@ -29,6 +29,8 @@ export class Store {
   readonly pane: Signal<PaneId> = signal("overview");
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<Set<string>>;
+  /** Two configurations whose code is to be seen side by side in the Kernels pane. */
+  readonly compared: Signal<readonly [string, string] | null> = signal(null);
   /** A thing under the pointer and what belongs to it; marks without selecting. */
   readonly hovered: Signal<string | null> = signal(null);
   readonly hoveredRelated: ReadonlySignal<ReadonlySet<string>>;
@@ -86,6 +88,14 @@ export class Store {
 
   show(pane: PaneId): void {
     this.go({ pane, selected: this.selected.peek() });
+  }
+
+  /** Shows the code of two configurations, such as `k0:a100` and `k0:h100`, side by side. */
+  compare(before: string, after: string): void {
+    batch(() => {
+      this.compared.value = [before, after];
+      this.select(after, { pane: "kernels" });
+    });
   }
 
   back(): void {

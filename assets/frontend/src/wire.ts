@@ -1,10 +1,10 @@
-// Generated from workbench/views/wire.py by `python -m workbench.views.typescript`.
+// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.
 
 export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "artifact";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
 
 export type Cell = string | number | boolean | null;
 
@@ -290,6 +290,12 @@ export interface Document {
   rejected: Rejected[];
   phases: Phase[];
   choices: Choice[];
+  ranked: Ranked[];
+  roofs: Roof[];
+  points: RooflinePoint[];
+  matrix_targets: string[];
+  matrix: MatrixRow[];
+  targets: Targets;
   artifact: Artifact[];
   omitted: Record<string, number>;
 }
@@ -383,7 +389,7 @@ export interface GuardQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion;
+  question?: GuardQuestion | TargetQuestion;
 }
 
 /**
@@ -435,4 +441,110 @@ export interface Embedded {
   document: Document;
   parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart>;
   left_out: Record<string, string>;
+}
+
+/**
+ * One kernel on one GPU; `id` names its code, `note` says why there is none.
+ */
+export interface MatrixCell {
+  id: string;
+  choice: string;
+  registers: number | null;
+  spills: number | null;
+  smem_bytes: number | null;
+  occupancy: number | null;
+  limiter: string | null;
+  instructions: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  estimate: boolean;
+  note: string | null;
+}
+
+/**
+ * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
+ * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
+ * 1; most of it is in `differs_in` (see `workbench.analysis.matrix`).
+ */
+export interface MatrixRow {
+  kernel: string;
+  spread: number;
+  spreads: Record<string, number>;
+  differs_in: string | null;
+  cells: (MatrixCell | null)[];
+}
+
+/**
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
+ */
+export interface Roof {
+  target: string;
+  bandwidth_gbs: number;
+  rates: [string, number][];
+}
+
+/**
+ * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+ */
+export interface RooflinePoint {
+  kernel: string;
+  target: string;
+  moved_bytes: number | null;
+  flops: number | null;
+  rate: string | null;
+  intensity: number | null;
+  ridge: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  attainable_tflops: number | null;
+  measured_us: number | null;
+  estimate: boolean;
+  share: number;
+  note: string | null;
+}
+
+/**
+ * One configuration that a model ranked; nothing was timed. `losing` says why it cannot win.
+ */
+export interface Ranked {
+  id: string;
+  kernel: string;
+  target: string;
+  choice: string;
+  sizes: Record<string, number>;
+  warps: number;
+  stages: number;
+  registers: number | null;
+  spills: number | null;
+  smem_bytes: number | null;
+  occupancy: number | null;
+  limiter: string | null;
+  model_us: number | null;
+  rank: number | null;
+  losing: string | null;
+  note: string | null;
+}
+
+/**
+ * A GPU that can be compiled for, or this machine; `words` describe it.
+ */
+export interface TargetChoice {
+  name: string;
+  words: string;
+}
+
+/**
+ * What the call can be compiled for in place; `why_not` says why it cannot be done here.
+ */
+export interface Targets {
+  present: string;
+  choices: TargetChoice[];
+  why_not: string | null;
+}
+
+/**
+ * The targets to compile for: one in place, or several to compare.
+ */
+export interface TargetQuestion {
+  targets: string[];
 }

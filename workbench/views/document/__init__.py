@@ -15,9 +15,11 @@ from workbench.views.document import (
     guards,
     heads,
     kernels,
+    machine,
     overview,
     sources,
 )
+from workbench.views.wire_machine import Targets
 
 __all__ = ["Setting", "document"]
 
@@ -29,6 +31,8 @@ class Setting:
     variable: str = "report"
     sandbox: wire.Sandbox | None = None
     """The inputs to edit where the guards are alive; without it they are only described."""
+    targets: Targets | None = None
+    """What the call can be compiled for in place, where it is alive."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()
@@ -65,6 +69,12 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "rejected": fusion.rejected_pairs(report, pairs),
         "phases": about.phases(report),
         "choices": about.choices(report),
+        "ranked": machine.ranked(report),
+        "roofs": machine.roofs(report),
+        "points": machine.points(report),
+        "matrix_targets": machine.matrix_targets(report),
+        "matrix": machine.matrix(report),
+        "targets": machine.targets(report, here.targets),
         "artifact": about.artifact(report, here.saved),
         "omitted": {name: count for name, count in omitted.items() if count},
     }

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from workbench.analysis.fusion import Rejected, Saving
 from workbench.report import Report
 from workbench.views import blocks, wire
-from workbench.views.panes import autotune, breaks, fusion, graphs, kernels, overview, timeline
+from workbench.views.panes import (
+    autotune,
+    breaks,
+    fusion,
+    graphs,
+    kernels,
+    matrix,
+    overview,
+    roofline,
+    timeline,
+)
 
 
 def heads(
     report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]
 ) -> list[wire.PaneHead]:
-    """The eight panes in the order of the tabs; the overview's reason is about its source only."""
+    """The panes in the order of the tabs; the overview's reason is about its source only."""
     broken = len(report.breaks)
     return [
         _head("overview", "Overview", None, None if _has_text(report) else overview.empty(report)),
@@ -28,7 +38,9 @@ def heads(
         _head("fusion", "Fusion", len(pairs), fusion.empty(report, groups, pairs)),
         _head("kernels", "Kernels", len(report.kernels), kernels.empty(report)),
         _head("timeline", "Timeline", None, timeline.empty(report)),
-        _head("autotune", "Autotune", len(report.autotune) or None, autotune.empty(report)),
+        _head("autotune", "Autotune", autotune.count(report), autotune.empty(report)),
+        _head("roofline", "Roofline", None, roofline.empty(report)),
+        _head("matrix", "Matrix", matrix.count(report), matrix.empty(report)),
         _head("artifact", "Artifact", None, None),
     ]
 

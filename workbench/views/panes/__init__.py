@@ -12,7 +12,9 @@ from workbench.views.panes import (
     fusion,
     graphs,
     kernels,
+    matrix,
     overview,
+    roofline,
     timeline,
 )
 
@@ -24,6 +26,8 @@ _BUILDERS = (
     kernels.pane,
     timeline.pane,
     autotune.pane,
+    roofline.pane,
+    matrix.pane,
     about.pane,
 )
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 from workbench.report import AutotuneChoice, Report
-from workbench.views.blocks import Column, Grid, Note, Pane, Tag
+from workbench.report.machine_rows import RankedConfig
+from workbench.views.blocks import Block, Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import seconds_text
+from workbench.views.units import percent_text, seconds_text
 
+RANKED_TITLE = "Ranked by a model, not timed."
+RANKED_TEXT = (
+    "Each configuration was compiled and its time estimated from bytes, operations and occupancy; "
+    "nothing was run. Time the first few on the device before you rely on the order."
+)
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "
     "-m max-autotune lets it time templates against library calls."
@@ -15,10 +23,23 @@ _NOTHING = (
 
 
 def pane(report: Report, limits: Limits) -> Pane:
-    """Choices by operator, the chosen one marked."""
+    """Choices by operator, the chosen one marked; then what a model ranked."""
     nothing = empty(report)
     if nothing is not None:
         return Pane("autotune", "Autotune", (nothing,))
+    blocks: list[Block] = []
+    if len(report.autotune):
+        blocks.append(_choices(report, limits))
+    blocks += [*_ranked(report, limits), *omitted(report, "autotune")]
+    return Pane("autotune", "Autotune", tuple(blocks), count(report))
+
+
+def count(report: Report) -> int | None:
+    """Choices that were timed and configurations that were ranked."""
+    return len(report.autotune) + len(report.ranked_configs) or None
+
+
+def _choices(report: Report, limits: Limits) -> Grid:
     choices = list(report.autotune)
     shown, more = cut(choices, limits.rows, "autotune")
     best = _best(choices)
@@ -31,13 +52,53 @@ def pane(report: Report, limits: Limits) -> Pane:
         Column("Time", "number"),
         Column("Against the fastest", "number"),
     )
-    grid = Grid("Choices", columns, rows, "autotune", more)
-    return Pane("autotune", "Autotune", (grid, *omitted(report, "autotune")), len(choices))
+    return Grid("Choices", columns, rows, "autotune", more)
+
+
+def _ranked(report: Report, limits: Limits) -> list[Block]:
+    """The configurations of a static sweep, which nobody has timed."""
+    if not len(report.ranked_configs):
+        return []
+    ranked = sorted(report.ranked_configs, key=lambda row: (row.kernel, row.target, _place(row)))
+    shown, more = cut(ranked, limits.rows, "ranked_configs")
+    rows = tuple(
+        (
+            row.kernel,
+            row.target,
+            row.rank if row.rank is not None else "–",
+            row.choice,
+            row.warps,
+            row.stages,
+            "–" if row.spills is None else row.spills,
+            "–" if row.occupancy is None else percent_text(row.occupancy, 1),
+            "–" if row.model_us is None else seconds_text(row.model_us * 1e-6),
+            row.losing or row.note or "",
+        )
+        for row in shown
+    )
+    columns = (
+        Column("Kernel", "kernel"),
+        Column("GPU", "code"),
+        Column("Rank", "number"),
+        Column("Sizes", "code"),
+        Column("Warps", "number"),
+        Column("Stages", "number"),
+        Column("Spills", "number"),
+        Column("Occupancy (estimate)", "number"),
+        Column("Model", "number"),
+        Column("Why it cannot win"),
+    )
+    note = Note(RANKED_TITLE, RANKED_TEXT)
+    return [note, Grid("Configurations", columns, rows, "ranked_configs", more)]
+
+
+def _place(row: RankedConfig) -> float:
+    return math.inf if row.rank is None else row.rank
 
 
 def empty(report: Report) -> Note | None:
     """Why there is no choice to show, or None."""
-    if len(report.autotune):
+    if len(report.autotune) or len(report.ranked_configs):
         return None
     return missing(report, "autotune", "Nothing was timed.", _NOTHING)
 

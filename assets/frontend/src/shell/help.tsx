@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 const KEYS: [string[], string][] = [
-  [["1", "8"], "switch pane"],
+  [["1", "0"], "switch pane"],
   [["/"], "find"],
   [["↑", "↓"], "previous or next row or line"],
   [["↑", "↓", "←", "→"], "in the graph: walk along edges and siblings"],

@@ -10,7 +10,9 @@ export interface Actions {
   inspector(): void;
 }
 
-const PLAIN = new Set(["1", "2", "3", "4", "5", "6", "7", "8", "/", "?", "i", "Escape", "Enter"]);
+/** The keys of the panes, as they lie beside one another: 0 is the tenth. */
+const DIGITS = "1234567890";
+const PLAIN = new Set([...DIGITS, "/", "?", "i", "Escape", "Enter"]);
 const MOVES = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"]);
 const PAGES = new Set(["PageUp", "PageDown", " "]);
 
@@ -59,8 +61,8 @@ export function press(event: KeyboardEvent, store: Store, actions: Actions): voi
     return;
   }
   if (isField(event.target)) return;
-  const pane = store.doc.value?.panes[Number(event.key) - 1];
-  if (pane && /^[1-8]$/.test(event.key)) store.show(pane.id);
+  const pane = store.doc.value?.panes[paneAt(event.key)];
+  if (pane) store.show(pane.id);
   else if (event.key === "/") actions.find();
   else if (event.key === "?") actions.help();
   else if (event.key === "i") actions.inspector();
@@ -68,6 +70,16 @@ export function press(event: KeyboardEvent, store: Store, actions: Actions): voi
   else if (event.key === "Enter" && !isPressable(event.target)) openCode(store);
   else return;
   event.preventDefault();
+}
+
+/** The index of the pane that a key shows, or -1. */
+function paneAt(key: string): number {
+  return key.length === 1 ? DIGITS.indexOf(key) : -1;
+}
+
+/** The key of a pane by its place from 1. */
+export function keyOf(place: number): string {
+  return DIGITS[place - 1] ?? "";
 }
 
 function isPressable(target: EventTarget | null): boolean {

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
 import type { PaneHead, PaneId } from "../wire";
+import { keyOf } from "./keys";
 
 const TITLES: [PaneId, string][] = [
   ["overview", "Overview"],
@@ -13,6 +14,8 @@ const TITLES: [PaneId, string][] = [
   ["kernels", "Kernels"],
   ["timeline", "Timeline"],
   ["autotune", "Autotune"],
+  ["roofline", "Roofline"],
+  ["matrix", "Matrix"],
   ["artifact", "Artifact"],
 ];
 
@@ -63,6 +66,7 @@ interface TabProps {
 
 function Tab({ store, head, panel, number }: TabProps) {
   const isHere = store.pane.value === head.id;
+  const key = keyOf(number);
   return (
     <button
       type="button"
@@ -72,7 +76,7 @@ function Tab({ store, head, panel, number }: TabProps) {
       aria-controls={panel}
       tabIndex={isHere ? 0 : -1}
       class={head.empty ? "vacant" : undefined}
-      title={head.empty ? `${head.empty.title} (${number})` : `${head.title} (${number})`}
+      title={head.empty ? `${head.empty.title} (${key})` : `${head.title} (${key})`}
       onClick={() => store.show(head.id)}
     >
       {head.title}

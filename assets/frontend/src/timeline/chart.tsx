@@ -1,8 +1,9 @@
 // The flame chart: bars that are selected by pointer and arrow keys, and a window to zoom.
 
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useMemo, useRef } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
+import { useWidth } from "../ui/width";
 import type { Phase } from "../wire";
 import {
   colourOf,
@@ -154,18 +155,4 @@ function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
       )}
     </div>
   );
-}
-
-function useWidth(box: { current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(800);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const look = () => element.clientWidth && setWidth(element.clientWidth);
-    const watch = new ResizeObserver(look);
-    watch.observe(element);
-    look();
-    return () => watch.disconnect();
-  }, []);
-  return width;
 }

@@ -1,0 +1,107 @@
+// The selected cell below the heat map: all its figures, the way to its code and to a comparison.
+
+import type { Store } from "../store";
+import { Mark } from "../ui/basics";
+import type { MatrixCell, MatrixRow } from "../wire";
+import { FIGURES, valueOf } from "./figures";
+import { spotOf } from "./rows";
+
+interface Props {
+  store: Store;
+  rows: readonly MatrixRow[];
+  targets: readonly string[];
+  partner: MatrixCell | null;
+  mark(id: string | null): void;
+}
+
+export function CellStrip({ store, rows, targets, partner, mark }: Props) {
+  const spot = spotOf(rows, store.selected.value);
+  const row = spot && rows[spot.row];
+  const cell = row?.cells[spot?.column ?? -1];
+  if (!spot || !row || !cell)
+    return (
+      <p class="hm-strip mut">
+        The darker a cell, the further it is from the best of its row. Select one for its code;
+        Shift and a click on another of its row compares the two. Occupancy and roofline bound are
+        estimates.
+      </p>
+    );
+  const known = FIGURES.filter((figure) => valueOf(cell, figure) !== null);
+  return (
+    <div class="hm-strip">
+      <div class="row">
+        <Mark store={store} kernel={row.kernel} />
+        <b>{`on ${targets[spot.column]}`}</b>
+        <span class="mono cut mut">{cell.choice}</span>
+        <span class="grow" />
+        {!cell.note && (
+          <Code
+            store={store}
+            row={row}
+            cell={cell}
+            targets={targets}
+            partner={partner}
+            mark={mark}
+          />
+        )}
+      </div>
+      {cell.note && <div>{cell.note}</div>}
+      {known.length > 0 && (
+        <div class="hm-facts">
+          {known.map((figure) => (
+            <span key={figure.id} title={figure.words}>
+              <span class="mut">
+                {figure.isEstimate ? `${figure.title} (estimate)` : figure.title}
+              </span>{" "}
+              {figure.write(valueOf(cell, figure) ?? 0)}
+              {figure.id === "occupancy" && cell.limiter && ` by ${cell.limiter}`}
+            </span>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface CodeProps {
+  store: Store;
+  row: MatrixRow;
+  cell: MatrixCell;
+  targets: readonly string[];
+  partner: MatrixCell | null;
+  mark(id: string | null): void;
+}
+
+/** The code of this cell, alone or beside that of another GPU. */
+function Code({ store, row, cell, targets, partner, mark }: CodeProps) {
+  const others = row.cells.flatMap((each, at) =>
+    each && each !== cell && !each.note ? [{ id: each.id, target: targets[at] ?? "" }] : [],
+  );
+  return (
+    <>
+      <button type="button" class="btn" onClick={() => store.select(cell.id, { pane: "kernels" })}>
+        Open its code
+      </button>
+      {others.length > 0 && (
+        <select
+          class="btn"
+          aria-label="Compare its code with that for"
+          value={partner?.id ?? ""}
+          onChange={(event) => mark(event.currentTarget.value || null)}
+        >
+          <option value="">Compare with…</option>
+          {others.map((other) => (
+            <option key={other.id} value={other.id}>
+              {`with ${other.target}`}
+            </option>
+          ))}
+        </select>
+      )}
+      {partner && (
+        <button type="button" class="btn" onClick={() => store.compare(cell.id, partner.id)}>
+          Side by side
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+// The heat map: a row for each kernel, a cell for each GPU; the value stands in it.
+
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Store } from "../store";
+import { Mark } from "../ui/basics";
+import { useEvenRows } from "../ui/even";
+import type { MatrixCell, MatrixRow } from "../wire";
+import { shadeOf, valueOf, type MatrixFigure } from "./figures";
+import { nextCell, spotOf } from "./rows";
+
+const ROW = 26;
+const HEAD = 26;
+
+interface Props {
+  store: Store;
+  rows: readonly MatrixRow[];
+  targets: readonly string[];
+  figure: MatrixFigure;
+  partner: MatrixCell | null;
+  /** Takes a cell as the second of a comparison. */
+  mark(id: string): void;
+}
+
+export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const prefix = useId();
+  const list = useEvenRows(scroller, { count: rows.length, row: ROW, head: HEAD });
+  const selected = store.selected.value;
+  const spot = spotOf(rows, selected);
+  useEffect(() => {
+    const at = spot?.row ?? rows.findIndex((row) => store.related.peek().has(row.kernel));
+    if (at >= 0) list.reveal(at);
+  }, [selected, rows]);
+  const tracks = { gridTemplateColumns: `132px repeat(${targets.length}, minmax(76px, 1fr))` };
+  const nameOf = (row: number, column: number) => `${prefix}-${row}-${column}`;
+  return (
+    <div
+      ref={scroller}
+      class="scroll heatmap"
+      role="grid"
+      aria-label={`${figure.words}, by kernel and GPU. Enter opens the code.`}
+      aria-rowcount={rows.length + 1}
+      aria-colcount={targets.length + 1}
+      aria-activedescendant={spot ? nameOf(spot.row, spot.column) : undefined}
+      tabIndex={0}
+      onKeyDown={(event) => press(event, store, rows)}
+    >
+      <div role="rowgroup" class="thead">
+        <div role="row" class="hm" style={tracks} aria-rowindex={1}>
+          <span role="columnheader" title="Those that differ most in this figure come first">
+            Differs most first
+          </span>
+          {targets.map((target) => (
+            <span key={target} role="columnheader" class="num">
+              {target}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
+        {list.indexes.map((index) => {
+          const row = rows[index] as MatrixRow;
+          const look =
+            selected === row.kernel ? "sel" : store.related.value.has(row.kernel) ? "rel" : "";
+          return (
+            <div
+              key={row.kernel}
+              role="row"
+              class={`hm ${look}`}
+              aria-rowindex={index + 2}
+              style={{ ...tracks, transform: `translateY(${list.top(index)}px)` }}
+            >
+              <RowName store={store} kernel={row.kernel} />
+              {row.cells.map((cell, column) => (
+                <Cell
+                  key={targets[column]}
+                  id={nameOf(index, column)}
+                  cell={cell}
+                  target={targets[column] ?? ""}
+                  row={row}
+                  figure={figure}
+                  isSelected={cell !== null && cell.id === selected}
+                  isPartner={cell !== null && cell.id === partner?.id}
+                  choose={(isSecond) => cell && (isSecond ? mark(cell.id) : store.select(cell.id))}
+                  open={() => cell && store.select(cell.id, { pane: "kernels" })}
+                />
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function RowName({ store, kernel }: { store: Store; kernel: string }) {
+  return (
+    <span
+      role="rowheader"
+      class="hm-name cut"
+      title={store.kernel(kernel)?.name ?? kernel}
+      onClick={() => store.select(kernel)}
+    >
+      <Mark store={store} kernel={kernel} />
+      <span class="mut">{` ${store.kernel(kernel)?.label ?? ""}`}</span>
+    </span>
+  );
+}
+
+interface CellProps {
+  id: string;
+  cell: MatrixCell | null;
+  target: string;
+  row: MatrixRow;
+  figure: MatrixFigure;
+  isSelected: boolean;
+  isPartner: boolean;
+  choose(isSecond: boolean): void;
+  open(): void;
+}
+
+function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, open }: CellProps) {
+  const value = valueOf(cell, figure);
+  const shade = value === null ? 0 : shadeOf(value, row, figure);
+  const why = cell === null ? "It was not compiled for this GPU." : cell.note;
+  const look = `${isSelected ? "sel" : ""} ${isPartner ? "second" : ""} ${value === null ? "void" : ""}`;
+  return (
+    <span
+      id={id}
+      role="gridcell"
+      aria-selected={isSelected}
+      class={`hm-cell num ${look}`}
+      title={why ?? `${row.kernel} on ${target}: ${words(value, figure)}`}
+      style={{ "--shade": shade.toFixed(3) }}
+      onClick={(event) => choose(event.shiftKey)}
+      onDblClick={open}
+    >
+      {value === null ? (why === null ? "–" : "no code") : figure.write(value)}
+      {value !== null && <i aria-hidden="true" />}
+    </span>
+  );
+}
+
+function words(value: number | null, figure: MatrixFigure): string {
+  return value === null
+    ? `${figure.title.toLowerCase()} not known`
+    : `${figure.write(value)}, ${figure.words.toLowerCase()}`;
+}
+
+/** Arrows walk the cells, Enter opens the code. */
+function press(event: KeyboardEvent, store: Store, rows: readonly MatrixRow[]): void {
+  if (event.altKey) return;
+  const selected = store.selected.peek();
+  const next = nextCell(rows, spotOf(rows, selected), event.key);
+  if (next) store.select(next.id);
+  else if (event.key === "Enter" && selected !== null) store.show("kernels");
+  else if (!event.key.startsWith("Arrow")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}

@@ -1,0 +1,94 @@
+// The Matrix pane: every kernel on several GPUs, as a heat map of one figure and as a table of all.
+
+import { useMemo, useState } from "preact/hooks";
+import { plural } from "../format";
+import type { Store } from "../store";
+import { Frame } from "../ui/basics";
+import { CellStrip } from "./cell";
+import { FIGURES, inOrder, knownFigures, type MatrixFigure } from "./figures";
+import { HeatMap } from "./heatmap";
+import "./matrix.css";
+import { partnerOf } from "./rows";
+import { CellTable } from "./table";
+
+export function MatrixPane({ store }: { store: Store }) {
+  const report = store.doc.value;
+  const all = report?.matrix ?? [];
+  const targets = report?.matrix_targets ?? [];
+  const figures = useMemo(() => knownFigures(all), [all]);
+  const [chosen, choose] = useState<MatrixFigure>(() => first(figures));
+  const figure = figures.includes(chosen) ? chosen : first(figures);
+  const rows = useMemo(() => inOrder(all, figure), [all, figure]);
+  const [marked, mark] = useState<string | null>(null);
+  const partner = partnerOf(rows, store.selected.value, marked);
+  return (
+    <>
+      <div class="bar">
+        <h2 title={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
+          Kernels on GPUs
+        </h2>
+        <Chooser figures={figures} figure={figure} choose={choose} />
+        <span class="grow" />
+        <Frame store={store} name="matrix" />
+      </div>
+      <HeatMap
+        store={store}
+        rows={rows}
+        targets={targets}
+        figure={figure}
+        mark={mark}
+        partner={partner}
+      />
+      <CellStrip store={store} rows={rows} targets={targets} partner={partner} mark={mark} />
+      <CellTable store={store} rows={rows} targets={targets} />
+    </>
+  );
+}
+
+/** The figure to begin with: the first in which something differs, registers before all others. */
+function first(figures: readonly MatrixFigure[]): MatrixFigure {
+  return figures[0] ?? (FIGURES[0] as MatrixFigure);
+}
+
+interface ChooserProps {
+  figures: readonly MatrixFigure[];
+  figure: MatrixFigure;
+  choose(figure: MatrixFigure): void;
+}
+
+/** The figures side by side, or a list where there is no room. */
+function Chooser({ figures, figure, choose }: ChooserProps) {
+  return (
+    <>
+      <span class="seg wide" role="group" aria-label="Figure">
+        {figures.map((each) => (
+          <button
+            key={each.id}
+            type="button"
+            class="btn"
+            title={each.words}
+            aria-pressed={each === figure}
+            onClick={() => choose(each)}
+          >
+            {each.title}
+          </button>
+        ))}
+      </span>
+      <select
+        class="btn if-narrow"
+        aria-label="Figure"
+        value={figure.id}
+        onChange={(event) => {
+          const id = event.currentTarget.value;
+          choose(figures.find((each) => each.id === id) ?? figure);
+        }}
+      >
+        {figures.map((each) => (
+          <option key={each.id} value={each.id}>
+            {each.title}
+          </option>
+        ))}
+      </select>
+    </>
+  );
+}

@@ -1,0 +1,200 @@
+// The roofline of one GPU: a point for each kernel, its area the share of the time.
+
+import { useId, useMemo, useRef } from "preact/hooks";
+import { amount, bytes, microseconds, percent, tflops } from "../format";
+import type { Store } from "../store";
+import { useWidth } from "../ui/width";
+import type { Roof, RooflinePoint } from "../wire";
+import {
+  along,
+  axesOf,
+  linesOf,
+  named,
+  nextPlace,
+  placesOf,
+  ticks,
+  type Axes,
+  type Line,
+  type Placed,
+} from "./geometry";
+
+const HEIGHT = 250;
+
+interface Props {
+  store: Store;
+  roof: Roof;
+  points: readonly RooflinePoint[];
+}
+
+export function RooflineChart({ store, roof, points }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const prefix = useId();
+  const width = useWidth(box);
+  const axes = useMemo(() => axesOf(roof, points), [roof, points]);
+  const lines = useMemo(() => linesOf(roof, axes), [roof, axes]);
+  const placed = useMemo(() => placesOf(points, axes), [points, axes]);
+  const labels = useMemo(() => named(placed, width, HEIGHT), [placed, width]);
+  const selected = store.selected.value;
+  const current = placed.find(({ point }) => point.kernel === selected);
+  return (
+    <div class="roof-box">
+      <span class="roof-unit mut">Operations per second</span>
+      <div
+        ref={box}
+        class="roof"
+        role="listbox"
+        aria-label={`Roofline of ${roof.target}: a point for each kernel. Arrow keys move, Enter opens the code.`}
+        tabIndex={0}
+        aria-activedescendant={current ? `${prefix}-${current.point.kernel}` : undefined}
+        style={{ height: `${HEIGHT}px` }}
+        onKeyDown={(event) => press(event, store, placed, current)}
+      >
+        <Grid axes={axes} lines={lines} />
+        {lines.map((line) => (
+          <LineName key={line.name} line={line} />
+        ))}
+        {[...placed]
+          .sort((a, b) => b.radius - a.radius)
+          .map((place) => (
+            <Dot
+              key={place.point.kernel}
+              store={store}
+              id={`${prefix}-${place.point.kernel}`}
+              place={place}
+              isNamed={labels.has(place.point.kernel)}
+            />
+          ))}
+      </div>
+      <Ticks axes={axes} />
+      <span class="roof-unit mut end">Operations per byte of DRAM</span>
+    </div>
+  );
+}
+
+/** Decades and roofs; the names stand beside them as text. */
+function Grid({ axes, lines }: { axes: Axes; lines: readonly Line[] }) {
+  return (
+    <svg class="roof-lines" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">
+      {ticks(axes.x).map((value) => {
+        const x = along(axes.x, value);
+        return <line key={`x${value}`} class="decade" x1={x} x2={x} y1={0} y2={1} />;
+      })}
+      {ticks(axes.y).map((value) => {
+        const y = 1 - along(axes.y, value);
+        return <line key={`y${value}`} class="decade" x1={0} x2={1} y1={y} y2={y} />;
+      })}
+      {lines.map(({ name, x1, y1, x2, y2 }) => (
+        <line key={name} class="roof-line" x1={x1} x2={x2} y1={1 - y1} y2={1 - y2} />
+      ))}
+    </svg>
+  );
+}
+
+const PER_SECOND = (gbs: number) => `${bytes(gbs * 1e9)}/s`;
+
+function LineName({ line }: { line: Line }) {
+  const isMemory = line.name === "memory";
+  const words = isMemory
+    ? `DRAM ${PER_SECOND(line.value)}`
+    : `${line.name.replace(".", " ")} ${tflops(line.value)}`;
+  const middle = (line.x1 + line.x2) / 2;
+  const place = isMemory
+    ? { left: `${middle * 100}%`, bottom: `${((line.y1 + line.y2) / 2) * 100}%` }
+    : { right: "0", bottom: `${line.y1 * 100}%` };
+  return (
+    <span class={isMemory ? "roof-name slope" : "roof-name"} style={place} aria-hidden="true">
+      {words}
+    </span>
+  );
+}
+
+function Ticks({ axes }: { axes: Axes }) {
+  return (
+    <>
+      <div class="ticks" aria-hidden="true">
+        {ticks(axes.x).map((value) => (
+          <span key={value} style={{ left: `${along(axes.x, value) * 100}%` }}>
+            {amount(value)}
+          </span>
+        ))}
+      </div>
+      <div class="roof-y" style={{ height: `${HEIGHT}px` }} aria-hidden="true">
+        {ticks(axes.y).map((value) => (
+          <span key={value} style={{ bottom: `${along(axes.y, value) * 100}%` }}>
+            {tflops(value).replace("FLOPS", "")}
+          </span>
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface DotProps {
+  store: Store;
+  id: string;
+  place: Placed;
+  isNamed: boolean;
+}
+
+function Dot({ store, id, place, isNamed }: DotProps) {
+  const { point, x, y, radius } = place;
+  const kernel = point.kernel;
+  const isSelected = store.selected.value === kernel;
+  const isRelated = store.related.value.has(kernel) || store.hoveredRelated.value.has(kernel);
+  const mark = store.kernel(kernel)?.mark ?? "ext";
+  const hover = (is: boolean) => (store.hovered.value = is ? kernel : null);
+  const look = [
+    "dot",
+    point.measured_us === null && "guess",
+    isSelected ? "sel" : isRelated && "rel",
+  ];
+  return (
+    <div
+      id={id}
+      role="option"
+      aria-selected={isSelected}
+      aria-label={`${kernel}, ${saying(point)}`}
+      title={`${kernel} ${store.kernel(kernel)?.label ?? ""}: ${saying(point)}`}
+      class={look.filter(Boolean).join(" ")}
+      style={{
+        left: `${x * 100}%`,
+        bottom: `${y * 100}%`,
+        width: `${2 * radius}px`,
+        height: `${2 * radius}px`,
+        "--c": mark.startsWith("g") ? `var(--${mark})` : "var(--control)",
+      }}
+      onClick={() => store.select(kernel)}
+      onDblClick={() => store.select(kernel, { pane: "kernels" })}
+      onMouseEnter={() => hover(true)}
+      onMouseLeave={() => hover(false)}
+    >
+      {(isNamed || isSelected || isRelated) && <b>{kernel}</b>}
+    </div>
+  );
+}
+
+/** A point in words: time, what bounds it, its share. */
+function saying(point: RooflinePoint): string {
+  const least = `at least ${microseconds(point.bound_us)} (estimate)`;
+  const time =
+    point.measured_us === null ? least : `${microseconds(point.measured_us)} measured, ${least}`;
+  const bound = point.bound ? `, bound by ${point.bound}` : "";
+  return `${time}${bound}, ${percent(point.share)} of the time`;
+}
+
+/** Arrows walk the points, Enter opens the code. */
+function press(
+  event: KeyboardEvent,
+  store: Store,
+  placed: readonly Placed[],
+  current: Placed | undefined,
+): void {
+  if (event.altKey) return;
+  if (event.key === "Enter" && current) store.show("kernels");
+  else if (event.key.startsWith("Arrow")) {
+    const next = current ? nextPlace(placed, current, event.key) : placed[0];
+    if (next) store.select(next.point.kernel);
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+}

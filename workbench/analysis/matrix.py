@@ -1,0 +1,66 @@
+"""How far apart GPUs are in what a kernel became for each of them.
+
+    spread of a figure  = (largest - smallest) / largest over the GPUs that have it
+    spread of a kernel  = mean of the spreads of the counted figures
+
+The counted figures are those of the code. The bound in µs follows the speed of the GPU, whatever
+the code is: it has a spread of its own, but no part in that of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.report.machine_rows import MatrixCell
+
+COUNTED = ("registers", "spills", "smem_bytes", "occupancy", "instructions")
+"""The figures that follow from the code of a kernel."""
+FIGURES = (*COUNTED, "bound_us")
+
+
+@dataclass(frozen=True)
+class KernelSpread:
+    """How far apart the GPUs are for one kernel, from 0, all the same, to 1.
+
+    `figures` has the spread of each figure that at least two GPUs have; `differs_in` is the
+    counted one with the largest, None where nothing differs.
+    """
+
+    kernel: str
+    figures: tuple[tuple[str, float], ...]
+    total: float
+    differs_in: str | None
+
+
+def spreads(cells: Iterable[MatrixCell]) -> list[KernelSpread]:
+    """Every kernel, that with the largest spread first; equal ones in the order of the cells."""
+    kernels: dict[str, list[MatrixCell]] = {}
+    for cell in cells:
+        kernels.setdefault(cell.kernel, []).append(cell)
+    found = [_of_kernel(kernel, own) for kernel, own in kernels.items()]
+    return sorted(found, key=lambda one: -one.total)
+
+
+def spread(values: Sequence[float | None]) -> float | None:
+    """(largest - smallest) / largest of the known values; None with fewer than two of them."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    largest = max(known)
+    return (largest - min(known)) / largest if largest else 0.0
+
+
+def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
+    found = {}
+    for figure in FIGURES:
+        one = spread([getattr(cell, figure) for cell in cells])
+        if one is not None:
+            found[figure] = one
+    counted = {figure: found[figure] for figure in COUNTED if found.get(figure)}
+    return KernelSpread(
+        kernel,
+        tuple(found.items()),
+        sum(counted.values()) / len(COUNTED),
+        max(counted, key=counted.__getitem__, default=None),
+    )
