@@ -37,12 +37,25 @@ def inspect_cubin(cubin: bytes) -> Inspected:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        printed, no_usage = _run("cuobjdump", "--dump-resource-usage", str(file))
-        found = _USAGE.search(printed or "")
-        usage = Usage(int(found[1]), int(found[2]), int(found[3])) if found else None
+        usage, no_usage = _usage(file)
         sass, no_sass = _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
     notes = [note for note in (no_usage, no_sass) if note]
     return Inspected(sass, usage, "; ".join(notes) or None)
+
+
+@lru_cache(maxsize=256)
+def cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
+    """The resources of a cubin without disassembling it, or why they cannot be read."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        return _usage(file)
+
+
+def _usage(file: Path) -> tuple[Usage | None, str | None]:
+    printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))
+    found = _USAGE.search(printed or "")
+    return (Usage(int(found[1]), int(found[2]), int(found[3])) if found else None), missing
 
 
 def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:

@@ -10,13 +10,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench import errors
 from workbench.compiler.request import Progress
+from workbench.compiler.targets.build_messages import AllBuilt, BuildJob, Built
 from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Told
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.report import Report
@@ -25,6 +27,13 @@ from workbench.settings import Settings
 START_S = 120.0
 JOB_S = 1800.0
 _PROGRAM = "from workbench.compiler.targets.worker import main; main({descriptor})"
+
+
+Answer = TypeVar("Answer", Done, AllBuilt)
+
+
+class WorkerEnded(CaptureError):
+    """The worker process ended before it had done what it was asked."""
 
 
 class Worker:
@@ -59,13 +68,41 @@ class Worker:
         Raises what the compilation raised, and `CaptureError` when the worker ends or takes too
         long; it is ended then, as after an interrupt, and the next job starts another.
         """
+        return self._answer(job, f"compile for {job.gpu.name}", progress, Done)
+
+    def build(self, job: BuildJob, hear: Callable[[Built], object]) -> None:
+        """Compile single kernels; `hear` is called with each as soon as it is done.
+
+        Raises `WorkerEnded` when the worker ends, as some kernels make Triton's compiler do.
+        """
+        self._answer(job, "compile all kernels", None, AllBuilt, hear)
+
+    def _answer(
+        self,
+        job: Job | BuildJob,
+        task: str,
+        progress: Progress | None,
+        last: type[Answer],
+        hear: Callable[[Built], object] | None = None,
+    ) -> Answer:
+        """Send a job and pass on what the worker says, up to a message of the type `last`."""
         with self._lock:
             try:
                 self._started()
                 self._connected.send(job)
-                return self._answer(job, progress)
+                deadline = time.monotonic() + self._job_s
+                while True:
+                    message = self._receive(deadline, task)
+                    if isinstance(message, last):
+                        return message
+                    if isinstance(message, Failed):
+                        raise _error(message)
+                    if isinstance(message, Told):
+                        _tell(progress, message)
+                    elif isinstance(message, Built) and hear is not None:
+                        hear(message)
             except (EOFError, OSError) as error:
-                raise self._ended(job.gpu.name) from error
+                raise self._ended(task) from error
             except WorkbenchError:
                 raise
             except BaseException:
@@ -83,7 +120,7 @@ class Worker:
             try:
                 self._started()
             except (EOFError, OSError) as error:
-                raise self._ended("a virtual GPU") from error
+                raise self._ended("compile for a virtual GPU") from error
             except BaseException:
                 self.close()
                 raise
@@ -138,17 +175,6 @@ class Worker:
             )
             self._connection = Connection(mine.detach())
 
-    def _answer(self, job: Job, progress: Progress | None) -> Done:
-        deadline = time.monotonic() + self._job_s
-        while True:
-            message = self._receive(deadline, f"compile for {job.gpu.name}")
-            if isinstance(message, Told):
-                _tell(progress, message)
-            elif isinstance(message, Done):
-                return message
-            elif isinstance(message, Failed):
-                raise _error(message)
-
     def _receive(self, deadline: float, task: str) -> object:
         connection = self._connected
         while not connection.poll(min(0.5, max(0.0, deadline - time.monotonic()))):
@@ -162,7 +188,7 @@ class Worker:
         received: object = connection.recv()
         return received
 
-    def _ended(self, device: str) -> CaptureError:
+    def _ended(self, task: str) -> WorkerEnded:
         code = None
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -170,9 +196,9 @@ class Worker:
         output = self._last_output()
         self.close()
         how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
-        return CaptureError(
-            f"The worker that compiles for {device} ended with {how}; the next compilation "
-            f"starts another. {output}".strip()
+        return WorkerEnded(
+            f"The worker that was to {task} ended with {how}; the next compilation starts another. "
+            f"{output}".strip()
         )
 
     def _last_output(self, most: int = 2000) -> str:

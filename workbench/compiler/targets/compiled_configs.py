@@ -49,7 +49,7 @@ class ConfigRecorder:
             self._on_config(result.kernel, tuner, result.config)
 
     def _on_config(self, kernel: Any, tuner: Any, config: Any) -> None:
-        texts, binary = _from_memory(kernel) if hasattr(kernel, "asm") else _from_cache(kernel)
+        texts, binary = code_of(kernel) if hasattr(kernel, "asm") else _from_cache(kernel)
         metadata = getattr(kernel, "metadata", kernel)
         file = tuner.fn.fn.__code__.co_filename
         if file not in self._sources:
@@ -71,7 +71,8 @@ class ConfigRecorder:
         )
 
 
-def _from_memory(kernel: Any) -> tuple[dict[str, str], bytes]:
+def code_of(kernel: Any) -> tuple[dict[str, str], bytes]:
+    """The text of each stage and the binary of what `triton.compile` returned."""
     asm = kernel.asm
     texts = {stage: str(asm[stage]) for stage in _TEXTS if stage in asm}
     return texts, next((bytes(asm[k]) for k in ("cubin", "hsaco") if k in asm), b"")

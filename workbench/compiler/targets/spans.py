@@ -21,6 +21,19 @@ def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
         first = last + 1
 
 
+def joined(lines: Iterable[tuple[int, int]]) -> Runs:
+    """Runs of pairs of a line and the line that it comes from, 0 for none, in order."""
+    found: list[tuple[int, int, int]] = []
+    for number, origin in lines:
+        if origin <= 0:
+            continue
+        if found and found[-1][1] == number - 1 and found[-1][2] == origin:
+            found[-1] = (found[-1][0], number, origin)
+        else:
+            found.append((number, number, origin))
+    return tuple(found)
+
+
 def source_runs(listing: Listing, file: str, offset: int) -> Runs:
     """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
     own = (

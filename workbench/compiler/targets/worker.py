@@ -14,6 +14,7 @@ import threading
 from multiprocessing.connection import Connection
 
 from workbench.compiler.targets import native_hooks
+from workbench.compiler.targets.build_messages import BuildJob
 from workbench.compiler.targets.messages import Failed, Job, Ready
 from workbench.settings import Settings
 
@@ -29,12 +30,13 @@ def main(descriptor: int, idle_s: float = IDLE_S) -> None:
     faulthandler.dump_traceback_later(SLOW_START_S)  # where it hangs, for the error of the parent
     connection = Connection(descriptor)
     no_training = native_hooks.load_before_torch(Settings.from_environment())
+    from workbench.compiler.targets.building import build_job
     from workbench.compiler.targets.compiling import compile_job, import_compiler
 
     import_compiler()
     faulthandler.cancel_dump_traceback_later()
     connection.send(Ready(no_training))
-    jobs: queue.Queue[Job] = queue.Queue()
+    jobs: queue.Queue[Job | BuildJob] = queue.Queue()
     threading.Thread(target=_read, args=(connection, jobs), daemon=True).start()
     while True:
         try:
@@ -42,13 +44,17 @@ def main(descriptor: int, idle_s: float = IDLE_S) -> None:
         except queue.Empty:
             return
         try:
-            answer = compile_job(job, connection.send, no_training)
+            answer: object = (
+                build_job(job, connection.send)
+                if isinstance(job, BuildJob)
+                else compile_job(job, connection.send, no_training)
+            )
         except Exception as error:  # the other side waits for an answer to every job
             answer = Failed("CaptureError", f"The worker failed: {type(error).__name__}: {error}")
         connection.send(answer)
 
 
-def _read(connection: Connection, jobs: queue.Queue[Job]) -> None:
+def _read(connection: Connection, jobs: queue.Queue[Job | BuildJob]) -> None:
     """Take jobs while another one is compiled; end with the process that sends them."""
     while True:
         try:
