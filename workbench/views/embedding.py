@@ -114,6 +114,9 @@ def _least_sizes(report: Report) -> dict[str, float]:
                 if row.text not in lengths:
                     lengths[row.text] = len(report.texts[row.text])
                 found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    for code in report.assembly:
+        if code.text is not None and code.text in report.texts:
+            found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
     return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
 
 
@@ -134,3 +137,29 @@ def part_names(report: Report) -> Iterator[str]:
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
     yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))
+    yield from _machine_code(report)
+
+
+_SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir")
+_COMPARED = 3  # configurations of a kernel whose comparison with its first is kept
+
+
+def _machine_code(report: Report) -> Iterator[str]:
+    """Each kernel's first configuration before all others, and stages as they are looked at."""
+    rows = [row for row in report.assembly if row.text is not None and row.text in report.texts]
+    configs = dict.fromkeys((row.kernel, row.config) for row in rows)
+    places: dict[str, int] = {}
+    count: dict[str, int] = {}
+    for kernel, config in configs:
+        places[config] = count[kernel] = count.get(kernel, -1) + 1
+    firsts = {kernel: config for kernel, config in reversed(configs)}
+    kept = {(row.config, row.stage) for row in rows}
+    for row in sorted(rows, key=lambda r: (places[r.config], _SEEN_FIRST.index(r.stage))):
+        yield f"asm:{row.config}:{row.stage}"
+    for kernel, config in configs:
+        for stage in _SEEN_FIRST[:3]:
+            if (
+                0 < places[config] <= _COMPARED
+                and {(config, stage), (firsts[kernel], stage)} <= kept
+            ):
+                yield f"compare:{firsts[kernel]}:{config}:{stage}"

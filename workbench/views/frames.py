@@ -16,6 +16,7 @@ _NUMBERS = {
     "bytes_written": "Int64",
     "shared_bytes": "Int64",
     "flops": "Int64",
+    "moved_bytes": "Int64",
     "line": "Int64",
     "registers": "Int64",
     "spills": "Int64",
@@ -23,7 +24,7 @@ _NUMBERS = {
     "time_us": "float64",
     "time_ms": "float64",
 }
-_TEXTS = ("sources", "graphs", "kernels", "wrappers")  # their `text` names a text kept once
+_TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly")  # `text` names a text kept once
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:

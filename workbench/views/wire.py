@@ -5,9 +5,11 @@
 
 A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
 name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
-`changes:g1:g2`, `guard-check`. A page on disk carries the parts that fit; live, the kernel answers.
+`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`, `guard-check`. A page on disk carries
+the parts that fit; live, the kernel answers.
 Ids are those of the report; besides, `K:k0:12` is line 12 (from 1) of the source of kernel k0,
-`W:w0:12` line 12 of wrapper w0, and `f0:7` row 7 of the fusion table. Sizes are bytes, times say
+`W:w0:12` line 12 of wrapper w0, `A:k0:c0:sass:12` line 12 of the SASS of configuration `k0:c0`, and
+`f0:7` row 7 of the fusion table. Sizes are bytes, times say
 their unit in the name, `None` is *unknown*.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire_code import ComparePart, Config, StagePart
 from workbench.views.wire_machine import (
     MatrixRow,
     Ranked,
@@ -103,7 +106,8 @@ class Source(TypedDict):
 class Kernel(TypedDict):
     """A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
 
-    `code` is the part that holds its source, or None for a library call.
+    `code` is the part that holds its source, or None for a library call; `configs` is what it
+    became for GPUs.
     """
 
     id: str
@@ -128,6 +132,7 @@ class Kernel(TypedDict):
     code_lines: int
     wrapper: str | None
     facts: list[tuple[str, str]]
+    configs: list[Config]
 
 
 class GraphHead(TypedDict):
@@ -292,6 +297,7 @@ class Document(TypedDict):
 
     `frames` names the DataFrame behind each table; `omitted` counts rows that are not here.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
+    `no_assembly` says why no kernel has code of a GPU, or is None.
     """
 
     version: int
@@ -307,6 +313,7 @@ class Document(TypedDict):
     missing: list[Note]
     sources: list[Source]
     kernels: list[Kernel]
+    no_assembly: str | None
     graphs: list[GraphHead]
     breaks: list[Break]
     guards: list[Guard]
@@ -457,5 +464,8 @@ class Embedded(TypedDict):
     """What a page on disk carries: the document and the parts that fit, by name."""
 
     document: Document
-    parts: dict[str, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart]
+    parts: dict[
+        str,
+        GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart,
+    ]
     left_out: dict[str, str]

@@ -69,7 +69,8 @@ export interface Source {
 
 /**
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
- * `code` is the part that holds its source, or None for a library call.
+ * `code` is the part that holds its source, or None for a library call; `configs` is what it
+ * became for GPUs.
  */
 export interface Kernel {
   id: string;
@@ -94,6 +95,7 @@ export interface Kernel {
   code_lines: number;
   wrapper: string | null;
   facts: [string, string][];
+  configs: Config[];
 }
 
 /**
@@ -265,7 +267,8 @@ export interface Artifact {
 /**
  * Everything that a view shows at rest. `frames` names the DataFrame behind each table;
  * `omitted` counts rows that are not here. `variable` is how code that is copied names the
- * result, such as `_` or `compiled`.
+ * result, such as `_` or `compiled`. `no_assembly` says why no kernel has code of a GPU, or is
+ * None.
  */
 export interface Document {
   version: number;
@@ -281,6 +284,7 @@ export interface Document {
   missing: Note[];
   sources: Source[];
   kernels: Kernel[];
+  no_assembly: string | null;
   graphs: GraphHead[];
   breaks: Break[];
   guards: Guard[];
@@ -439,8 +443,56 @@ export interface State {
  */
 export interface Embedded {
   document: Document;
-  parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart>;
+  parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart>;
   left_out: Record<string, string>;
+}
+
+/**
+ * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
+ * those that the compiler went through, each with why its text is missing, or None.
+ */
+export interface Config {
+  id: string;
+  target: string;
+  choice: string;
+  facts: [string, string][];
+  note: string | null;
+  stages: Record<string, string | null>;
+}
+
+/**
+ * What an instruction does: a sentence, then its modifiers; `source` names the document.
+ */
+export interface Opcode {
+  text: string;
+  parts: [string, string][];
+  source: string;
+}
+
+/**
+ * The text of one stage of a kernel's compilation, in runs of lines (from 1). `lines` are
+ * first, last, line of the Triton source; `inlined` first, last, file and line of an inlined
+ * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
+ */
+export interface StagePart {
+  config: string;
+  stage: string;
+  text: string;
+  lines: [number, number, number][];
+  inlined: [number, number, string, number][];
+  ptx: [number, number, number][];
+  opcodes: Record<string, Opcode>;
+}
+
+/**
+ * Two texts of a stage in blocks: a kind, then first and last line (from 1) in each. A block
+ * without lines in one text has a last line before its first there.
+ */
+export interface ComparePart {
+  before: string;
+  after: string;
+  stage: string;
+  blocks: (["same" | "changed" | "added" | "removed", number, number, number, number])[];
 }
 
 /**

@@ -10,6 +10,7 @@ from workbench.views import wire
 from workbench.views.document import (
     about,
     breaks,
+    configs,
     fusion,
     graphs,
     guards,
@@ -60,6 +61,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "missing": overview.missing_parts(report),
         "sources": sources.sources(report),
         "kernels": kernels.kernels(report),
+        "no_assembly": configs.why_no_assembly(report),
         "graphs": graphs.graphs(report),
         "breaks": breaks.breaks(report),
         "guards": guards.guards(report, tensors),

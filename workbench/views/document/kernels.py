@@ -8,6 +8,7 @@ from workbench.analysis.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.analysis.picking import linked_pairs
 from workbench.report import Kernel, Report
 from workbench.views import wire
+from workbench.views.document.configs import configs
 from workbench.views.document.names import fx_graphs, groups_of_kernels
 from workbench.views.places import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text
@@ -32,6 +33,7 @@ class _Ties:
         self.groups = groups_of_kernels(report)
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
+        self.configs = configs(report)
         self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
         for kernel, buffer in linked_pairs(report, "kernel-buffer"):
             self.buffers[kernel].append(buffer)
@@ -68,6 +70,7 @@ class _Ties:
             "code_lines": lines,
             "wrapper": self.wrappers.get(kernel.id),
             "facts": facts(self.report, kernel, self.kinds[kernel.id], lines),
+            "configs": self.configs.get(kernel.id, []),
         }
 
 

@@ -8,15 +8,21 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.parts.changes import changes_part
 from workbench.views.parts.code import Codes, wrapper_part
+from workbench.views.parts.compare import compare_part
 from workbench.views.parts.graph import graph_part
+from workbench.views.parts.stage import Stages
 from workbench.views.parts.table import table_part
 from workbench.views.wire import ChangesPart, CodePart, GraphPart, TablePart, WrapperPart
+from workbench.views.wire_code import ComparePart, StagePart
 
 __all__ = ["Part", "Parts", "report_part"]
 
-Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart
+Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
 
-_FORMS = "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID"
+_FORMS = (
+    "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "
+    "compare:CONFIG:CONFIG:STAGE"
+)
 
 
 class Parts:
@@ -28,6 +34,10 @@ class Parts:
     @cached_property
     def _codes(self) -> Codes:
         return Codes(self._report)
+
+    @cached_property
+    def _stages(self) -> Stages:
+        return Stages(self._report)
 
     def __call__(self, name: str) -> Part:
         """Build one part; raises `UsageError` when there is none of that name."""
@@ -44,6 +54,10 @@ class Parts:
             case "changes":
                 before, _, after = rest.partition(":")
                 return changes_part(self._report, before, after)
+            case "asm":
+                return self._stages.part(rest)
+            case "compare":
+                return compare_part(self._stages, rest)
         raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
 
 
