@@ -16,6 +16,7 @@ export type Kind =
   | "guard"
   | "phase"
   | "choice"
+  | "ranked"
   | "buffer"
   | "source"
   | "unknown";
@@ -37,6 +38,7 @@ const FORMS: [RegExp, Kind][] = [
   [/^q\d+$/, "guard"],
   [/^p\d+$/, "phase"],
   [/^a\d+$/, "choice"],
+  [/^r\d+$/, "ranked"],
   [/^s\d+$/, "source"],
 ];
 

@@ -1,15 +1,37 @@
-// Autotune: the choices for each operation, with the time that was measured for each.
+// Autotune: the choices for each operation with their measured times, and what a model ranked.
 
 import { useMemo } from "preact/hooks";
 import { plural, seconds } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
+import { RankedConfigs } from "../ranked/ranked";
 import { Table, type Column } from "../table/table";
 import { Frame, Mark, Message, Tag } from "../ui/basics";
 import type { Choice } from "../wire";
 
 export function AutotunePane({ store }: { store: Store }) {
   const choices = store.doc.value?.choices ?? [];
+  const ranked = store.doc.value?.ranked ?? [];
+  if (!ranked.length) return <Choices store={store} choices={choices} />;
+  return (
+    <>
+      {choices.length > 0 && (
+        <div class="choices" style={{ flexBasis: `${heightOf(choices)}px` }}>
+          <Choices store={store} choices={choices} />
+        </div>
+      )}
+      <RankedConfigs store={store} all={ranked} />
+    </>
+  );
+}
+
+/** The height of the bar, the head and at most eight rows, and of the message that none was timed. */
+function heightOf(choices: readonly Choice[]): number {
+  const isTimed = choices.some((choice) => choice.time_ms !== null);
+  return 60 + 24 * Math.min(8, choices.length) + (isTimed ? 0 : 54);
+}
+
+function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
   const columns = useMemo(() => choiceColumns(store, choices), [store, choices]);
   const isTimed = choices.some((choice) => choice.time_ms !== null);
   const ops = new Set(choices.map((choice) => choice.op)).size;

@@ -9,6 +9,7 @@ import { KernelCard, KernelLineCard, WrapperLineCard } from "./kernel";
 import { LineCard } from "./line";
 import { NodeCard } from "./node";
 import { BreakCard, ChoiceCard, GroupCard, GuardCard, PhaseCard, RejectedCard } from "./others";
+import { RankedCard } from "../ranked/card";
 import type { CardProps } from "./parts";
 
 const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
@@ -23,6 +24,7 @@ const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
   guard: GuardCard,
   phase: PhaseCard,
   choice: ChoiceCard,
+  ranked: RankedCard,
 };
 
 export function Inspector({ store }: { store: Store }) {

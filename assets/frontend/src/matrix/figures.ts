@@ -8,8 +8,10 @@ export type FigureId =
 
 export interface MatrixFigure {
   id: FigureId;
-  /** On the button and in the head of a column. */
+  /** On the button. */
   title: string;
+  /** In the head of a column. */
+  short: string;
   /** What is counted, in a sentence. */
   words: string;
   write(value: number): string;
@@ -25,6 +27,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "registers",
     title: "Registers",
+    short: "Registers",
     words: "Registers of a thread",
     write: whole,
     isEstimate: false,
@@ -33,6 +36,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "spills",
     title: "Spills",
+    short: "Spills",
     words: "Instructions that spill registers to memory and load them again",
     write: whole,
     isEstimate: false,
@@ -41,6 +45,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "smem_bytes",
     title: "Shared memory",
+    short: "Shared",
     words: "Shared memory of a block",
     write: bytes,
     isEstimate: false,
@@ -49,6 +54,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "occupancy",
     title: "Occupancy",
+    short: "Occupancy (est.)",
     words: "Warps that fit on a multiprocessor, of those that it can hold (estimate)",
     write: percent,
     isEstimate: true,
@@ -57,6 +63,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "instructions",
     title: "Instructions",
+    short: "Instructions",
     words: "Instructions of the machine code",
     write: whole,
     isEstimate: false,
@@ -65,6 +72,7 @@ export const FIGURES: readonly MatrixFigure[] = [
   {
     id: "bound_us",
     title: "Roofline bound",
+    short: "Bound (est.)",
     words: "The least time that the roofline allows (estimate)",
     write: microseconds,
     isEstimate: true,

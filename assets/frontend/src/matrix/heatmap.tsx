@@ -31,7 +31,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
     const at = spot?.row ?? rows.findIndex((row) => store.related.peek().has(row.kernel));
     if (at >= 0) list.reveal(at);
   }, [selected, rows]);
-  const tracks = { gridTemplateColumns: `132px repeat(${targets.length}, minmax(76px, 1fr))` };
+  const tracks = { gridTemplateColumns: `168px repeat(${targets.length}, minmax(76px, 1fr))` };
   const nameOf = (row: number, column: number) => `${prefix}-${row}-${column}`;
   return (
     <div
@@ -48,7 +48,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
       <div role="rowgroup" class="thead">
         <div role="row" class="hm" style={tracks} aria-rowindex={1}>
           <span role="columnheader" title="Those that differ most in this figure come first">
-            Differs most first
+            Most different first
           </span>
           {targets.map((target) => (
             <span key={target} role="columnheader" class="num">

@@ -38,12 +38,12 @@ const STEPS: Record<string, readonly [number, number]> = {
   ArrowRight: [0, 1],
 };
 
-/** The cell that an arrow key leads to; cells that were not compiled are passed over. */
-export function nextCell(
-  rows: readonly MatrixRow[],
+/** The cell that an arrow key leads to; places without one are passed over. */
+export function nextCell<Cell>(
+  rows: readonly { cells: readonly (Cell | null)[] }[],
   from: Spot | null,
   key: string,
-): MatrixCell | null {
+): Cell | null {
   const step = STEPS[key];
   if (!step) return null;
   if (!from) return rows.flatMap((row) => row.cells.filter((cell) => cell !== null))[0] ?? null;

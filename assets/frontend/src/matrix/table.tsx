@@ -61,8 +61,8 @@ function columnsOf(store: Store, rows: readonly MatrixRow[]): Column<CellRow>[] 
 function figureColumn(figure: MatrixFigure): Column<CellRow> {
   return {
     key: figure.id,
-    title: figure.isEstimate ? `${figure.title} (est.)` : figure.title,
-    width: "minmax(72px, 0.7fr)",
+    title: figure.short,
+    width: `minmax(${7 * figure.short.length + 6}px, 0.7fr)`,
     value: (row) => valueOf(row.cell, figure),
     draw: (row) => {
       const value = valueOf(row.cell, figure);

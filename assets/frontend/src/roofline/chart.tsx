@@ -1,7 +1,8 @@
 // The roofline of one GPU: a point for each kernel, its area the share of the time.
 
-import { useId, useMemo, useRef } from "preact/hooks";
+import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import { amount, bytes, microseconds, percent, tflops } from "../format";
+import { RoomContext } from "../shell/size";
 import type { Store } from "../store";
 import { useWidth } from "../ui/width";
 import type { Roof, RooflinePoint } from "../wire";
@@ -18,7 +19,7 @@ import {
   type Placed,
 } from "./geometry";
 
-const HEIGHT = 250;
+const HEIGHTS = { narrow: 140, normal: 250, wide: 320 };
 
 interface Props {
   store: Store;
@@ -30,10 +31,11 @@ export function RooflineChart({ store, roof, points }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const width = useWidth(box);
+  const height = HEIGHTS[useContext(RoomContext)];
   const axes = useMemo(() => axesOf(roof, points), [roof, points]);
   const lines = useMemo(() => linesOf(roof, axes), [roof, axes]);
   const placed = useMemo(() => placesOf(points, axes), [points, axes]);
-  const labels = useMemo(() => named(placed, width, HEIGHT), [placed, width]);
+  const labels = useMemo(() => named(placed, width, height), [placed, width, height]);
   const selected = store.selected.value;
   const current = placed.find(({ point }) => point.kernel === selected);
   return (
@@ -46,7 +48,7 @@ export function RooflineChart({ store, roof, points }: Props) {
         aria-label={`Roofline of ${roof.target}: a point for each kernel. Arrow keys move, Enter opens the code.`}
         tabIndex={0}
         aria-activedescendant={current ? `${prefix}-${current.point.kernel}` : undefined}
-        style={{ height: `${HEIGHT}px` }}
+        style={{ height: `${height}px` }}
         onKeyDown={(event) => press(event, store, placed, current)}
       >
         <Grid axes={axes} lines={lines} />
@@ -65,7 +67,7 @@ export function RooflineChart({ store, roof, points }: Props) {
             />
           ))}
       </div>
-      <Ticks axes={axes} />
+      <Ticks axes={axes} height={height} />
       <span class="roof-unit mut end">Operations per byte of DRAM</span>
     </div>
   );
@@ -108,7 +110,7 @@ function LineName({ line }: { line: Line }) {
   );
 }
 
-function Ticks({ axes }: { axes: Axes }) {
+function Ticks({ axes, height }: { axes: Axes; height: number }) {
   return (
     <>
       <div class="ticks" aria-hidden="true">
@@ -118,7 +120,7 @@ function Ticks({ axes }: { axes: Axes }) {
           </span>
         ))}
       </div>
-      <div class="roof-y" style={{ height: `${HEIGHT}px` }} aria-hidden="true">
+      <div class="roof-y" style={{ height: `${height}px` }} aria-hidden="true">
         {ticks(axes.y).map((value) => (
           <span key={value} style={{ bottom: `${along(axes.y, value) * 100}%` }}>
             {tflops(value).replace("FLOPS", "")}
@@ -128,6 +130,9 @@ function Ticks({ axes }: { axes: Axes }) {
     </>
   );
 }
+
+/** From here on a name stands at the left of its point: there is no room, or a roof. */
+const RIGHT = 0.6;
 
 interface DotProps {
   store: Store;
@@ -147,6 +152,7 @@ function Dot({ store, id, place, isNamed }: DotProps) {
     "dot",
     point.measured_us === null && "guess",
     isSelected ? "sel" : isRelated && "rel",
+    x > RIGHT && "right",
   ];
   return (
     <div

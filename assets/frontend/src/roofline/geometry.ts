@@ -37,7 +37,8 @@ export function axesOf(roof: Roof, points: readonly RooflinePoint[]): Axes {
   const top = Math.max(...peaks, ...placed.map((point) => rateOf(point) ?? 0), slope);
   const ridges = peaks.map((peak) => peak / slope);
   const xs = [...placed.map((point) => point.intensity ?? 1), ...ridges];
-  const x = decades(Math.min(...xs, 1), Math.max(...xs, 1) * 2);
+  // The names of the roofs stand behind the last ridge.
+  const x = decades(Math.min(...xs, 1), Math.max(...xs, 1) * 5);
   const low = Math.min(x.least * slope * 1.5, ...placed.map((point) => rateOf(point) ?? top));
   return { x, y: decades(low, top * 1.3) };
 }
@@ -115,7 +116,7 @@ export function placesOf(points: readonly RooflinePoint[], { x, y }: Axes): Plac
     point,
     x: along(x, point.intensity ?? 1),
     y: along(y, rateOf(point) ?? 1),
-    radius: Math.max(LEAST, MOST * Math.sqrt(Math.min(1, point.share))),
+    radius: Math.max(LEAST, Math.round(MOST * Math.sqrt(Math.min(1, point.share)))),
   }));
   return placed.sort((a, b) => a.x - b.x || a.y - b.y);
 }

@@ -47,6 +47,7 @@ export function paneFor(id: string): PaneId {
     case "phase":
       return "timeline";
     case "choice":
+    case "ranked":
       return "autotune";
     default:
       return "overview";
@@ -87,6 +88,10 @@ export function labelOf(id: string, store: Store): string {
       return report?.phases.find((each) => each.id === id)?.name ?? id;
     case "choice":
       return report?.choices.find((each) => each.id === id)?.choice ?? id;
+    case "ranked": {
+      const row = report?.ranked.find((each) => each.id === id);
+      return row ? `${row.kernel} with ${row.choice}, ${row.warps} warps` : id;
+    }
     case "graph":
       return report?.graphs.find((each) => each.id === id)?.title ?? id;
     case "buffer":

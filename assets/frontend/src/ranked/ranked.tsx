@@ -1,0 +1,184 @@
+// Configurations that a model ranked and nobody timed: over two parameters, and as a table.
+
+import { useMemo, useState } from "preact/hooks";
+import { bytes, microseconds, percent, plural } from "../format";
+import type { Store } from "../store";
+import { Table, type Column } from "../table/table";
+import { Frame, Mark, Tag } from "../ui/basics";
+import type { Ranked } from "../wire";
+import { byRank, firstAxes, subjects, varied } from "./axes";
+import { Plane } from "./plane";
+
+export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
+  const known = useMemo(() => subjects(all), [all]);
+  const selected = all.find((row) => row.id === store.selected.value);
+  const [at, choose] = useState(0);
+  const subject = selected ?? known[at] ?? known[0];
+  const rows = useMemo(
+    () =>
+      all
+        .filter((row) => row.kernel === subject?.kernel && row.target === subject.target)
+        .sort(byRank),
+    [all, subject?.kernel, subject?.target],
+  );
+  const columns = useMemo(() => columnsOf(rows), [rows]);
+  if (!subject) return null;
+  const place = known.findIndex(
+    (each) => each.kernel === subject.kernel && each.target === subject.target,
+  );
+  return (
+    <section class="half" aria-label="Ranked by a model">
+      <div class="bar">
+        <h2>Ranked by a model, not timed</h2>
+        {known.length > 1 ? (
+          <select
+            class="btn"
+            aria-label="Kernel and GPU"
+            value={place}
+            onChange={(event) => {
+              choose(Number(event.currentTarget.value));
+              if (selected) store.select(null);
+            }}
+          >
+            {known.map(({ kernel, target }, i) => (
+              <option key={`${kernel} ${target}`} value={i}>
+                {`${kernel} on ${target}`}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span class="row">
+            <Mark store={store} kernel={subject.kernel} /> {`on ${subject.target}`}
+          </span>
+        )}
+        <span class="faint cut">{plural(rows.length, "configuration")}</span>
+        <span class="grow" />
+        <Frame store={store} name="ranked_configs" />
+      </div>
+      <p class="roof-note">{MODEL}</p>
+      <Axes key={`${subject.kernel} ${subject.target}`} store={store} rows={rows} />
+      <Table
+        store={store}
+        label="Ranked configurations"
+        columns={columns}
+        rows={rows}
+        id={(row) => row.id}
+      />
+    </section>
+  );
+}
+
+const MODEL =
+  "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
+
+/** The plane of two parameters, and the choice of them where more than two vary. */
+function Axes({ store, rows }: { store: Store; rows: readonly Ranked[] }) {
+  const names = useMemo(() => varied(rows), [rows]);
+  const [axes, setAxes] = useState(() => firstAxes(names));
+  const [down, across] = axes;
+  if (names.length === 0) return null;
+  const chooser = (index: 0 | 1, label: string) => (
+    <select
+      class="btn"
+      aria-label={label}
+      value={axes[index]}
+      onChange={(event) => {
+        const name = event.currentTarget.value;
+        const other = axes[1 - index] === name ? axes[index] : (axes[1 - index] as string);
+        setAxes(index === 0 ? [name, other] : [other, name]);
+      }}
+    >
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <>
+      {names.length > 2 && (
+        <div class="hm-axes row">
+          {chooser(0, "Parameter of the rows")} <span class="mut">by</span>{" "}
+          {chooser(1, "Parameter of the columns")}
+          <span class="mut cut">
+            A cell shows the best of all configurations with its two values.
+          </span>
+        </div>
+      )}
+      <Plane store={store} rows={rows} down={down} across={across} />
+    </>
+  );
+}
+
+function columnsOf(rows: readonly Ranked[]): Column<Ranked>[] {
+  const sizes = [...new Set(rows.flatMap((row) => Object.keys(row.sizes)))];
+  const text = (value: number | null) => (value === null ? "–" : value.toLocaleString("en"));
+  const count = (
+    key: "warps" | "stages" | "registers" | "spills",
+    title: string,
+    width: string,
+  ) => ({
+    key,
+    title,
+    width,
+    value: (row: Ranked) => row[key],
+    draw: (row: Ranked) => text(row[key]),
+    number: true,
+  });
+  return [
+    {
+      key: "rank",
+      title: "Rank",
+      width: "44px",
+      value: (row) => row.rank,
+      number: true,
+    },
+    ...sizes.map((name) => ({
+      key: `size ${name}`,
+      title: name,
+      width: `${Math.max(56, 8 * name.length + 14)}px`,
+      value: (row: Ranked) => row.sizes[name] ?? null,
+      number: true,
+    })),
+    count("warps", "Warps", "48px"),
+    count("stages", "Stages", "48px"),
+    { ...count("registers", "Registers", "64px"), wide: true },
+    count("spills", "Spills", "46px"),
+    {
+      key: "shared",
+      title: "Shared",
+      width: "64px",
+      value: (row) => row.smem_bytes,
+      draw: (row) => bytes(row.smem_bytes),
+      number: true,
+      wide: true,
+    },
+    {
+      key: "occupancy",
+      title: "Occupancy (est.)",
+      width: "116px",
+      value: (row) => row.occupancy,
+      draw: (row) => (row.occupancy === null ? "–" : percent(row.occupancy)),
+      full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate"),
+      number: true,
+    },
+    {
+      key: "time",
+      title: "Model",
+      width: "68px",
+      value: (row) => row.model_us,
+      draw: (row) => microseconds(row.model_us),
+      full: () => "What the model gives it, an estimate",
+      number: true,
+    },
+    {
+      key: "why",
+      title: "Why it cannot win",
+      width: "minmax(110px, 1.4fr)",
+      value: (row) => row.losing ?? row.note ?? "",
+      draw: (row) =>
+        row.losing ? <Tag tone="fallback">{row.losing}</Tag> : <span class="mut">{row.note}</span>,
+    },
+  ];
+}
