@@ -12,8 +12,10 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from workbench.analysis.flow import calls
+from workbench.analysis.kernel_roofline import with_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.specs import Catalogue
 from workbench.views.flow import few_words
 from workbench.views.picture import picture
 
@@ -96,3 +98,28 @@ def test_the_picture_is_svg_with_a_box_for_each_call() -> None:
 )
 def test_words_are_left_out_whole(letters: int, text: str) -> None:
     assert few_words(["add", "mul", "relu", "sum"], letters) == text
+
+
+def test_kernels_lie_under_the_roofs_of_their_gpu(sample_report: Report) -> None:
+    report = with_rooflines(sample_report, Catalogue.built_in()["h100"])
+    figure = report.plot("roofline")
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left").startswith("Roofline of h100 (estimate)")
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    drawn = [row for row in report.roofline if row.intensity]
+    measured = [row for row in drawn if row.measured_us]
+    assert drawn
+    assert len(points) == len(drawn) + len(measured)
+    labels = {text.get_text() for text in axes.texts}
+    assert any(row.kernel in label for row in drawn for label in labels)
+    assert "3352 GB/s" in labels
+    (listed,) = figure.legends
+    assert len(listed.get_texts()) == len(report.kernels)
+
+
+def test_no_label_of_the_roofline_lies_over_another(sample_report: Report) -> None:
+    figure = with_rooflines(sample_report, Catalogue.built_in()["h100"]).plot("roofline")
+    for (a, first), (b, second) in combinations(words(figure), 2):
+        inner = Bbox.intersection(first, second)
+        assert inner is None or inner.width < 2 or inner.height < 3, f"{a!r} lies over {b!r}"

@@ -151,7 +151,7 @@ class KernelRecorder:
             scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
             bytes_read=_sum(group.bytes_read for group in groups),
             bytes_written=_sum(group.bytes_written for group in groups),
-            flops=_sum(n.flops for n in lowered.before if n.name in kernel.first),
+            flops=_all(n.flops for n in lowered.before if n.name in kernel.first),
             text=None if body is None else self._texts.add(self._places.shared(_source(body))),
             calls=kernel.calls,
             called_from=tuple(dict.fromkeys(line for node in nodes for line in sites[node])),
@@ -216,6 +216,13 @@ def _groups(lowered: Lowered, names: tuple[str, ...]) -> list[SchedulerNode]:
 def _sum(values: Iterator[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def _all(values: Iterator[int | None]) -> int | None:
+    """The sum, or None where a part is not known: less than all operations would mislead."""
+    known = list(values)
+    numbers = [value for value in known if value is not None]
+    return sum(numbers) if known and len(numbers) == len(known) else None
 
 
 def _language(body: str | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.flops import operations
 from workbench.compiler.graphs import GraphRecorder, Kept
 from workbench.compiler.patches import Patches
 from workbench.report import Buffer, Link, SchedulerNode
@@ -100,7 +101,7 @@ class LoweringRecorder:
             bytes_read=_bytes_read(node),
             bytes_written=_sizes(node, include_reads=False, include_writes=True),
             device=None if device is None else str(device),
-            flops=_flops(node, members),
+            flops=operations(node) if len(members) == 1 else None,
         )
 
     def links(self) -> Iterator[Link]:
@@ -158,27 +159,6 @@ def _bytes_read(node: Any) -> int:
     if len(parts) < 2:
         return reads
     return min(reads, sum(_sizes(p, include_reads=True, include_writes=False) for p in parts))
-
-
-def _flops(node: Any, members: tuple[str, ...]) -> int | None:
-    """Multiplications and additions of one library call, by torch's own formulas."""
-    if len(members) != 1 or node.node is None:
-        return None
-    origin = node.node.get_origin_node()
-    formulas = tp.FLOP_FORMULAS.find()
-    packet = getattr(getattr(origin, "target", None), "overloadpacket", None)
-    if formulas is None or packet not in formulas:
-        return None
-    args = [_value(arg) for arg in origin.args]
-    kwargs = {key: _value(arg) for key, arg in origin.kwargs.items()}
-    flops = formulas[packet](*args, **kwargs, out_val=origin.meta.get("val"))
-    return int(flops) if isinstance(flops, int) else None
-
-
-def _value(arg: Any) -> Any:
-    if isinstance(arg, tuple | list):
-        return type(arg)(_value(part) for part in arg)
-    return arg.meta.get("val") if hasattr(arg, "meta") else arg
 
 
 def _buffers(lowered: str) -> Iterator[Buffer]:

@@ -31,6 +31,7 @@ from workbench.compiler.portable import compiling_portably
 from workbench.compiler.quick_check import is_plain
 from workbench.compiler.request import Options, Progress
 from workbench.compiler.state import GlobalState
+from workbench.compiler.torch_state import tf32_uses
 from workbench.errors import UsageError, WorkbenchError
 from workbench.report import Outcome, Request
 
@@ -177,6 +178,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         dynamic_shapes=shown,
         inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
         notes=run.notes,
+        tf32=tf32_uses() if torch.cuda.is_available() else (),
     )
 
 

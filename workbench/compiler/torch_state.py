@@ -26,7 +26,8 @@ class TorchState:
 
     grad: bool
     dtype: torch.dtype
-    matmul_precision: str
+    matmul_precision: str | None  # None where the user set it for each backend
+    fp32: Mapping[str, str]
     deterministic: tuple[bool, bool]
     autocast: Mapping[str, tuple[bool, torch.dtype]]
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -37,7 +38,8 @@ class TorchState:
         return cls(
             grad=torch.is_grad_enabled(),
             dtype=torch.get_default_dtype(),
-            matmul_precision=torch.get_float32_matmul_precision(),
+            matmul_precision=_matmul_precision(),
+            fp32=_fp32(),
             deterministic=_deterministic(),
             autocast={
                 kind: (torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
@@ -52,9 +54,8 @@ class TorchState:
         with ExitStack() as stack:
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(self.dtype)
-            precision = torch.get_float32_matmul_precision()
-            stack.callback(torch.set_float32_matmul_precision, precision)
-            torch.set_float32_matmul_precision(self.matmul_precision)
+            stack.callback(_set_precision, _matmul_precision(), _fp32())
+            _set_precision(self.matmul_precision, self.fp32)
             stack.callback(_determine, *_deterministic())
             _determine(*self.deterministic)
             stack.enter_context(torch.set_grad_enabled(self.grad))
@@ -66,6 +67,40 @@ class TorchState:
                 if known:
                     stack.enter_context(_CONFIGS[name].get().patch(known))
             yield
+
+
+def tf32_uses() -> tuple[str, ...]:
+    """What torch's libraries may compute in TF32, as in `Request.tf32`."""
+    # for products "bf16" means that less than TF32 will do
+    return tuple(use for use, precision in _fp32().items() if precision in ("tf32", "bf16"))
+
+
+def _fp32() -> dict[str, str]:
+    """How values in float32 are multiplied on a GPU: "none" and "ieee" are exact."""
+    return {
+        "products": torch.backends.cuda.matmul.fp32_precision,
+        "convolutions": _cudnn().conv.fp32_precision,
+    }
+
+
+def _cudnn() -> Any:
+    return torch.backends.cudnn  # without types for what it has for each operator
+
+
+def _matmul_precision() -> str | None:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # set for each backend, which the older function cannot say
+        return None
+
+
+def _set_precision(matmul: str | None, fp32: Mapping[str, str]) -> None:
+    if matmul is not None:
+        torch.set_float32_matmul_precision(matmul)
+    else:
+        torch.backends.cuda.matmul.fp32_precision = fp32["products"]
+    if _cudnn().conv.fp32_precision != fp32["convolutions"]:
+        _cudnn().conv.fp32_precision = fp32["convolutions"]
 
 
 def _deterministic() -> tuple[bool, bool]:

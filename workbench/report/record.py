@@ -64,7 +64,10 @@ class Environment:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for; `options` are the compiler options that differ from their default."""
+    """What was asked for; `options` are the compiler options that differ from their default.
+
+    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions".
+    """
 
     name: str = ""
     kind: str = "function"
@@ -80,6 +83,7 @@ class Request:
     dynamic_shapes: str | None = None
     inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    tf32: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,9 @@ class Kernel:
     """One generated kernel or library call; `nodes` are FX node ids, `lines` are `L:` ids.
 
     `lines` are the innermost lines of its nodes, `called_from` the lines that called their
-    functions. The last five fields are those of its first configuration in `resources`.
+    functions. `flops` are the operations of one call: a multiply-add counts as two, in generated
+    loops each arithmetic function of an element as one. The last five fields are those of its first
+    configuration in `resources`.
     """
 
     id: str

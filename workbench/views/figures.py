@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.charts import bars, graph, phases
+from workbench.views.charts import bars, graph, phases, roofline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,11 +20,12 @@ _CHARTS: Mapping[str, tuple[str, _Draw]] = {  # by name: the table that it needs
     "kernels": ("kernels", bars.kernels),
     "graph": ("kernels", graph.draw),
     "autotune": ("autotune", bars.autotune),
+    "roofline": ("roofline", roofline.draw),
 }
 
 
 def plot(report: Report, name: str) -> Figure:
-    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph` or `autotune`.
+    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune` or `roofline`.
 
     Raises
     ------

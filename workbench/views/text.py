@@ -56,13 +56,14 @@ def _breaks(report: Report) -> Iterator[str]:
 def _kernels(report: Report) -> Iterator[str]:
     kernels = list(report.kernels)
     yield f"kernels       {len(kernels)}"
+    bounds = {row.kernel: f", bound by {row.bound}" for row in report.roofline if row.bound}
     for kernel in kernels[:_ROWS]:
         lines = line_numbers(report, kernel)
         where = f"  {lines if ':' in lines else f'line {lines}'}" if lines else ""
         yield f"  {kernel.id:<4} {kernel.language:<7} {ops_of(kernel)}{where}"
         if kernel.bytes_read is not None or kernel.bytes_written is not None:
             read, written = bytes_text(kernel.bytes_read), bytes_text(kernel.bytes_written)
-            yield f"       reads {read}, writes {written}"
+            yield f"       reads {read}, writes {written}{bounds.get(kernel.id, '')}"
     yield from _more(len(kernels), "kernels")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from workbench.analysis.kernel_roofline import with_rooflines
 from workbench.compiler import torch_private as tp
 from workbench.compiler.modes import merged_options
 from workbench.compiler.pipeline import compile_ahead
@@ -16,6 +17,7 @@ from workbench.compiler.targets.freezing import program_of
 from workbench.compiler.targets.inductor_offline import OPTIONS
 from workbench.compiler.targets.machine_code import MachineCodeRecorder
 from workbench.compiler.targets.messages import Done, Failed, Job, Told
+from workbench.compiler.targets.own_modules import modules_of
 from workbench.compiler.targets.program import NoProgram, Program
 from workbench.compiler.targets.ranking import ranking
 from workbench.compiler.targets.shipping import Call, unpack
@@ -53,6 +55,7 @@ def _compile(job: Job, send: Send, no_training: str | None) -> tuple[Report, Pro
     call = _unpacked(job, mode)
 
     with (
+        modules_of(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
         MachineCodeRecorder(job.gpu) as recorder,
         mode,
@@ -125,6 +128,7 @@ def _unpacked(job: Job, mode: Any) -> Call:
 
 def _whole(job: Job, report: Report) -> Report:
     """A report that can be sent: its tables are made, and it names the target."""
+    report = with_rooflines(report, job.gpu.spec)
     tables = {name: report.tables[name] for name in report.tables}
     request = replace(report.request, target=job.gpu.target)
     return replace(report, request=request, tables=tables)
