@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cloudpickle
@@ -27,6 +27,7 @@ import torch
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.request import Options
+from workbench.compiler.targets.own_modules import Named
 from workbench.compiler.torch_state import TorchState
 from workbench.errors import UsageError
 
@@ -49,13 +50,17 @@ class TensorLike:
 
 @dataclass(frozen=True)
 class Call:
-    """What is compiled: a callable, its example inputs, the options and the state of torch."""
+    """What is compiled: a callable, its example inputs, the options and the state of torch.
+
+    `named` are the user's own classes and functions in it, once it has arrived.
+    """
 
     target: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     options: Options
     state: TorchState
+    named: tuple[Named, ...] = ()
 
 
 def pack(call: Call, name: str) -> bytes:
@@ -63,7 +68,9 @@ def pack(call: Call, name: str) -> bytes:
     buffer = io.BytesIO()
     try:
         with _users_modules_by_value():
-            _Packer(buffer).dump(call)
+            packer = _Packer(buffer)
+            packer.dump(call)
+            packer.dump(packer.named())  # with the same memory: these objects, no copies
     except UsageError:
         raise
     except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -78,14 +85,21 @@ def pack(call: Call, name: str) -> bytes:
 
 def unpack(data: bytes, mode: Any) -> Call:
     """What `pack` packed, with fakes of `mode` on the target's device for its tensors."""
-    call: Call = _Unpacker(io.BytesIO(data), mode).load()
-    return call
+    unpacker = _Unpacker(io.BytesIO(data), mode)
+    call: Call = unpacker.load()
+    return replace(call, named=unpacker.load())
 
 
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
         self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
+        self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
+        self._named: dict[tuple[str, str], Any] = {}
+
+    def named(self) -> tuple[Named, ...]:
+        """The classes and functions that were packed and that their modules have by name."""
+        return tuple((module, name, value) for (module, name), value in self._named.items())
 
     def persistent_id(self, value: Any) -> TensorLike | None:
         """Describe a tensor; everything else is pickled."""
@@ -96,6 +110,10 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
 
     def reducer_override(self, value: Any) -> Any:
         """Compile a Triton function anew over there: it holds locks."""
+        if isinstance(value, type | types.FunctionType) and value.__module__ in self._own:
+            module, name = value.__module__, value.__qualname__
+            if getattr(sys.modules.get(module), name, None) is value:
+                self._named[module, name] = value
         if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
             options = {
                 name: getattr(value, name)
