@@ -26,10 +26,10 @@ from workbench.settings import Settings
 
 START_S = 120.0
 JOB_S = 1800.0
-_PROGRAM = "from workbench.compiler.targets.worker import main; main({descriptor})"
+_PROGRAM = "from {} import main; main({})"
 
 
-Answer = TypeVar("Answer", Done, AllBuilt)
+Answer = TypeVar("Answer")
 
 
 class WorkerEnded(CaptureError):
@@ -41,6 +41,8 @@ class Worker:
 
     One job at a time; other threads wait. The limits are seconds.
     """
+
+    program = "workbench.compiler.targets.worker"
 
     def __init__(self, *, start_s: float = START_S, job_s: float = JOB_S):
         self._start_s = start_s
@@ -79,7 +81,7 @@ class Worker:
 
     def _answer(
         self,
-        job: Job | BuildJob,
+        job: object,
         task: str,
         progress: Progress | None,
         last: type[Answer],
@@ -154,7 +156,7 @@ class Worker:
     def _spawned(self) -> None:
         if self.pid is not None:
             return
-        if "workbench.compiler.targets.worker" in sys.modules:
+        if self.program in sys.modules:
             raise UsageError(
                 "This is the worker of a virtual GPU, which compiles nothing itself. A script that "
                 'compiles when it is imported needs: if __name__ == "__main__".'
@@ -165,15 +167,19 @@ class Worker:
             descriptor = theirs.fileno()
             self._output = tempfile.TemporaryFile()  # noqa: SIM115  # `close` closes it
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM.format(descriptor=descriptor)],
+                [sys.executable, "-c", _PROGRAM.format(self.program, descriptor)],
                 pass_fds=(descriptor,),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env=_variables(),
+                env=self.variables(),
                 start_new_session=True,  # an interrupt from the terminal is the user's, not its own
             )
             self._connection = Connection(mine.detach())
+
+    def variables(self) -> dict[str, str]:
+        """The environment of the process."""
+        return _variables()
 
     def _receive(self, deadline: float, task: str) -> object:
         connection = self._connected
