@@ -79,9 +79,10 @@ class KernelRoofline:
     """Where a kernel lies under the roofline of a GPU (`workbench.analysis.roofline`).
 
     Numbers are those of one call. `target` is the GPU's name; bytes are those between DRAM and
-    chip, each moved once, `flops` operations as in `Kernel`; `rate_tflops` is 10^12 operations per second of `rate`, such as "matrix.bf16"; intensity and
-    ridge are operations per byte; `bound_us` is the least time in µs, `measured_us` a measured one.
-    `note` says why a number is missing; `bound_us` is then that of the number that is known.
+    chip, each moved once, `flops` operations as in `Kernel`; `rate_tflops` is 10^12 operations per
+    second of `rate`, such as "matrix.bf16"; intensity and ridge are operations per byte;
+    `bound_us` is the least time in µs, `measured_us` a measured one. `note` says why a number is
+    missing; `bound_us` is then that of the number that is known.
     """
 
     kernel: str
