@@ -37,11 +37,13 @@ OUTSIDE = {  # what a room may import besides the standard library
     "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets"},
     "notebook": {"IPython"},
 }
+VIEWS = ("workbench.views", "workbench.analysis", "pandas", "matplotlib")  # in methods that show
 EXCEPTIONS = {
     ("report/record.py", "workbench.views"),  # Report.frame, .plot, .to_html, for type checkers too
     ("report/record.py", "pandas"),
     ("report/record.py", "matplotlib"),
     ("report/profile.py", "pandas"),  # Profile.frame
+    *((f"report/{name}.py", room) for name in ("matrix", "ranked") for room in VIEWS),
     ("errors.py", "workbench.report"),  # the type of WorkbenchError.report
     ("notebook/dynamic.py", "torch"),  # -d makes torch.export.Dim, the form that the API takes
 }

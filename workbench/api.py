@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
+    from workbench.report.matrix import Matrix
     from workbench.report.profile import Profile
 
 Progress = Callable[[str, float], None]
@@ -173,6 +174,43 @@ def profile(
     if isinstance(x, CompiledElsewhere):
         x.profile(*args)
     return profile_compiled(x, args, dict(kwargs or {}))
+
+
+def matrix(
+    x: Any,
+    args: tuple[Any, ...] | None = None,
+    *,
+    targets: Sequence[str],
+    configs: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Matrix:
+    """Compile every Triton kernel for several GPUs, none of which has to be here, and compare.
+
+    What is compared is one source: the kernels as they were generated for the target of the
+    compilation. A kernel that cannot be compiled for a GPU has a note there.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` returned for a GPU, a report of it, or a function or module, which is
+        compiled for the first target. Of a report the TTIR is compiled, never its source.
+    args
+        The example inputs of a function.
+    targets
+        Names of GPUs in `targets()`.
+    configs
+        Which configuration is compared, by kernel: `{"k0": "k0:c1"}`; the first by default.
+    progress
+        Called with what was just compiled and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        A target does not exist, or there is no Triton kernel; the message says what to do.
+    """
+    from workbench.compiler.targets.matrix import compare
+
+    return compare(x, args, targets, configs=configs, progress=progress)
 
 
 def load(

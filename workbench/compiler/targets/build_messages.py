@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.messages import Surroundings
@@ -24,7 +25,7 @@ class Build:
     kernel: str
     gpu: Device
     source: str
-    values: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     choice: str = ""
     warps: int = 4
     stages: int = 1

@@ -1,0 +1,138 @@
+"""Which kernels of a report can be compiled again, and in which configuration."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.report import Kernel, Report
+from workbench.report.machine_rows import Resources, Runs
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One kernel in one configuration; `values` are its block sizes.
+
+    `source` is Triton source, `ttir` what it became, with its lines in the source.
+    """
+
+    kernel: str
+    row: Resources
+    source: str | None
+    ttir: str | None
+    ttir_lines: Runs = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def triton_kernels(report: Report) -> list[Kernel]:
+    """The kernels that Triton compiled.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message says why and what to do.
+    """
+    measured = set(report.resources.columns.get("kernel", ()))
+    found = [kernel for kernel in report.kernels if kernel.id in measured]
+    if found:
+        return found
+    name = report.request.name or "This compilation"
+    if not len(report.kernels):
+        raise UsageError(f"{name} has no kernels: nothing can be compiled for another GPU.")
+    languages = set(report.kernels.columns.get("language", ()))
+    if languages == {"extern"}:
+        raise UsageError(
+            f"{name} only calls libraries, it has no Triton kernels. Compile it with "
+            'options={"max_autotune": True, "max_autotune_gemm_backends": "TRITON"} to have '
+            "products as kernels."
+        )
+    if "triton" in languages:
+        why = report.why_missing("assembly") or "its code was not recorded"
+        raise UsageError(f"The Triton kernels of {name} cannot be compiled again: {why}.")
+    raise UsageError(
+        f"{name} was compiled for the CPU and has no Triton kernels. Compile it for a GPU: "
+        'wb.aot_compile(fn, args, target="h100"), or give matrix the function and its inputs.'
+    )
+
+
+def kernel_named(report: Report, name: str) -> Kernel:
+    """The Triton kernel of this id or name.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message lists those that there are.
+    """
+    kernels = triton_kernels(report)
+    for kernel in kernels:
+        if name in (kernel.id, kernel.name):
+            return kernel
+    known = ", ".join(f"{kernel.id} ({kernel.name})" for kernel in kernels)
+    raise UsageError(f"There is no Triton kernel {name!r}. Those of this compilation: {known}.")
+
+
+def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]) -> list[Chosen]:
+    """Each kernel in its first configuration, or the one that `configs` has for its id.
+
+    Raises
+    ------
+    UsageError
+        A kernel or configuration in `configs` does not exist.
+    """
+    by_kernel: dict[str, dict[str, Resources]] = {}
+    for row in report.resources:
+        by_kernel.setdefault(row.kernel, {})[row.config] = row
+    wanted = {kernel_named(report, name).id: config for name, config in configs.items()}
+    return list(_chosen(report, kernels, by_kernel, wanted))
+
+
+def _chosen(
+    report: Report,
+    kernels: Sequence[Kernel],
+    by_kernel: Mapping[str, Mapping[str, Resources]],
+    wanted: Mapping[str, str],
+) -> Iterator[Chosen]:
+    ttir = {row.config: row for row in report.assembly if row.stage == "ttir"}
+    for kernel in kernels:
+        rows = by_kernel[kernel.id]
+        config = wanted.get(kernel.id, next(iter(rows)))
+        if config not in rows:
+            known = ", ".join(f"{row.config} ({row.choice})" for row in rows.values())
+            raise UsageError(f"{kernel.id} has no configuration {config!r}. It has {known}.")
+        row = rows[config]
+        code = ttir.get(config)
+        yield Chosen(
+            kernel=kernel.id,
+            row=row,
+            source=report.texts.get(kernel.text or ""),
+            ttir=None if code is None else report.texts.get(code.text or ""),
+            ttir_lines=() if code is None else code.lines,
+            values=values_of(row.choice),
+        )
+
+
+def values_of(choice: str) -> dict[str, Any]:
+    """The values of a choice in words: "XBLOCK=128, R0_BLOCK=64"."""
+    found = {}
+    for name, sign, value in (part.partition("=") for part in choice.split(", ")):
+        if sign:
+            try:
+                found[name] = ast.literal_eval(value)
+            except (ValueError, SyntaxError):
+                found[name] = value
+    return found
+
+
+def spills_of(row: Resources) -> int | None:
+    """Stores and loads together."""
+    return None if row.spill_stores is None else row.spill_stores + (row.spill_loads or 0)
+
+
+def shared_of(row: Resources) -> int | None:
+    """Bytes of shared memory of a block."""
+    if row.smem_static is None and row.smem_dynamic is None:
+        return None
+    return (row.smem_static or 0) + (row.smem_dynamic or 0)

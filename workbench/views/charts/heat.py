@@ -1,0 +1,113 @@
+"""A heat map: a table of numbers whose cells are darker the further they are from the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 40  # rows; more cannot be read
+_ROW, _HEAD, _FOOT = 0.27, 0.85, 0.35  # inches
+_LETTER = 0.085  # inches of a letter of a label
+_COLUMN = 0.85
+_SHADES = ("#f4f7fb", "#cfe0f2", "#9fc2e5", "#6a9dd3", "#2f6db3")
+_WHITE_FROM = 0.75  # shades that white letters are read on
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number: its shade from 0, the best, to 1, None where there is none; and its words."""
+
+    shade: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A label and a cell for each column."""
+
+    label: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Map:
+    """What is drawn; `caption` says how rows are ordered and what the shades mean."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str
+
+
+def draw(heat: Map) -> Figure:
+    """The rows from top to bottom, the names of the columns above them."""
+    shown = heat.rows[:MOST]
+    widest = max((len(row.label) for row in shown), default=0)
+    column = max(_COLUMN, *(len(name) * _LETTER + 0.2 for name in heat.columns))
+    words = max(len(heat.title) * 0.1, len(heat.caption) * 0.075)
+    width = max(widest * _LETTER + column * len(heat.columns) + 0.4, words + 0.4)
+    with sheet(_ROW * len(shown) + _HEAD + _FOOT, width=width) as (figure, axes):
+        for number, row in enumerate(shown):
+            for place, cell in enumerate(row.cells):
+                _cell(axes, place, number, cell)
+        axes.set_xlim(-0.5, len(heat.columns) - 0.5)
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_xticks(range(len(heat.columns)), heat.columns)
+        axes.set_yticks(range(len(shown)), [row.label for row in shown])
+        axes.tick_params(axis="both", length=0)
+        axes.xaxis.tick_top()
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        figure.suptitle(heat.title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+        more = f"{MOST} of {len(heat.rows)}: " if len(heat.rows) > MOST else ""
+        figure.supxlabel(f"{more}{heat.caption}", x=0.01, ha="left", fontsize=8, color=FAINT)
+    return figure
+
+
+def shade_colour(shade: float) -> str:
+    """The colour of a shade from 0 to 1."""
+    return _SHADES[min(int(shade * len(_SHADES)), len(_SHADES) - 1)]
+
+
+def shades(values: tuple[float | None, ...], *, more_is_better: bool) -> list[float | None]:
+    """How far each value is from the best of them, as a part of the largest: 0 to 1."""
+    known = [value for value in values if value is not None]
+    largest, least = max(known, default=0.0), min(known, default=0.0)
+    if largest <= 0:
+        return [None if value is None else 0.0 for value in values]
+    best = largest if more_is_better else least
+    return [None if value is None else abs(value - best) / largest for value in values]
+
+
+def _cell(axes: Axes, x: int, y: int, cell: Cell) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = Rectangle(
+        (x - 0.5, y - 0.5),
+        1,
+        1,
+        facecolor="#ffffff" if cell.shade is None else shade_colour(cell.shade),
+        edgecolor=RULE if cell.shade is None else "#ffffff",
+        hatch="///" if cell.shade is None else None,
+        linewidth=0 if cell.shade is None else 1,
+    )
+    axes.add_patch(box)
+    is_dark = cell.shade is not None and cell.shade >= _WHITE_FROM
+    axes.text(
+        x,
+        y,
+        cell.words,
+        ha="center",
+        va="center",
+        fontsize=8,
+        color="#ffffff" if is_dark else INK,
+        bbox={"facecolor": "#ffffff", "edgecolor": "none", "pad": 1}
+        if cell.shade is None
+        else None,
+    )

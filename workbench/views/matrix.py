@@ -1,0 +1,185 @@
+"""What a matrix answers: tables, heat maps, the difference of two listings, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pandas
+
+from workbench.analysis.matrix import spread, spreads
+from workbench.analysis.side_by_side import Difference
+from workbench.errors import UsageError
+from workbench.report.machine_rows import CODE_STAGES, MatrixCell
+from workbench.report.matrix import FIGURES, Matrix
+from workbench.views import frames
+from workbench.views.charts import heat
+from workbench.views.flow import few_words
+from workbench.views.places import ops_of
+from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLES = {
+    "registers": "Registers of a thread",
+    "spills": "Spills: stores and loads",
+    "smem_bytes": "Shared memory of a block",
+    "occupancy": "Occupancy (estimate)",
+    "instructions": "Instructions",
+    "bound_us": "Least time by the roofline (estimate)",
+}
+SHADES = "those that differ most on top; darker: further from the best of its row"
+ESTIMATES = ("occupancy", "bound_us")
+_ROWS = 8
+_LETTERS = 34
+
+
+def frame(matrix: Matrix, figure: str | None) -> pandas.DataFrame:
+    """The cells as rows, or one figure as kernels × GPUs; see `Matrix.frame`."""
+    whole = frames.frame(matrix.report, "matrix")
+    if figure is None:
+        order = {found.kernel: n for n, found in enumerate(spreads(matrix.report.matrix))}
+        ranks = whole["kernel"].map(order)
+        return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
+    _check(figure)
+    wide = whole.pivot(index="kernel", columns="target", values=figure)
+    made = wide.reindex(index=by_spread(matrix, figure), columns=list(matrix.targets))
+    made.columns.name = f"{figure} (estimate)" if figure in ESTIMATES else figure
+    made.attrs["estimate"] = figure in ESTIMATES
+    return made
+
+
+def by_spread(matrix: Matrix, figure: str) -> list[str]:
+    """The kernels, those first whose values of one figure are furthest apart.
+
+    (largest - smallest) / largest over the GPUs; among equal ones those that differ most in all.
+    """
+    _check(figure)
+    values: dict[str, list[float | None]] = {}
+    for cell in matrix.report.matrix:
+        values.setdefault(cell.kernel, []).append(getattr(cell, figure))
+
+    def apart(kernel: str) -> float:
+        found = spread(values[kernel])
+        return -1.0 if found is None else found
+
+    in_all = [found.kernel for found in spreads(matrix.report.matrix)]
+    return sorted(in_all, key=lambda kernel: -apart(kernel))
+
+
+def heat_map(matrix: Matrix, figure: str) -> heat.Map:
+    """One figure with the shade of each cell: how far it is from the best of its row."""
+    order, cells, names = by_spread(matrix, figure), cells_by_place(matrix), kernel_labels(matrix)
+    rows = []
+    for kernel in order:
+        own = (cells.get((kernel, target)) for target in matrix.targets)
+        values = tuple(None if cell is None else getattr(cell, figure) for cell in own)
+        shades = heat.shades(values, more_is_better=figure == "occupancy")
+        made = zip(shades, (words(figure, value) for value in values), strict=True)
+        rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
+    return heat.Map(TITLES[figure], matrix.targets, tuple(rows), SHADES)
+
+
+def plot(matrix: Matrix, figure: str) -> Figure:
+    """One figure as a heat map; see `Matrix.plot`."""
+    drawn = heat_map(matrix, figure)
+    if all(cell.shade is None for row in drawn.rows for cell in row.cells):
+        raise UsageError(f"Nothing to draw for {figure!r}: no kernel has a value of it.")
+    return heat.draw(drawn)
+
+
+def words(figure: str, value: float | None) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return ABSENT
+    if figure == "occupancy":
+        return percent_text(value, 1)
+    if figure == "bound_us":
+        return seconds_text(value * 1e-6)
+    return bytes_text(value) if figure == "smem_bytes" else f"{value:.0f}"
+
+
+def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
+    """The cells by kernel and GPU."""
+    return {(cell.kernel, cell.target): cell for cell in matrix.report.matrix}
+
+
+def kernel_labels(matrix: Matrix) -> dict[str, str]:
+    """By id of a kernel: what it computes, and the id."""
+    labels = {
+        kernel.id: f"{few_words(ops_of(kernel).split(', '), _LETTERS)}  {kernel.id}"
+        for kernel in matrix.report.kernels
+    }
+    return {cell.kernel: labels.get(cell.kernel, cell.kernel) for cell in matrix.report.matrix}
+
+
+def difference(matrix: Matrix, kernel: str, a: str, b: str, stage: str | None) -> Difference:
+    """The code of a kernel on two GPUs; see `Matrix.diff`."""
+    names = {row.name: row.id for row in matrix.report.kernels}
+    kernel = names.get(kernel, kernel)
+    for target in (a, b):
+        _check_place(matrix, kernel, target)
+    left, right = _texts(matrix, kernel, a), _texts(matrix, kernel, b)
+    common = [name for name in CODE_STAGES if name in left and name in right]
+    if stage is None and common:
+        stage = common[-1]
+    if stage is None or stage not in common:
+        missing = [
+            f"{cell.target}: {cell.note}"
+            for target in (a, b)
+            if (cell := cells_by_place(matrix)[kernel, target]).note
+        ]
+        there = f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
+        why = f" ({'; '.join(missing)})" if missing else ""
+        raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
+    return Difference(kernel, stage, a, b, left[stage], right[stage])
+
+
+def _texts(matrix: Matrix, kernel: str, target: str) -> dict[str, str]:
+    config = cells_by_place(matrix)[kernel, target].config
+    texts = matrix.report.texts
+    return {
+        row.stage: texts[row.text]
+        for row in matrix.report.assembly
+        if row.config == config and row.text is not None and row.text in texts
+    }
+
+
+def text(matrix: Matrix) -> str:
+    """A few lines: what was compared, and the kernels that differ most."""
+    found = spreads(matrix.report.matrix)
+    name = matrix.report.request.name or "?"
+    lines = [f"Matrix({name}, {plural(len(found), 'kernel')} × {', '.join(matrix.targets)})"]
+    names, cells = kernel_labels(matrix), cells_by_place(matrix)
+    lines.append(_line("kernel", "differs in", matrix.targets))
+    for one in found[:_ROWS]:
+        figure = one.differs_in or "registers"
+        own = (cells.get((one.kernel, target)) for target in matrix.targets)
+        shown = [words(figure, None if cell is None else getattr(cell, figure)) for cell in own]
+        lines.append(_line(names[one.kernel], figure, shown))
+    if len(found) > _ROWS:
+        lines.append(f"  {len(found) - _ROWS} more in .frame()")
+    notes = [cell for cell in matrix.report.matrix if cell.note]
+    lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
+    if len(notes) > _ROWS:
+        lines.append(f"  {len(notes) - _ROWS} more remarks in .frame()")
+    lines.append("  occupancy and bounds are estimates of a model: nothing was run")
+    return "\n".join(lines)
+
+
+def _line(kernel: str, figure: str, values: Iterable[str]) -> str:
+    return f"  {kernel:<{_LETTERS + 6}} {figure:<12}" + "".join(f"{value:>9}" for value in values)
+
+
+def _check(figure: str) -> None:
+    if figure not in FIGURES:
+        raise UsageError(f"A matrix has no figure {figure!r}. Take one of: {', '.join(FIGURES)}.")
+
+
+def _check_place(matrix: Matrix, kernel: str, target: str) -> None:
+    if target not in matrix.targets:
+        raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
+    if (kernel, target) not in cells_by_place(matrix):
+        known = ", ".join(dict.fromkeys(cell.kernel for cell in matrix.report.matrix))
+        raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")
