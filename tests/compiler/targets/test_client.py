@@ -101,7 +101,7 @@ def test_a_worker_that_dies_is_replaced() -> None:
 
 def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker()
-    monkeypatch.setattr(client, "_PROGRAM", "import no_such_package  # {descriptor}")
+    monkeypatch.setattr(client, "_PROGRAM", "import no_such_package  # {} {}")
     with pytest.raises(CaptureError, match="No module named 'no_such_package'"):
         worker.start()
     assert worker.pid is None

@@ -19,13 +19,14 @@ from typing import Any, TypeVar
 from workbench import errors
 from workbench.compiler.request import Progress
 from workbench.compiler.targets.build_messages import AllBuilt, BuildJob, Built
-from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Told
+from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Stop, Told
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.report import Report
 from workbench.settings import Settings
 
 START_S = 120.0
 JOB_S = 1800.0
+STOP_S = 20.0
 _PROGRAM = "from {} import main; main({})"
 
 
@@ -52,6 +53,8 @@ class Worker:
         self._connection: Connection | None = None
         self._output: Any = None
         self._is_ready = False
+        self._is_working = False  # at a job
+        self._is_torn = False  # in the middle of a message
         self.no_training: str | None = None
 
     @property
@@ -68,7 +71,8 @@ class Worker:
         """Compile for a virtual GPU and return the record and the program.
 
         Raises what the compilation raised, and `CaptureError` when the worker ends or takes too
-        long; it is ended then, as after an interrupt, and the next job starts another.
+        long; it is ended then, as after an interrupt, and the next job starts another. A
+        `KeyboardInterrupt` has the record of what was done until then as its `report`.
         """
         return self._answer(job, f"compile for {job.gpu.name}", progress, Done)
 
@@ -92,6 +96,7 @@ class Worker:
             try:
                 self._started()
                 self._connected.send(job)
+                self._is_working = True
                 deadline = time.monotonic() + self._job_s
                 while True:
                     message = self._receive(deadline, task)
@@ -107,9 +112,33 @@ class Worker:
                 raise self._ended(task) from error
             except WorkbenchError:
                 raise
+            except KeyboardInterrupt as error:
+                error.report = self._stopped()  # type: ignore[attr-defined]
+                raise
             except BaseException:
                 self.close()
                 raise
+            finally:
+                self._is_working = False
+
+    def _stopped(self) -> Report | None:
+        """End the process, but have it tell first what it recorded.
+
+        A compiler that was interrupted anywhere is not used again.
+        """
+        try:
+            if not self._is_working or self._is_torn:
+                return None
+            self._connected.send(Stop())
+            deadline = time.monotonic() + STOP_S
+            while True:
+                message = self._receive(deadline, "stop")
+                if isinstance(message, Done | Failed):
+                    return message.report
+        except (EOFError, OSError, WorkbenchError):  # it has no more to tell
+            return None
+        finally:
+            self.close()
 
     def begin(self) -> None:
         """Start the process without waiting for it: it imports torch beside this one."""
@@ -131,7 +160,7 @@ class Worker:
         """End the process; calling it twice is harmless."""
         process, connection, output = self._process, self._connection, self._output
         self._process = self._connection = self._output = None
-        self._is_ready = False
+        self._is_ready = self._is_torn = False
         if process is not None:
             process.kill()
             process.wait()
@@ -191,7 +220,9 @@ class Worker:
                     f"The worker did not {task} in time and was ended; the next compilation starts "
                     f"another. {output}".strip()
                 )
+        self._is_torn = True
         received: object = connection.recv()
+        self._is_torn = False
         return received
 
     def _ended(self, task: str) -> WorkerEnded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Report
 
 Send = Callable[[object], object]
+_ALWAYS = nullcontext()
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
 _NO_BFLOAT16 = "BF16 is not supported"
@@ -39,18 +41,30 @@ def import_compiler() -> None:
     importlib.import_module("triton.backends.compiler")
 
 
-def compile_job(job: Job, send: Send, no_training: str | None) -> Done | Failed:
-    """Compile what was sent; a failure of the compilation is an answer too."""
+def compile_job(
+    job: Job,
+    send: Send,
+    no_training: str | None,
+    stoppable: AbstractContextManager[object] = _ALWAYS,
+) -> Done | Failed:
+    """Compile what was sent; a failure of the compilation, or its interrupt, is an answer too.
+
+    `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
+    """
     try:
         with inside(job.surroundings), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
-            report, program = _compile(job, send, no_training)
-    except WorkbenchError as error:
-        found = None if error.report is None else _whole(job, error.report)
-        return Failed(type(error).__name__, str(error), found)
+            report, program = _compile(job, send, no_training, stoppable)
+    except (WorkbenchError, KeyboardInterrupt) as error:
+        found = getattr(error, "report", None)
+        return Failed(
+            type(error).__name__, str(error), None if found is None else _whole(job, found)
+        )
     return Done(_whole(job, report), program)
 
 
-def _compile(job: Job, send: Send, no_training: str | None) -> tuple[Report, Program | NoProgram]:
+def _compile(
+    job: Job, send: Send, no_training: str | None, stoppable: AbstractContextManager[object]
+) -> tuple[Report, Program | NoProgram]:
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     call = _unpacked(job, mode)
 
@@ -61,12 +75,18 @@ def _compile(job: Job, send: Send, no_training: str | None) -> tuple[Report, Pro
         mode,
     ):
         try:
-            compiled = compile_ahead(
-                call.target, call.args, call.kwargs, call.options, _Teller(send)
-            )
+            with stoppable:
+                compiled = compile_ahead(
+                    call.target, call.args, call.kwargs, call.options, _Teller(send)
+                )
             inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
             report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
             return report, program_of(compiled, job.gpu.spec)
+        except KeyboardInterrupt as error:
+            recorder.hurry()
+            if (found := getattr(error, "report", None)) is not None:
+                error.report = recorder.added(found)  # type: ignore[attr-defined]
+            raise
         except WorkbenchError as error:
             if error.report is not None:
                 error.report = recorder.added(error.report)

@@ -34,6 +34,11 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """End the job at hand and send what was recorded until then, as `Failed`."""
+
+
+@dataclass(frozen=True)
 class Ready:
     """The worker can take jobs; `no_training` says why it cannot compile a backward pass."""
 
@@ -59,7 +64,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """An error: the name of its class in `workbench.errors`, its message, what was recorded."""
+    """An error: the name of its class in `workbench.errors`, its message, what was recorded.
+
+    The class of a job that was stopped is "KeyboardInterrupt".
+    """
 
     kind: str
     message: str

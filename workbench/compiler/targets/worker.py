@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection
 
 from workbench.compiler.targets import native_hooks
 from workbench.compiler.targets.build_messages import BuildJob
-from workbench.compiler.targets.messages import Failed, Job, Ready
+from workbench.compiler.targets.messages import Failed, Job, Ready, Stop
+from workbench.compiler.targets.stopping import Stoppable
 from workbench.settings import Settings
 
 IDLE_S = 1800.0
@@ -37,7 +38,8 @@ def main(descriptor: int, idle_s: float = IDLE_S) -> None:
     faulthandler.cancel_dump_traceback_later()
     connection.send(Ready(no_training))
     jobs: queue.Queue[Job | BuildJob] = queue.Queue()
-    threading.Thread(target=_read, args=(connection, jobs), daemon=True).start()
+    stoppable = Stoppable()
+    threading.Thread(target=_read, args=(connection, jobs, stoppable), daemon=True).start()
     while True:
         try:
             job = jobs.get(timeout=idle_s)
@@ -47,17 +49,21 @@ def main(descriptor: int, idle_s: float = IDLE_S) -> None:
             answer: object = (
                 build_job(job, connection.send)
                 if isinstance(job, BuildJob)
-                else compile_job(job, connection.send, no_training)
+                else compile_job(job, connection.send, no_training, stoppable)
             )
         except Exception as error:  # the other side waits for an answer to every job
             answer = Failed("CaptureError", f"The worker failed: {type(error).__name__}: {error}")
         connection.send(answer)
 
 
-def _read(connection: Connection, jobs: queue.Queue[Job | BuildJob]) -> None:
+def _read(connection: Connection, jobs: queue.Queue[Job | BuildJob], stoppable: Stoppable) -> None:
     """Take jobs while another one is compiled; end with the process that sends them."""
     while True:
         try:
-            jobs.put(connection.recv())
+            message = connection.recv()
+            if isinstance(message, Stop):
+                stoppable.stop()
+            else:
+                jobs.put(message)
         except (EOFError, OSError):
             os._exit(0)  # nobody is left to compile for, whatever is being compiled
