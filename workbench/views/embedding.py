@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, cast
 
 from workbench.report import Report
@@ -156,10 +156,8 @@ def _machine_code(report: Report) -> Iterator[str]:
     kept = {(row.config, row.stage) for row in rows}
     for row in sorted(rows, key=lambda r: (places[r.config], _SEEN_FIRST.index(r.stage))):
         yield f"asm:{row.config}:{row.stage}"
-    for kernel, config in configs:
-        for stage in _SEEN_FIRST[:3]:
-            if (
-                0 < places[config] <= _COMPARED
-                and {(config, stage), (firsts[kernel], stage)} <= kept
-            ):
-                yield f"compare:{firsts[kernel]}:{config}:{stage}"
+    for (kernel, config), stage in product(configs, _SEEN_FIRST[:4]):
+        first = firsts[kernel]
+        if 0 < places[config] <= _COMPARED and {(config, stage), (first, stage)} <= kept:
+            yield f"compare:{first}:{config}:{stage}:loose"
+            yield f"compare:{first}:{config}:{stage}"

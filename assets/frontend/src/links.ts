@@ -1,9 +1,10 @@
 // Who belongs to whom: indexes built once from the document, and grown by each part that loads.
 
-import { graphOf, kindOf, ownerOf } from "./ids";
-import type { CodePart, Document as Report, GraphPart, WrapperPart } from "./wire";
+import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
+import { StageLinks } from "./stagelinks";
+import type { CodePart, Document as Report, GraphPart, StagePart, WrapperPart } from "./wire";
 
-export type Part = GraphPart | CodePart | WrapperPart;
+export type Part = GraphPart | CodePart | WrapperPart | StagePart;
 
 type Ids = ReadonlySet<string>;
 type Index = Map<string, Set<string>>;
@@ -37,6 +38,7 @@ export class Links {
   private readonly kernelsOfBuffer: Index = new Map();
   private readonly direct: Index = new Map();
   private readonly learned = new Set<string>();
+  private readonly stages = new StageLinks();
 
   constructor(report: Report) {
     for (const source of report.sources)
@@ -70,10 +72,11 @@ export class Links {
 
   /** Adds what a part knows; true when it was new. */
   learn(part: Part): boolean {
-    const key = "x" in part ? part.id : `${"language" in part ? "code" : "wrapper"}:${part.id}`;
+    const key = partName(part);
     if (this.learned.has(key)) return false;
     this.learned.add(key);
-    if ("x" in part) this.learnGraph(part);
+    if ("opcodes" in part) this.stages.learn(part);
+    else if ("x" in part) this.learnGraph(part);
     else if ("nodes" in part) this.learnCode(part);
     else this.learnWrapper(part);
     return true;
@@ -161,6 +164,8 @@ export class Links {
     else if (kind === "node") this.fromNode(id, found);
     else if (kind === "kernel") this.fromKernel(id, found);
     else if (kind === "kernel-line") this.fromKernelLine(id, found);
+    else if (kind === "asm-line") this.fromStageLine(id, found);
+    else if (kind === "config") this.fromKernel(kernelOf(id), found);
     else if (kind === "wrapper-line") {
       const kernel = this.kernelOfWrapperLine.get(id);
       if (kernel) this.fromKernel(kernel, found);
@@ -174,7 +179,7 @@ export class Links {
     put(found, this.called.get(line));
     for (const node of this.nodesOfLine.get(line) ?? NONE) {
       found.add(node);
-      put(found, this.kernelLinesOfNode.get(node));
+      this.codeOf(node, found);
     }
     for (const kernel of this.kernelsOfLine.get(line) ?? NONE) this.callOf(kernel, found);
   }
@@ -183,7 +188,7 @@ export class Links {
     const stages = [node, ...closure(node, this.earlier), ...closure(node, this.later)];
     for (const each of stages) {
       found.add(each);
-      put(found, this.kernelLinesOfNode.get(each));
+      this.codeOf(each, found);
       for (const kernel of this.kernelsOfNode.get(each) ?? NONE) this.callOf(kernel, found);
       this.placesOf(each, found);
     }
@@ -197,9 +202,31 @@ export class Links {
 
   private fromKernelLine(id: string, found: Set<string>): void {
     this.callOf(ownerOf(id), found);
+    this.stages.ofKernelLine(id, found);
     for (const node of this.nodesOfKernelLine.get(id) ?? NONE) {
       found.add(node);
       this.placesOf(node, found);
+    }
+  }
+
+  private fromStageLine(id: string, found: Set<string>): void {
+    const line = this.stages.kernelLine(id);
+    if (line) {
+      found.add(line);
+      for (const node of this.nodesOfKernelLine.get(line) ?? NONE) {
+        found.add(node);
+        this.placesOf(node, found);
+      }
+    }
+    this.callOf(kernelOf(id), found);
+    this.stages.ofStageLine(id, found);
+  }
+
+  /** The lines of its kernel that compute a node, and what became of them. */
+  private codeOf(node: string, found: Set<string>): void {
+    for (const line of this.kernelLinesOfNode.get(node) ?? NONE) {
+      found.add(line);
+      this.stages.ofKernelLine(line, found);
     }
   }
 
@@ -211,7 +238,7 @@ export class Links {
         if (kindOf(id) === "group") this.fromKernel(other, found);
       } else if (kind === "node") {
         found.add(other);
-        put(found, this.kernelLinesOfNode.get(other));
+        this.codeOf(other, found);
         this.placesOf(other, found);
       } else {
         found.add(other);
@@ -233,6 +260,13 @@ export class Links {
     put(found, this.wrapperLinesOfKernel.get(kernel));
     put(found, this.direct.get(kernel));
   }
+}
+
+/** The name under which a part is asked for. */
+export function partName(part: Part): string {
+  if ("opcodes" in part) return `asm:${part.config}:${part.stage}`;
+  if ("x" in part) return `graph:${part.id}`;
+  return "language" in part ? `code:${part.id}` : `wrapper:${part.id}`;
 }
 
 function put(found: Set<string>, ids: Ids | undefined): void {

@@ -2,19 +2,10 @@
 
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
-import { graphOf, kindOf } from "./ids";
-import { Links, type Part } from "./links";
+import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
+import { Links, partName, type Part } from "./links";
 import { nodeId } from "./search";
-import type {
-  Document as Report,
-  GraphPart,
-  CodePart,
-  Kernel,
-  Line,
-  PaneId,
-  Source,
-  WrapperPart,
-} from "./wire";
+import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from "./wire";
 
 export interface Place {
   pane: PaneId;
@@ -205,7 +196,9 @@ export class Store {
     if (!links || !report || !FOLLOWED.has(kindOf(id))) return [];
     const names = new Set<string>();
     for (const graph of links.kernelGraphs) names.add(`graph:${graph}`);
-    const kernels = [id, ...links.related(id)].filter((each) => kindOf(each) === "kernel");
+    if (kindOf(id) === "asm-line") names.add(`asm:${ownerOf(id)}`);
+    const own = kernelOf(id);
+    const kernels = [own, ...links.related(id)].filter((each) => kindOf(each) === "kernel");
     for (const each of kernels.slice(0, FOLLOWED_KERNELS)) {
       const kernel = this.kernel(each);
       if (kernel?.code) names.add(kernel.code);
@@ -222,6 +215,8 @@ const FOLLOWED = new Set([
   "kernel",
   "kernel-line",
   "wrapper-line",
+  "asm-line",
+  "config",
   "rejected",
   "group",
 ]);
@@ -258,9 +253,4 @@ function tablesOf(report: Report): Tables {
 
 function wrapperPart(wrapper: string): string {
   return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
-}
-
-export function partName(part: GraphPart | CodePart | WrapperPart): string {
-  if ("x" in part) return `graph:${part.id}`;
-  return "language" in part ? `code:${part.id}` : `wrapper:${part.id}`;
 }

@@ -5,6 +5,7 @@ import { kindOf, type Kind } from "../ids";
 import type { Store } from "../store";
 import { Chip, Chips } from "../ui/basics";
 import { labelOf } from "../ui/words";
+import { AssemblyLineCard, ConfigCard } from "./assembly";
 import { KernelCard, KernelLineCard, WrapperLineCard } from "./kernel";
 import { LineCard } from "./line";
 import { NodeCard } from "./node";
@@ -18,6 +19,8 @@ const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
   kernel: KernelCard,
   "kernel-line": KernelLineCard,
   "wrapper-line": WrapperLineCard,
+  "asm-line": AssemblyLineCard,
+  config: ConfigCard,
   rejected: RejectedCard,
   group: GroupCard,
   break: BreakCard,

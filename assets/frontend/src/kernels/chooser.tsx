@@ -5,7 +5,7 @@ import { Mark } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Kernel } from "../wire";
 import type { Content } from "./contents";
-import { COLUMNS, switched, visible, type ColumnId, type KernelState } from "./state";
+import type { ColumnId } from "./state";
 
 interface ChooserProps {
   store: Store;
@@ -61,22 +61,24 @@ export function Chooser({ store, kernels, kernel }: ChooserProps) {
 }
 
 interface SwitchProps {
-  state: KernelState;
-  most: number;
+  label: string;
+  columns: readonly ColumnId[];
+  shown: readonly ColumnId[];
   titles: Record<ColumnId, Content>;
+  press(id: ColumnId): void;
 }
 
-export function Switch({ state, most, titles }: SwitchProps) {
-  const shown = visible(state.columns.value, most);
+/** Which columns are shown, or which stage is compared. */
+export function Switch({ label, columns, shown, titles, press }: SwitchProps) {
   return (
-    <span class="seg" role="group" aria-label="Columns">
-      {COLUMNS.map((id) => (
+    <span class="seg columns" role="group" aria-label={label}>
+      {columns.map((id) => (
         <button
           key={id}
           type="button"
           class="btn"
           aria-pressed={shown.includes(id)}
-          onClick={() => (state.columns.value = switched(state.columns.peek(), id, most))}
+          onClick={() => press(id)}
         >
           {titles[id].title}
         </button>

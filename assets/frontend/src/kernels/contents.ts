@@ -1,13 +1,15 @@
 // What stands in each column for one kernel, as its parts arrive.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { graphOf } from "../ids";
 import { noSource } from "../overview/overview";
 import type { Store } from "../store";
 import { baseName, languageOf } from "../ui/words";
-import type { CodePart, GraphPart, Kernel, WrapperPart } from "../wire";
+import type { CodePart, Config, GraphPart, Kernel, WrapperPart } from "../wire";
+import { usePart } from "./parts";
 import { codeRows, coloursOf, inOrder, nodeRows, pythonRows, wrapperRows, type Rows } from "./rows";
 import type { ColumnId } from "./state";
+import { useStages, type Painted } from "./stagecontents";
 
 export interface Content {
   title: string;
@@ -17,7 +19,13 @@ export interface Content {
   missing: string | null;
 }
 
-export function useContents(store: Store, kernel: Kernel): Record<ColumnId, Content> {
+/** The contents of all columns; the parts of stages are asked for where they are shown. */
+export function useContents(
+  store: Store,
+  kernel: Kernel,
+  config: Config | null,
+  shown: readonly ColumnId[],
+): { columns: Record<ColumnId, Content>; painted: Painted } {
   const sources = store.doc.value?.sources ?? [];
   const graphName = kernel.nodes[0] ? `graph:${graphOf(kernel.nodes[0])}` : null;
   const graph = usePart<GraphPart>(store, graphName).part;
@@ -28,12 +36,13 @@ export function useContents(store: Store, kernel: Kernel): Record<ColumnId, Cont
     () => (kernel.nodes.length ? nodeRows(kernel, graph) : null),
     [kernel, graph],
   );
-  const text = useMemo(() => {
-    const colours = coloursOf(inOrder(kernel.nodes, graph));
-    return code.part?.id === kernel.id ? codeRows(code.part, colours) : null;
-  }, [code.part, graph, kernel]);
+  const colours = useMemo(() => coloursOf(inOrder(kernel.nodes, graph)), [kernel, graph]);
+  const source = code.part?.id === kernel.id ? code.part : null;
+  const text = useMemo(() => source && codeRows(source, colours), [source, colours]);
+  const painted = { code: source, colours };
+  const stages = useStages(store, config, shown, painted);
   const program = useMemo(() => wrapper.part && wrapperRows(wrapper.part), [wrapper.part]);
-  return {
+  const columns = {
     python: {
       title: "Python",
       note: pythonNote(store, kernel, sources.length),
@@ -58,7 +67,9 @@ export function useContents(store: Store, kernel: Kernel): Record<ColumnId, Cont
       rows: program,
       missing: wrapper.failed ?? (kernel.wrapper ? null : "No wrapper was kept for this kernel."),
     },
+    ...stages,
   };
+  return { columns, painted };
 }
 
 function whyNoSource(store: Store): string {
@@ -66,7 +77,7 @@ function whyNoSource(store: Store): string {
   return why?.text ?? "The source of the functions was not kept.";
 }
 
-function lineCount(rows: Rows | null): string {
+export function lineCount(rows: Rows | null): string {
   return rows ? `${rows.ids.length} lines` : "";
 }
 
@@ -82,35 +93,4 @@ function pythonNote(store: Store, kernel: Kernel, functions: number): string {
 
 function wrapperName(wrapper: string): string {
   return wrapper.startsWith("wrapper:") ? wrapper : `wrapper:${wrapper}`;
-}
-
-interface Asked<T> {
-  part: T | null;
-  failed: string | null;
-}
-
-/** A part by name; the one before stays out of sight while the next is on its way. */
-function usePart<T extends GraphPart | CodePart | WrapperPart>(
-  store: Store,
-  name: string | null,
-): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
-    name: null,
-    part: null,
-    failed: null,
-  });
-  useEffect(() => {
-    if (name === null) return;
-    let isCurrent = true;
-    store.need<T>(name).then(
-      (part) => isCurrent && setAsked({ name, part, failed: null }),
-      (error: Error) => isCurrent && setAsked({ name, part: null, failed: error.message }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [store, name]);
-  if (asked.name === name) return asked;
-  const known = name === null ? null : ((store.parts.get(name) as T | undefined) ?? null);
-  return { part: known, failed: null };
 }

@@ -14,7 +14,9 @@ import {
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { markField, setMarks, strip, type Marks } from "./marks";
+import { explaining } from "./explain";
+import { assembly } from "./languages";
+import { differing, markField, setMarks, strip, type Marks } from "./marks";
 import type { Language, Rows } from "./rows";
 
 const COLOURS = HighlightStyle.define([
@@ -31,13 +33,16 @@ const COLOURS = HighlightStyle.define([
 
 function grammar(language: Language): Extension {
   if (language === "python") return python();
-  return language === "cpp" ? cpp() : [];
+  if (language === "cpp") return cpp();
+  return language === "plain" ? [] : assembly(language);
 }
 
 export interface Listener {
   /** A line was chosen by pointer or key; lines count from 0. */
   choose(line: number): void;
   hover(line: number | null): void;
+  /** Goes to the next difference, or back; false where nothing is compared. */
+  jump(by: 1 | -1): boolean;
 }
 
 export class CodeEditor {
@@ -47,7 +52,7 @@ export class CodeEditor {
   private marked: Marks = { selected: null, related: [], hovered: [] };
 
   constructor(
-    parent: HTMLElement,
+    private readonly parent: HTMLElement,
     private readonly label: string,
     private readonly listener: Listener,
   ) {
@@ -74,6 +79,18 @@ export class CodeEditor {
     if (goal !== null) this.reveal(goal);
     else if (this.isFresh || !marks.related.some((line) => this.isSeen(line)))
       this.reveal(marks.related[0] ?? null);
+  }
+
+  /** Calls back whenever the text is scrolled. */
+  onScroll(call: (top: number, left: number) => void): void {
+    const { scrollDOM } = this.view;
+    scrollDOM.addEventListener("scroll", () => call(scrollDOM.scrollTop, scrollDOM.scrollLeft));
+  }
+
+  scrollTo(top: number, left: number): void {
+    const { scrollDOM } = this.view;
+    if (scrollDOM.scrollTop !== top) scrollDOM.scrollTop = top;
+    if (scrollDOM.scrollLeft !== left) scrollDOM.scrollLeft = left;
   }
 
   find(): void {
@@ -136,6 +153,8 @@ export class CodeEditor {
       lineNumbers({ formatNumber: (number) => rows.numbers[number - 1] ?? "" }),
       strip(rows.strip),
       markField,
+      rows.differences ? differing(rows.differences) : [],
+      explaining(rows, this.parent, () => this.marked.selected),
       grammar(rows.language),
       syntaxHighlighting(COLOURS),
       search({ top: true }),
@@ -143,6 +162,8 @@ export class CodeEditor {
       keymap.of([
         { key: "ArrowDown", run: move(1) },
         { key: "ArrowUp", run: move(-1) },
+        { key: "n", run: () => this.listener.jump(1) },
+        { key: "p", run: () => this.listener.jump(-1) },
         ...searchKeymap,
         ...standardKeymap.filter((binding) => binding.key !== "Enter"),
       ]),

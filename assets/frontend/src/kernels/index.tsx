@@ -1,21 +1,33 @@
-// The Kernels pane: the user's Python, the FX nodes, the kernel and the wrapper, linked line by line.
+// The Kernels pane: the user's Python, the FX nodes, the kernel, what became of it, the wrapper.
 
-import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { kindOf } from "../ids";
-import { roomOf } from "../shell/size";
+import { roomOf, type Room } from "../shell/size";
 import type { Store } from "../store";
 import { Empty } from "../ui/basics";
 import type { Kernel } from "../wire";
 import { Chooser, Switch } from "./chooser";
-import { CodeColumn } from "./column";
-import { Divider } from "./divider";
+import { Columns } from "./columns";
+import { Compare } from "./compare";
+import { ConfigBar } from "./config";
+import { useContents } from "./contents";
 import { Facts } from "./facts";
 import "./kernels.css";
-import { useContents } from "./contents";
-import { COLUMNS, kernelFor, kernelState, visible, type ColumnId, type KernelState } from "./state";
-
-const NOWHERE: readonly string[] = [];
+import "./machine.css";
+import {
+  columnsOf,
+  comparable,
+  configFor,
+  isStage,
+  kernelFor,
+  kernelState,
+  mostColumns,
+  stageOf,
+  switched,
+  usualColumns,
+  visible,
+  type ColumnId,
+  type KernelState,
+} from "./state";
 
 export function KernelsPane({ store }: { store: Store }) {
   const state = kernelState(store);
@@ -47,87 +59,85 @@ interface OpenedProps {
 
 function Opened({ store, state, kernels, kernel }: OpenedProps) {
   const root = useRef<HTMLDivElement>(null);
-  const most = useMost(root);
-  const columns = useContents(store, kernel);
-  const shown = COLUMNS.filter((id) => visible(state.columns.value, most).includes(id));
-  const shares = state.shares.value;
-  const own = lineOfSelection(store);
-  const home = own ? [own, ...kernel.lines] : kernel.lines;
-  const move = (left: ColumnId, right: ColumnId, by: number) => {
-    const total = shown.reduce((sum, id) => sum + shares[id], 0);
-    const now = state.shares.peek();
-    const delta = Math.max(
-      0.15 * total - now[left],
-      Math.min(now[right] - 0.15 * total, by * total),
-    );
-    state.shares.value = { ...now, [left]: now[left] + delta, [right]: now[right] - delta };
+  const most = mostColumns(useOwnRoom(root));
+  const { config, other } = useConfigs(store, state, kernel);
+  const there = columnsOf(store.doc.value, kernel, config);
+  const chosen = state.columns.value ?? usualColumns(store.doc.value, kernel);
+  const wanted = visible(
+    chosen.filter((id) => there.includes(id)),
+    most,
+  );
+  const shown = there.filter((id) => wanted.includes(id));
+  const contents = useContents(store, kernel, config, other ? [] : shown);
+  const both = other && config ? comparable(config, other) : [];
+  const stage = both.includes(state.comparedStage.value) ? state.comparedStage.value : both[0];
+  const press = (id: ColumnId) => {
+    if (!other) state.columns.value = switched(wanted, id, most);
+    else if (isStage(id)) state.comparedStage.value = id;
   };
   return (
     <div class="kernels" ref={root}>
       <div class="bar">
         <Chooser store={store} kernels={kernels} kernel={kernel} />
         <span class="grow" />
-        <Switch state={state} most={most} titles={columns} />
+        <Switch
+          label={other ? "Stage to compare" : "Columns"}
+          columns={other ? both : there}
+          shown={other ? [stage ?? "ptx"] : shown}
+          titles={contents.columns}
+          press={press}
+        />
       </div>
       <Facts kernel={kernel} />
-      <div class="code-columns">
-        {shown.map((id, at) => {
-          const before = shown[at - 1];
-          const { title, note, rows, missing } = columns[id];
-          return (
-            <Fragment key={id}>
-              {before && (
-                <Divider
-                  label={`Border between ${columns[before].title} and ${title}`}
-                  value={(100 * shares[before]) / (shares[before] + shares[id])}
-                  move={(by) => move(before, id, by)}
-                />
-              )}
-              <CodeColumn
-                store={store}
-                title={title}
-                note={note}
-                rows={rows}
-                missing={missing}
-                share={shares[id]}
-                home={id === "python" ? home : NOWHERE}
-                prefersLast={id === "wrapper"}
-              />
-            </Fragment>
-          );
-        })}
-      </div>
+      {config && <ConfigBar store={store} state={state} kernel={kernel} config={config} />}
+      {config && other ? (
+        <Compare
+          store={store}
+          state={state}
+          before={config}
+          after={other}
+          isTurned={kernel.configs.indexOf(other) < kernel.configs.indexOf(config)}
+          stage={stageOf(stage ?? "ptx", config)}
+          painted={contents.painted}
+        />
+      ) : (
+        <Columns
+          store={store}
+          state={state}
+          kernel={kernel}
+          shown={shown}
+          contents={contents.columns}
+        />
+      )}
     </div>
   );
 }
 
-/** The line that a selected node or kernel line was written on, rather than a call that led to it. */
-function lineOfSelection(store: Store): string | null {
-  const selected = store.selected.value;
-  const links = store.links.value;
-  void store.learned.value;
-  if (selected === null || !links) return null;
-  if (kindOf(selected) === "node") return links.lineOf(selected);
-  if (kindOf(selected) !== "kernel-line") return null;
-  for (const id of store.related.value) {
-    const line = kindOf(id) === "node" ? links.lineOf(id) : null;
-    if (line) return line;
-  }
-  return null;
+/** The configuration that is shown, which the selection may choose, and what it is compared with. */
+function useConfigs(store: Store, state: KernelState, kernel: Kernel) {
+  const known = state.configs.value[kernel.id];
+  const other = kernel.configs.find((each) => each.id === state.compared.value) ?? null;
+  // In a comparison a line of either side may be selected: that must not swap the sides.
+  const selected = other ? null : store.selected.value;
+  const config = configFor(kernel, selected, known);
+  useEffect(() => {
+    if (config && config.id !== known)
+      state.configs.value = { ...state.configs.peek(), [kernel.id]: config.id };
+  }, [config?.id, known, kernel.id]);
+  return { config, other: other?.id === config?.id ? null : other };
 }
 
-/** Two columns in a narrow view, as many as there are elsewhere. */
-function useMost(root: { current: HTMLElement | null }): number {
-  const [most, setMost] = useState(COLUMNS.length);
+/** How much room the pane itself has. */
+function useOwnRoom(root: { current: HTMLElement | null }): Room {
+  const [room, setRoom] = useState<Room>("normal");
   useEffect(() => {
     const element = root.current;
     if (!element) return;
     const watch = new ResizeObserver(() => {
-      if (element.clientWidth)
-        setMost(roomOf(element.clientWidth) === "narrow" ? 2 : COLUMNS.length);
+      if (element.clientWidth) setRoom(roomOf(element.clientWidth));
     });
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  return most;
+  return room;
 }

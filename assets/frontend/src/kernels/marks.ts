@@ -2,6 +2,7 @@
 
 import { RangeSet, StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, GutterMarker, gutter, type DecorationSet } from "@codemirror/view";
+import type { Difference } from "./rows";
 
 export interface Marks {
   selected: number | null;
@@ -43,6 +44,26 @@ function decorations(marks: Marks, doc: Lines): DecorationSet {
     .sort(([a], [b]) => a - b)
     .map(([at, look]) => look.range(doc.line(at + 1).from));
   return Decoration.set(ranges);
+}
+
+const DIFFERENT: Record<Difference, Decoration> = {
+  changed: Decoration.line({ class: "cm-changed" }),
+  added: Decoration.line({ class: "cm-added" }),
+  removed: Decoration.line({ class: "cm-removed" }),
+  gap: Decoration.line({ class: "cm-gap" }),
+  fold: Decoration.line({ class: "cm-fold" }),
+};
+
+/** How the lines of a comparison differ; the text never changes, so neither do they. */
+export function differing(lines: readonly (Difference | null)[]): Extension {
+  let made: DecorationSet | null = null;
+  return EditorView.decorations.of((view) => {
+    const { doc } = view.state;
+    made ??= Decoration.set(
+      lines.flatMap((kind, at) => (kind ? [DIFFERENT[kind].range(doc.line(at + 1).from)] : [])),
+    );
+    return made;
+  });
 }
 
 class Colour extends GutterMarker {

@@ -1,9 +1,12 @@
 // The text of each column with what every line of it is: its id, its number, its colour.
 
 import type { PlacedLine } from "../store";
-import type { CodePart, GraphPart, Kernel, Source, WrapperPart } from "../wire";
+import type { CodePart, GraphPart, Kernel, Opcode, Source, WrapperPart } from "../wire";
 
-export type Language = "python" | "cpp" | "plain";
+export type Language = "python" | "cpp" | "plain" | "mlir" | "llvm" | "ptx" | "amdgcn" | "sass";
+
+/** How a line of a comparison differs; `gap` stands for a line of the other text. */
+export type Difference = "changed" | "added" | "removed" | "gap" | "fold";
 
 export interface Rows {
   /** What is drawn; indentation is halved, as columns are narrow. */
@@ -16,6 +19,12 @@ export interface Rows {
   numbers: string[];
   /** The colour 0 to 7 of each line's strip, or -1. */
   strip: number[];
+  /** What the opcodes of the text do. */
+  opcodes?: Readonly<Record<string, Opcode>>;
+  /** Where the helper stands that a line (from 0) was inlined from. */
+  inlined?(line: number): string | null;
+  /** In a comparison, how each line differs. */
+  differences?: (Difference | null)[];
 }
 
 const COLOURS = 8;
@@ -111,7 +120,7 @@ export function codeRows(part: CodePart, colours: ReadonlyMap<string, number>): 
   };
 }
 
-function colourOf(nodes: readonly string[], colours: ReadonlyMap<string, number>): number {
+export function colourOf(nodes: readonly string[], colours: ReadonlyMap<string, number>): number {
   for (const node of nodes) {
     const colour = colours.get(node);
     if (colour !== undefined) return colour;

@@ -1,16 +1,28 @@
-// Which kernel is shown, which columns, and how wide they are.
+// Which kernel is shown, in which configuration, which columns, and how wide they are.
 
 import { signal, type Signal } from "@preact/signals";
-import { kindOf, ownerOf } from "../ids";
+import { configOf, kernelOf, kindOf } from "../ids";
+import type { Room } from "../shell/size";
 import type { Store } from "../store";
+import type { Config, Document as Report, Kernel } from "../wire";
 
-export type ColumnId = "python" | "nodes" | "code" | "wrapper";
+export type StageId = "ttir" | "ttgir" | "llir" | "ptx" | "sass";
+export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";
 
-export const COLUMNS: readonly ColumnId[] = ["python", "nodes", "code", "wrapper"];
+/** Columns of a kernel's stages; `ptx` is AMDGCN for a GPU of AMD. */
+export const STAGES: readonly StageId[] = ["ttir", "ttgir", "llir", "ptx", "sass"];
+export const COLUMNS: readonly ColumnId[] = ["python", "nodes", "code", ...STAGES, "wrapper"];
 
 export interface KernelState {
   kernel: Signal<string | null>;
-  columns: Signal<readonly ColumnId[]>;
+  /** The configuration that was chosen, by kernel. */
+  configs: Signal<Readonly<Record<string, string>>>;
+  /** What the configuration is compared with, and in which stage. */
+  compared: Signal<string | null>;
+  comparedStage: Signal<StageId>;
+  isLoose: Signal<boolean>;
+  /** The columns that were chosen; null as long as those that fit the kernel do. */
+  columns: Signal<readonly ColumnId[] | null>;
   /** Shares of the width, by column. */
   shares: Signal<Readonly<Record<ColumnId, number>>>;
 }
@@ -21,21 +33,57 @@ const states = new WeakMap<Store, KernelState>();
 export function kernelState(store: Store): KernelState {
   let state = states.get(store);
   if (!state) {
+    const narrow = { ttir: 1.2, ttgir: 1.2, llir: 1.2, ptx: 1.15, sass: 1.15 };
     state = {
       kernel: signal(null),
-      columns: signal(firstColumns(store)),
-      shares: signal({ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1 }),
+      configs: signal({}),
+      compared: signal(null),
+      comparedStage: signal("ptx"),
+      isLoose: signal(true),
+      columns: signal(null),
+      shares: signal({ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1, ...narrow }),
     };
     states.set(store, state);
   }
   return state;
 }
 
-/** Without source the wrapper takes its place. */
-function firstColumns(store: Store): readonly ColumnId[] {
-  const sources = store.doc.peek()?.sources ?? [];
-  const hasLines = sources.some((source) => source.lines.length > 0);
+/** The columns that a kernel opens with; without source the wrapper takes its place. */
+export function usualColumns(report: Report | null, kernel: Kernel): readonly ColumnId[] {
+  const hasLines = (report?.sources ?? []).some((source) => source.lines.length > 0);
+  if (kernel.configs.length) return hasLines ? ["python", "code", "ptx"] : ["nodes", "code", "ptx"];
   return hasLines ? ["python", "nodes", "code"] : ["nodes", "code", "wrapper"];
+}
+
+/** The columns that there are for a kernel, for a GPU those of the stages of a configuration. */
+export function columnsOf(
+  report: Report | null,
+  kernel: Kernel,
+  config: Config | null,
+): ColumnId[] {
+  const hasCode = config === null && kernel.code !== null && report?.no_assembly != null;
+  return COLUMNS.filter((id) => {
+    if (!isStage(id)) return true;
+    if (config) return stageOf(id, config) in config.stages;
+    return hasCode && id === "ptx"; // it says why there is none
+  });
+}
+
+export function isStage(id: ColumnId): id is StageId {
+  return (STAGES as readonly string[]).includes(id);
+}
+
+/** The stage of the record that a column shows. */
+export function stageOf(id: StageId, config: Config): string {
+  return id === "ptx" && !("ptx" in config.stages) && "amdgcn" in config.stages ? "amdgcn" : id;
+}
+
+/** The columns whose stages have a text in both configurations. */
+export function comparable(a: Config, b: Config): StageId[] {
+  return STAGES.filter((id) => {
+    const stage = stageOf(id, a);
+    return a.stages[stage] === null && b.stages[stage] === null;
+  });
 }
 
 /** The kernel to show for a selection: its own, or the present one when that is among its. */
@@ -46,16 +94,29 @@ export function kernelFor(
   all: readonly string[],
 ): string | null {
   if (selected !== null) {
-    const kind = kindOf(selected);
-    if (kind === "kernel" && all.includes(selected)) return selected;
-    if (kind === "kernel-line" && all.includes(ownerOf(selected))) return ownerOf(selected);
+    const own = kernelOf(selected);
+    if (OWNED.has(kindOf(selected)) && all.includes(own)) return own;
     if (present !== null && related.has(present)) return present;
     for (const id of all) if (related.has(id)) return id;
   }
   return present !== null && all.includes(present) ? present : (all[0] ?? null);
 }
 
-/** Turns a column on or off; in a narrow view the oldest of two makes room, and one always stays. */
+const OWNED = new Set(["kernel", "kernel-line", "asm-line", "config"]);
+
+/** The configuration to show: the selected one, the one that was chosen, or the first. */
+export function configFor(
+  kernel: Kernel,
+  selected: string | null,
+  chosen: string | undefined,
+): Config | null {
+  const kind = selected === null ? null : kindOf(selected);
+  const own = kind === "config" ? selected : kind === "asm-line" ? configOf(selected!) : null;
+  const find = (id: string | null | undefined) => kernel.configs.find((each) => each.id === id);
+  return find(own) ?? find(chosen) ?? kernel.configs[0] ?? null;
+}
+
+/** Turns a column on or off; when there is no more room the oldest goes, and one always stays. */
 export function switched(
   columns: readonly ColumnId[],
   id: ColumnId,
@@ -70,4 +131,11 @@ export function switched(
 /** As many columns as there is room for, the latest chosen first to stay. */
 export function visible(columns: readonly ColumnId[], most: number): readonly ColumnId[] {
   return columns.slice(Math.max(0, columns.length - most));
+}
+
+const MOST: Record<Room, number> = { narrow: 2, normal: 4, wide: 6 };
+
+/** How many columns a view of this width has. */
+export function mostColumns(room: Room): number {
+  return MOST[room];
 }

@@ -11,6 +11,8 @@ const KEYS: [string[], string][] = [
   [["Page Up", "Page Down"], "in the graph: zoom in and out"],
   [["Home", "End"], "in the graph: show all, show the selection"],
   [["Space"], "in the graph: open or close the box"],
+  [["e"], "in assembly: explain the instruction of the line"],
+  [["n", "p"], "in a comparison: next difference, the one before"],
   [["Enter"], "open the code of the selected thing"],
   [["Alt", "←", "→"], "back and forward through selections"],
   [["i"], "show or hide the inspector"],

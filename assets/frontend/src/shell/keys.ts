@@ -12,7 +12,7 @@ export interface Actions {
 
 /** The keys of the panes, as they lie beside one another: 0 is the tenth. */
 const DIGITS = "1234567890";
-const PLAIN = new Set([...DIGITS, "/", "?", "i", "Escape", "Enter"]);
+const PLAIN = new Set([...DIGITS, "/", "?", "i", "e", "n", "p", "Escape", "Enter"]);
 const MOVES = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"]);
 const PAGES = new Set(["PageUp", "PageDown", " "]);
 

@@ -1,8 +1,8 @@
 // What states are called, and where a thing is best looked at.
 
-import { kindOf, nameOf, numberOf, ownerOf } from "../ids";
+import { kernelOf, kindOf, nameOf, numberOf, ownerOf, stageOf } from "../ids";
 import type { Store } from "../store";
-import type { Guard, Line, PaneId } from "../wire";
+import type { Guard, Kernel, Line, PaneId } from "../wire";
 import type { IconName } from "./icons";
 
 export type State = Line["state"];
@@ -43,6 +43,8 @@ export function paneFor(id: string): PaneId {
     case "kernel-line":
     case "wrapper":
     case "wrapper-line":
+    case "asm-line":
+    case "config":
       return "kernels";
     case "phase":
       return "timeline";
@@ -69,6 +71,10 @@ export function labelOf(id: string, store: Store): string {
       return `${languageOf(store, ownerOf(id))} ${ownerOf(id)}:${numberOf(id)}`;
     case "wrapper-line":
       return `wrapper ${ownerOf(id)}:${numberOf(id)}`;
+    case "asm-line":
+      return `${stageName(stageOf(id))} ${kernelOf(id)}:${numberOf(id)}`;
+    case "config":
+      return configName(report?.kernels ?? [], id);
     case "rejected": {
       const pair = report?.rejected.find((each) => each.id === id);
       return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
@@ -99,6 +105,26 @@ export function labelOf(id: string, store: Store): string {
     default:
       return id;
   }
+}
+
+const STAGES: Record<string, string> = {
+  ttir: "TTIR",
+  ttgir: "TTGIR",
+  llir: "LLVM",
+  ptx: "PTX",
+  amdgcn: "AMDGCN",
+  sass: "SASS",
+};
+
+/** A stage of a kernel's compilation as it is written. */
+export function stageName(stage: string): string {
+  return STAGES[stage] ?? stage;
+}
+
+function configName(kernels: readonly Kernel[], id: string): string {
+  const kernel = kernels.find((each) => each.id === kernelOf(id));
+  const choice = kernel?.configs.find((each) => each.id === id)?.choice;
+  return choice ? `${kernelOf(id)} ${choice}` : id;
 }
 
 /** A guard by its source, or by its kind where it is about torch as a whole. */

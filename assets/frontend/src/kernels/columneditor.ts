@@ -1,0 +1,106 @@
+// The editor of a column: its text, its marks, and what is brought into sight.
+
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import type { Store } from "../store";
+import { CodeEditor } from "./editor";
+import { linesIn, placesOf, type Rows } from "./rows";
+import type { Twin } from "./twin";
+
+export interface EditorProps {
+  store: Store;
+  title: string;
+  rows: Rows | null;
+  /** What to bring into sight before all else, best first. */
+  home: readonly string[];
+  /** Whether the last of several marked lines matters most: a wrapper defines, then calls. */
+  prefersLast?: boolean;
+  /** Another column that scrolls along. */
+  twin?: Twin;
+  /** Goes to the next difference, or back. */
+  onJump?(by: 1 | -1): void;
+  /** A line without an id was clicked. */
+  onLine?(line: number): void;
+}
+
+type EditorRef = RefObject<CodeEditor | null>;
+type HolderRef = RefObject<HTMLDivElement | null>;
+
+/** Makes the editor in `holder` and keeps it current. */
+export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRef {
+  const editor = useMade(props, holder);
+  const { store, rows, home, twin, title, prefersLast = false } = props;
+  const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
+  const selected = store.selected.value;
+  const related = store.related.value;
+  const hovered = store.hoveredRelated.value;
+  const marks = useMemo(() => {
+    if (!rows) return null;
+    return {
+      selected: selected === null ? null : (places.get(selected) ?? null),
+      related: linesIn(related, rows, places),
+    };
+  }, [rows, places, selected, related]);
+  const last = useRef<typeof marks>(null);
+  useLayoutEffect(() => {
+    if (!rows || !marks) return;
+    editor.current?.show(rows);
+    const isNew = last.current !== marks;
+    last.current = marks;
+    const all = { ...marks, hovered: linesIn(hovered, rows, places) };
+    const known = home.map((id) => places.get(id)).filter((line) => line !== undefined);
+    // Of two that scroll together, the one with the selection leads.
+    const leads = twin === undefined || marks.selected !== null;
+    editor.current?.mark(all, isNew && leads ? goalOf(marks, known, prefersLast) : undefined);
+  }, [rows, marks, hovered, places, title]);
+  useEffect(() => () => void (store.hovered.value = null), []);
+  return editor;
+}
+
+function useMade(props: EditorProps, holder: HolderRef): EditorRef {
+  const editor = useRef<CodeEditor | null>(null);
+  const now = useRef(props);
+  now.current = props;
+  const { store, title, twin } = props;
+  useLayoutEffect(() => {
+    const idAt = (line: number | null) =>
+      line === null ? null : (now.current.rows?.ids[line] ?? null);
+    const listener = {
+      choose: (line: number) => {
+        const id = idAt(line);
+        if (id) store.select(id);
+        else now.current.onLine?.(line);
+      },
+      hover: (line: number | null) => {
+        const id = idAt(line);
+        if (store.hovered.peek() !== id) store.hovered.value = id;
+      },
+      jump: (by: 1 | -1) => {
+        now.current.onJump?.(by);
+        return now.current.onJump !== undefined;
+      },
+    };
+    const made = new CodeEditor(holder.current!, title, listener);
+    editor.current = made;
+    const leave = twin?.join(made);
+    return () => {
+      leave?.();
+      made.close();
+      editor.current = null;
+    };
+  }, [title, twin]);
+  return editor;
+}
+
+/** The line to bring into sight: the selected, a marked one that is at home here, or home itself. */
+function goalOf(
+  marks: { selected: number | null; related: readonly number[] },
+  known: readonly number[],
+  prefersLast: boolean,
+): number | null {
+  if (marks.selected !== null) return marks.selected;
+  if (marks.related.length === 0) return known[0] ?? null;
+  if (prefersLast) return marks.related[marks.related.length - 1]!;
+  const marked = new Set(marks.related);
+  return known.find((line) => marked.has(line)) ?? null;
+}
