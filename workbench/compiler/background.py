@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.opening import open_any
 from workbench.compiler.ambient import Ambient
@@ -18,11 +18,15 @@ from workbench.compiler.files import load_compiled
 from workbench.compiler.guard_sandbox import Example
 from workbench.compiler.job import Job
 from workbench.compiler.pipeline import bind
+from workbench.compiler.recipe import Recipe
 from workbench.compiler.request import Options
 from workbench.compiler.shipping import pack
 from workbench.compiler.sources import Places
 from workbench.compiler.worker import PATHS, RESULT
 from workbench.errors import UsageError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.compiler.targets.background import ElsewhereJob
 
 
 def compile_in_background(
@@ -31,7 +35,7 @@ def compile_in_background(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     on_change: Callable[[], object] | None = None,
-) -> Job:
+) -> Job | ElsewhereJob:
     """Start a worker and return at once.
 
     The result is called on the live module: its weights are copied for the worker only. Raises
@@ -42,14 +46,14 @@ def compile_in_background(
             f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
         )
     if options.gpu is not None:
-        raise UsageError(
-            f"target is {options.target!r}: a virtual GPU is compiled for by a worker of its own. "
-            "Use aot_compile, or %aot_compile without --bg."
-        )
+        from workbench.compiler.targets.background import ElsewhereJob
+
+        return ElsewhereJob(target, tuple(args), dict(kwargs or {}), options, on_change)
     callee = resolve(target)
     bound = bind(callee, tuple(args), dict(kwargs or {}))
     receiver = next(iter(bound)) if callee.receiver else None
     example = Example(bound, receiver)
+    recipe = Recipe(target, tuple(args), dict(kwargs or {}), options)
     parcel = {
         "function": target,
         "args": tuple(args),
@@ -65,7 +69,7 @@ def compile_in_background(
         (folder / PATHS).write_text(json.dumps(setting))
 
         def load(digest: str) -> Compiled:
-            return _loaded(os.fspath(folder / RESULT), digest, callee, example)
+            return _loaded(os.fspath(folder / RESULT), digest, callee, example, recipe)
 
         command = [sys.executable, "-m", "workbench.compiler.worker", os.fspath(folder)]
         return Job(callee.name, folder, command, load, on_change)
@@ -79,7 +83,7 @@ def _is_made_up(entry: Any) -> bool:
     return len(entry) == 4 and entry[1] is None
 
 
-def _loaded(path: str, digest: str, callee: Callee, example: Example) -> Compiled:
+def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Recipe) -> Compiled:
     """The worker's artifact, called on the objects of this process."""
     owner = callee.receiver[0] if callee.receiver else None
     scope = callee.function.__globals__
@@ -87,7 +91,9 @@ def _loaded(path: str, digest: str, callee: Callee, example: Example) -> Compile
     loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
     _share_closure(loaded.aot_fn, callee)
     plan, report = loaded.plan, loaded.report
-    return Compiled(loaded.aot_fn, plan, report, original=callee.entry, example=example)
+    return Compiled(
+        loaded.aot_fn, plan, report, original=callee.entry, example=example, recipe=recipe
+    )
 
 
 def _live_objects(path: str, callee: Callee) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from workbench.errors import ContractError
 from workbench.report import Report
 
 if TYPE_CHECKING:
+    from workbench.compiler.recipe import Recipe
+    from workbench.compiler.retarget import Retarget
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.report.profile import Profile
 
@@ -37,11 +40,13 @@ class Compiled:
         *,
         original: Callable[..., Any] | None = None,
         example: Example | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         self._aot_fn = aot_fn
         self._plan = plan
         self._original = original
         self._example = example
+        self.recipe = recipe
         self.report = report
         self._checked = True
         self._call = self._build_call()
@@ -107,6 +112,18 @@ class Compiled:
     def guard_sandbox(self) -> GuardSandbox:
         """Other inputs to try against the guards, without running anything."""
         return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
+
+    @cached_property
+    def retarget(self) -> Retarget:
+        """Other targets to compile the same call for."""
+        from workbench.compiler.retarget import Retarget
+
+        return Retarget(self, self.recipe)
+
+    def on(self, target: str) -> Compiled | CompiledElsewhere:
+        """The same call compiled for another target, such as "h100"; compiled once, then kept."""
+        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        return found
 
     def _build_call(self) -> Callable[..., Any]:
         artifacts, plan = self._aot_fn._artifacts, self._plan

@@ -39,14 +39,24 @@ class GuardAnswer:
 
 
 class Example:
-    """The example call with a place in the stead of every tensor: it keeps no input alive."""
+    """The example call with a place in the stead of every tensor: it keeps no input alive.
 
-    def __init__(self, bound: Mapping[str, Any], receiver: str | None):
+    `hold` is called once for each tensor, with its path.
+    """
+
+    def __init__(
+        self,
+        bound: Mapping[str, Any],
+        receiver: str | None,
+        hold: Callable[[torch.Tensor, Path], object] | None = None,
+    ):
         self._receiver = receiver
         places: dict[int, _Place] = {}  # one tensor at two places stays one
 
         def emptied(value: Any, path: Path) -> Any:
             if isinstance(value, torch.Tensor):
+                if id(value) not in places and hold is not None:
+                    hold(value, path)
                 return places.setdefault(id(value), _Place(path))
             return _mapped(value, path, emptied)
 

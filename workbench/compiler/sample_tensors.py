@@ -66,14 +66,18 @@ def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
     Its content is not defined. Raises `UsageError` where this machine cannot have such a tensor.
     """
     with torch.inference_mode() if leaf.inference else contextlib.nullcontext():
-        value = _empty(wanted)
+        value = tensor_of(wanted)
     wants = leaf.requires_grad and (value.is_floating_point() or value.is_complex())
     if leaf.type == "Parameter":
         return torch.nn.Parameter(value, requires_grad=wants)
     return value.requires_grad_() if wants else value
 
 
-def _empty(wanted: Description) -> torch.Tensor:
+def tensor_of(wanted: Description) -> torch.Tensor:
+    """A tensor with the description's layout; its content is not defined, that of a big one zero.
+
+    Raises `UsageError` where this machine cannot have such a tensor.
+    """
     dtype: torch.dtype = getattr(torch, wanted.dtype)
     last = sum((n - 1) * step for n, step in zip(wanted.shape, wanted.stride, strict=True))
     size = 0 if 0 in wanted.shape else (last + 1) * dtype.itemsize

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.pipeline import compile_ahead
+from workbench.compiler.recipe import Recipe
 from workbench.compiler.request import Options, Progress
 from workbench.errors import UsageError
 
@@ -23,14 +24,19 @@ def compile_anywhere(
 ) -> Compiled | CompiledElsewhere:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
     gpu = options.gpu
+    made: Compiled | CompiledElsewhere
     if gpu is None:
-        return compile_ahead(target, args, kwargs, options, progress)
+        made = compile_ahead(target, args, kwargs, options, progress)
+        made.recipe = Recipe(target, args, kwargs or {}, options)
+        return made
     if not isinstance(args, tuple | list):
         raise UsageError(
             f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
         )
     from workbench.compiler.targets.elsewhere import compile_elsewhere
 
-    return compile_elsewhere(
+    made = compile_elsewhere(
         target, tuple(args), dict(kwargs or {}), options, gpu, progress=progress
     )
+    made.recipe = Recipe(target, args, kwargs or {}, options)
+    return made

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.compiler.callables import resolve
 from workbench.compiler.modes import merged_options
@@ -20,6 +22,11 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Gpu
 
+if TYPE_CHECKING:
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.recipe import Recipe
+    from workbench.compiler.retarget import Retarget
+
 
 class CompiledElsewhere:
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
@@ -29,6 +36,7 @@ class CompiledElsewhere:
         self.gpu = gpu
         self.original = original
         self.program = program
+        self.recipe: Recipe | None = None
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
@@ -45,6 +53,18 @@ class CompiledElsewhere:
         """The name of the function or module."""
         return self.report.request.name
 
+    @cached_property
+    def retarget(self) -> Retarget:
+        """Other targets to compile the same call for."""
+        from workbench.compiler.retarget import Retarget
+
+        return Retarget(self, self.recipe)
+
+    def on(self, target: str) -> Compiled | CompiledElsewhere:
+        """The same call compiled for another target, such as "host"; compiled once, then kept."""
+        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        return found
+
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a GPU that is not here."""
         raise UsageError(
@@ -59,12 +79,27 @@ class CompiledElsewhere:
             "for a comparison. Verify a compilation with target='host'."
         )
 
-    def save(self, path: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: this version writes files for devices of this machine only."""
-        raise UsageError(
-            f"An artifact for {self.gpu.device_name} can only be written on a machine that has "
-            "one. .report.save('name.wbr') keeps the record, with all code."
-        )
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        weights: str = "separate",
+        isa: str | list[str] = "native",
+        machine: Any = None,
+    ) -> str:
+        """Write one `.aot` file for machines with the GPU, atomically, and return its sha256.
+
+        `machine` describes where it will be loaded: what `wb.machine()` returns there, a dict such
+        as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path of the JSON
+        that `print(wb.machine())` writes there. Without one, any build of this release of torch
+        for the GPU will do, with this Triton; only torch's own loader, which the workbench does
+        not use, then refuses the payload. `weights="bundle"` puts the tensors of the live module
+        into the file, which arrive on the GPU. Raises `ArtifactError` when something cannot be
+        saved, `UsageError` when the machine could never load it.
+        """
+        from workbench.compiler.targets.cross_saving import save_elsewhere
+
+        return save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""
@@ -89,15 +124,24 @@ def compile_elsewhere(
     Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
     compilation does.
     """
-    _check(options, gpu)
     worker = worker or warm_worker()
     worker.begin()
+    done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
+    return CompiledElsewhere(done.report, gpu, target, done.program)
+
+
+def job_for(
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options, gpu: Gpu
+) -> Job:
+    """What is sent to a worker, under the modes of torch of this thread.
+
+    Raises `UsageError` for what cannot be asked of a virtual GPU or cannot be sent.
+    """
+    _check(options, gpu)
     name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
-    job = Job(Device(gpu), pack(call, name), here())
-    done = worker.compiled(job, progress)
-    return CompiledElsewhere(done.report, gpu, target, done.program)
+    return Job(Device(gpu), pack(call, name), here())
 
 
 def _check(options: Options, gpu: Gpu) -> None:
