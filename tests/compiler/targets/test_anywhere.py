@@ -83,9 +83,11 @@ def test_aliases_name_the_same_gpu() -> None:
     assert gpu.name == "h100"
 
 
-def test_this_process_is_as_before(compiled: Any) -> None:
+def test_this_process_is_as_before() -> None:
+    toolkit, hip = torch.version.cuda, torch.version.hip
+    wb.aot_compile(softmax, INPUTS, target="h100")
+    assert (torch.version.cuda, torch.version.hip) == (toolkit, hip)
     assert not torch.cuda.is_available()
-    assert torch.version.cuda is None
     with pytest.raises((RuntimeError, AssertionError)):
         torch.empty(1, device="cuda")
     here = wb.aot_compile(softmax, INPUTS)
