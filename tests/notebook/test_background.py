@@ -52,6 +52,17 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
     assert view.revision == 0
 
 
+def test_a_virtual_gpu_is_compiled_for_in_the_background(run: Run, user: dict[str, Any]) -> None:
+    run("%aot_compile --bg -t h100 -o job f(x)")
+    job, view = user["job"], View()
+    shown = JobView(job, view, Setting("job.result()"), "f(x)")
+    compiled = job.result(LONG)
+    assert compiled.target == "h100"
+    assert len(compiled.report.resources)
+    shown.join(LONG)
+    assert (view.progress["status"], view.revision) == ("done", 1)
+
+
 @pytest.mark.parametrize("flag", ["-s model.aot", "-a"])
 def test_what_needs_the_result_at_once_is_refused(
     run: Run, user: dict[str, Any], flag: str

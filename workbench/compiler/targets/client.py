@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench import errors
 from workbench.compiler.request import Progress
 from workbench.compiler.targets.build_messages import AllBuilt, BuildJob, Built
+from workbench.compiler.targets.hearing import error_of, tell
 from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Stop, Told
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.report import Report
@@ -55,6 +55,7 @@ class Worker:
         self._is_ready = False
         self._is_working = False  # at a job
         self._is_torn = False  # in the middle of a message
+        self._is_retired = False
         self.no_training: str | None = None
 
     @property
@@ -97,20 +98,12 @@ class Worker:
                 self._started()
                 self._connected.send(job)
                 self._is_working = True
-                deadline = time.monotonic() + self._job_s
-                while True:
-                    message = self._receive(deadline, task)
-                    if isinstance(message, last):
-                        return message
-                    if isinstance(message, Failed):
-                        raise _error(message)
-                    if isinstance(message, Told):
-                        _tell(progress, message)
-                    elif isinstance(message, Built) and hear is not None:
-                        hear(message)
+                return self._heard(task, progress, last, hear)
             except (EOFError, OSError) as error:
                 raise self._ended(task) from error
             except WorkbenchError:
+                if self._is_working:  # a listener raised it; what is still to come is nobody's
+                    self.close()
                 raise
             except KeyboardInterrupt as error:
                 error.report = self._stopped()  # type: ignore[attr-defined]
@@ -120,6 +113,26 @@ class Worker:
                 raise
             finally:
                 self._is_working = False
+
+    def _heard(
+        self,
+        task: str,
+        progress: Progress | None,
+        last: type[Answer],
+        hear: Callable[[Built], object] | None,
+    ) -> Answer:
+        deadline = time.monotonic() + self._job_s
+        while True:
+            message = self._receive(deadline, task)
+            self._is_working = not isinstance(message, (last, Failed))
+            if isinstance(message, last):
+                return message
+            if isinstance(message, Failed):
+                raise error_of(message)
+            if isinstance(message, Told):
+                tell(progress, message)
+            elif isinstance(message, Built) and hear is not None:
+                hear(message)
 
     def _stopped(self) -> Report | None:
         """End the process, but have it tell first what it recorded.
@@ -168,6 +181,13 @@ class Worker:
             if held is not None:
                 held.close()
 
+    def retire(self) -> None:
+        """End the process from any thread, and start no other: who waits gets `WorkerEnded`."""
+        self._is_retired = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
     @property
     def _connected(self) -> Connection:
         if self._connection is None:
@@ -183,6 +203,8 @@ class Worker:
                 self.no_training = ready.no_training
 
     def _spawned(self) -> None:
+        if self._is_retired:
+            raise EOFError
         if self.pid is not None:
             return
         if self.program in sys.modules:
@@ -205,6 +227,8 @@ class Worker:
                 start_new_session=True,  # an interrupt from the terminal is the user's, not its own
             )
             self._connection = Connection(mine.detach())
+        if self._is_retired:  # meanwhile
+            self._process.kill()
 
     def variables(self) -> dict[str, str]:
         """The environment of the process."""
@@ -277,21 +301,3 @@ def _variables() -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "HIP_VISIBLE_DEVICES": "",
     }
-
-
-def _tell(progress: Progress | None, message: Told) -> None:
-    """Pass on what the worker tells to whatever part of it `progress` listens to."""
-    if message.what == "begin" and progress is not None:
-        progress(message.name, message.elapsed)
-    elif message.what == "end" and (end := getattr(progress, "end", None)) is not None:
-        end(message.name, message.elapsed)
-    elif message.what == "kernel" and (kernel := getattr(progress, "kernel", None)) is not None:
-        kernel(message.name)
-
-
-def _error(message: Failed) -> WorkbenchError:
-    found = getattr(errors, message.kind, CaptureError)
-    kind = found if isinstance(found, type) and issubclass(found, WorkbenchError) else CaptureError
-    error: WorkbenchError = kind(message.message)
-    error.report = message.report
-    return error
