@@ -32,6 +32,8 @@ _ALWAYS = nullcontext()
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
 _NO_BFLOAT16 = "BF16 is not supported"
+_NOT_COMPARABLE = "is not comparable"
+"""Of sympy, about an index; releases of torch before the fault was cured, on a real GPU too."""
 
 
 def import_compiler() -> None:
@@ -108,6 +110,12 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
         words = (
             f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
             "Use float16 or float32, or another target, such as 'a100'."
+        )
+    elif _NOT_COMPARABLE in str(error):
+        words = (
+            "This release of Inductor fails for any GPU on minima and maxima in the indexes of "
+            "this code, a fault of its own. options={'constant_and_index_propagation': False} "
+            "compiles it: indexes are then computed by the kernels."
         )
     if words is None:
         return error
