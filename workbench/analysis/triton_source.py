@@ -28,8 +28,8 @@ class TritonSource:
     "persistent_reduction", "template", "user_autotune" and others. `signature` has the type of
     each argument ("*fp32", "i32", "constexpr"), `attributes` what the compiler may assume of them.
     `numels` are elements by axis ("x", "r0_"), those in `hinted` rounded up to a power of two
-    because they are known only at run time. `fixed` are integers that the text itself fixes, such
-    as the tile of a template.
+    because they are known only at run time. `contiguous` is the axis along which memory is read.
+    `fixed` are integers that the text itself fixes, such as the tile of a template.
     """
 
     name: str
@@ -43,6 +43,7 @@ class TritonSource:
     hinted: frozenset[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict)
     asserts: bool = True
+    contiguous: str = "x"
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -90,6 +91,7 @@ def read_source(text: str) -> TritonSource:
         numels={axis: size for axis, size in numels.items() if size is not None},
         hinted=frozenset(axis for axis in hints if f"{axis}numel" not in integers),
         fixed={name: size for name, size in integers.items() if not name.endswith("numel")},
+        contiguous=_contiguous(given, numels),
         asserts=bool(inductor.get("assert_indirect_indexing", True)),
     )
 
@@ -132,6 +134,13 @@ def _kernel(tree: ast.Module) -> tuple[ast.FunctionDef, ast.Call]:
 def _is_heuristics(function: ast.expr) -> bool:
     owner = function.value if isinstance(function, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id == _HEURISTICS
+
+
+def _contiguous(given: Mapping[str, ast.expr], numels: Mapping[str, int | None]) -> str:
+    """The axis of neighbouring addresses, by Inductor's hint `ReductionHint.OUTER`."""
+    hint = given.get("reduction_hint")
+    is_outer = isinstance(hint, ast.Attribute) and hint.attr.startswith("OUTER")
+    return "r0_" if numels.get("r0_") is not None and not is_outer else "x"
 
 
 def _literals(node: ast.expr | None) -> dict[Any, Any]:

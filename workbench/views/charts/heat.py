@@ -43,6 +43,7 @@ class Map:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     caption: str
+    corner: str = "Kernel"  # what the labels of the rows are
 
 
 def draw(heat: Map) -> Figure:
@@ -88,14 +89,15 @@ def shades(values: tuple[float | None, ...], *, more_is_better: bool) -> list[fl
 def _cell(axes: Axes, x: int, y: int, cell: Cell) -> None:
     from matplotlib.patches import Rectangle
 
+    is_missing = cell.shade is None and bool(cell.words)  # a place without words is no cell
     box = Rectangle(
         (x - 0.5, y - 0.5),
         1,
         1,
         facecolor="#ffffff" if cell.shade is None else shade_colour(cell.shade),
-        edgecolor=RULE if cell.shade is None else "#ffffff",
-        hatch="///" if cell.shade is None else None,
-        linewidth=0 if cell.shade is None else 1,
+        edgecolor=RULE if is_missing else "#ffffff",
+        hatch="///" if is_missing else None,
+        linewidth=0 if is_missing else 1,
     )
     axes.add_patch(box)
     is_dark = cell.shade is not None and cell.shade >= _WHITE_FROM
