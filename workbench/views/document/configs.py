@@ -41,7 +41,10 @@ def why_no_assembly(report: Report) -> str | None:
     why = report.why_missing("assembly")
     if why is not None:
         return f"{why[0].upper()}{why[1:]}."
-    if report.request.target == "cpu" or not report.request.target:
+    languages = {kernel.language for kernel in report.kernels}
+    if "triton" in languages:
+        return "The record holds no machine code of these kernels: compile again to keep it."
+    if "cpp" in languages or report.request.target in ("cpu", "host", ""):
         return (
             "This was compiled for the CPU, which has no code of a GPU: compile it with "
             'target="h100" (%aot_compile -t h100) to see what Triton makes of it for one.'

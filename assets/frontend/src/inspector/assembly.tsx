@@ -1,10 +1,9 @@
 // A line of IR or assembly: what its instruction does and where it comes from; a configuration.
 
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
-import { configLabel } from "../kernels/config";
 import { inlinedAt, opcodesIn } from "../kernels/stages";
 import { Chips, Facts, Prose } from "../ui/basics";
-import { stageName } from "../ui/words";
+import { configLabel, stageName } from "../ui/words";
 import type { Config, Opcode, StagePart } from "../wire";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
 import type { Store } from "../store";

@@ -4,6 +4,7 @@ import type { Store } from "../store";
 import { Copy, Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Config, Kernel } from "../wire";
+import { configLabel } from "../ui/words";
 import type { KernelState } from "./state";
 
 interface Props {
@@ -11,12 +12,6 @@ interface Props {
   state: KernelState;
   kernel: Kernel;
   config: Config;
-}
-
-/** A configuration in words; those for another GPU begin with its name. */
-export function configLabel(config: Config, target: string | undefined): string {
-  const choice = config.choice || config.id;
-  return config.target && config.target !== target ? `${config.target}: ${choice}` : choice;
 }
 
 export function ConfigBar({ store, state, kernel, config }: Props) {
@@ -35,9 +30,11 @@ export function ConfigBar({ store, state, kernel, config }: Props) {
       </label>
       <ConfigFacts config={config} />
       <span class="grow" />
-      <Against store={store} state={state} configs={configs} config={config} />
-      <Copy quiet text={asText(config)} label="" title="Copy what it takes" />
-      <Frame store={store} name="resources" then={`.query("kernel == '${kernel.id}'")`} />
+      <span class="config-choice">
+        <Against store={store} state={state} configs={configs} config={config} />
+        <Copy quiet text={asText(config)} label="" title="Copy what it takes" />
+        <Frame store={store} name="resources" then={`.query("kernel == '${kernel.id}'")`} />
+      </span>
     </div>
   );
 }

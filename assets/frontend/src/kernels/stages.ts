@@ -56,7 +56,7 @@ export function opcodesIn(
   opcodes: Readonly<Record<string, Opcode>>,
 ): { name: string; from: number; opcode: Opcode }[] {
   const found = [];
-  for (const match of text.matchAll(/@!?(?=%?\w)|[.\w][\w.:]*/g)) {
+  for (const match of text.matchAll(/@!?(?=%?\w)|(?<![%$\w.])[.\w][\w.:]*/g)) {
     const opcode = Object.hasOwn(opcodes, match[0]) ? opcodes[match[0]] : undefined;
     if (opcode) found.push({ name: match[0], from: match.index, opcode });
   }

@@ -2,7 +2,7 @@
 
 import { kernelOf, kindOf, nameOf, numberOf, ownerOf, stageOf } from "../ids";
 import type { Store } from "../store";
-import type { Guard, Kernel, Line, PaneId } from "../wire";
+import type { Config, Guard, Line, PaneId } from "../wire";
 import type { IconName } from "./icons";
 
 export type State = Line["state"];
@@ -74,7 +74,7 @@ export function labelOf(id: string, store: Store): string {
     case "asm-line":
       return `${stageName(stageOf(id))} ${kernelOf(id)}:${numberOf(id)}`;
     case "config":
-      return configName(report?.kernels ?? [], id);
+      return configName(store, id);
     case "rejected": {
       const pair = report?.rejected.find((each) => each.id === id);
       return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
@@ -121,10 +121,15 @@ export function stageName(stage: string): string {
   return STAGES[stage] ?? stage;
 }
 
-function configName(kernels: readonly Kernel[], id: string): string {
-  const kernel = kernels.find((each) => each.id === kernelOf(id));
-  const choice = kernel?.configs.find((each) => each.id === id)?.choice;
-  return choice ? `${kernelOf(id)} ${choice}` : id;
+function configName(store: Store, id: string): string {
+  const config = store.kernel(kernelOf(id))?.configs.find((each) => each.id === id);
+  return config ? `${kernelOf(id)} ${configLabel(config, store.doc.value?.target)}` : id;
+}
+
+/** A configuration in words; those for another GPU begin with its name. */
+export function configLabel(config: Config, target: string | undefined): string {
+  const choice = config.choice || config.id;
+  return config.target && config.target !== target ? `${config.target}: ${choice}` : choice;
 }
 
 /** A guard by its source, or by its kind where it is about torch as a whole. */

@@ -1,0 +1,192 @@
+import { describe, expect, test } from "vitest";
+import { aligned, nextDifference, turned } from "../src/kernels/aligning";
+import type { Rows } from "../src/kernels/rows";
+import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/stages";
+import { columnsOf, comparable, configFor, stageOf, usualColumns } from "../src/kernels/state";
+import { StageLinks, runAt } from "../src/stagelinks";
+import type { ComparePart, Config, Document as Report, Kernel, StagePart } from "../src/wire";
+
+function stage(name: string, lines: StagePart["lines"], more: Partial<StagePart> = {}): StagePart {
+  const text = "a\nb\nc\nd";
+  const nothing = { inlined: [], ptx: [], opcodes: {} };
+  return { config: "k0:c0", stage: name, text, lines, ...nothing, ...more };
+}
+
+const PTX = stage("ptx", [
+  [1, 2, 7],
+  [4, 4, 9],
+]);
+const SASS = stage("sass", [[1, 3, 7]], {
+  ptx: [
+    [1, 1, 2],
+    [2, 3, 1],
+  ],
+});
+
+function related(ids: (links: StageLinks, found: Set<string>) => void, parts = [PTX, SASS]) {
+  const links = new StageLinks();
+  parts.forEach((part) => links.learn(part));
+  const found = new Set<string>();
+  ids(links, found);
+  return [...found];
+}
+
+describe("lines of stages", () => {
+  test("a Triton line has lines in every stage", () => {
+    expect(related((links, found) => links.ofKernelLine("K:k0:7", found))).toEqual([
+      ...["A:k0:c0:ptx:1", "A:k0:c0:ptx:2"],
+      ...["A:k0:c0:sass:1", "A:k0:c0:sass:2", "A:k0:c0:sass:3"],
+    ]);
+    expect(related((links, found) => links.ofKernelLine("K:k1:7", found))).toEqual([]);
+  });
+
+  test("PTX and SASS are tied line by line, both ways", () => {
+    expect(related((links, found) => links.ofStageLine("A:k0:c0:sass:1", found))).toEqual([
+      "A:k0:c0:ptx:2",
+    ]);
+    expect(related((links, found) => links.ofStageLine("A:k0:c0:ptx:1", found))).toEqual([
+      "A:k0:c0:sass:2",
+      "A:k0:c0:sass:3",
+    ]);
+  });
+
+  test("other stages and configurations by the Triton line", () => {
+    const other = { ...PTX, config: "k0:c1" };
+    const ttir = stage("ttir", [[3, 3, 7]]);
+    expect(
+      related((links, found) => links.ofStageLine("A:k0:c0:sass:3", found), [SASS, other, ttir]),
+    ).toEqual(["A:k0:c1:ptx:1", "A:k0:c1:ptx:2", "A:k0:c0:ttir:3"]);
+  });
+
+  test("the run of a line", () => {
+    expect(runAt(PTX.lines, 2)).toEqual([1, 2, 7]);
+    expect(runAt(PTX.lines, 3)).toBeNull();
+    expect(runAt([], 1)).toBeNull();
+  });
+});
+
+describe("rows of a stage", () => {
+  test("the colour is that of the node behind the Triton line", () => {
+    const nodes = [...new Array<string[]>(6).fill([]), ["g0:add"]];
+    const code = { id: "k0", text: "", language: "triton", nodes };
+    const rows = stageRows(PTX, code, new Map([["g0:add", 3]]));
+    expect(rows.strip).toEqual([3, 3, -1, -1]);
+    expect(rows.ids[3]).toBe("A:k0:c0:ptx:4");
+  });
+
+  test("SASS loses the room for predicates, not the predicate", () => {
+    const text =
+      "        /*0120*/              @!P1 LDG.E R4, [R2] ;\n        /*0130*/                   EXIT ;";
+    const rows = stageRows({ ...SASS, text }, null, new Map());
+    expect(rows.text).toBe("/*0120*/ @!P1 LDG.E R4, [R2] ;\n/*0130*/ EXIT ;");
+    expect(rows.raw).toBe(text);
+  });
+
+  test("the place of an inlined helper", () => {
+    const part = stage("ptx", [], { inlined: [[2, 3, "site/triton/standard.py", 263]] });
+    expect(inlinedAt(part, 3)).toBe("standard.py:263");
+    expect(inlinedAt(part, 1)).toBeNull();
+  });
+
+  test("an opcode is found with its predicate, and nothing else", () => {
+    const what = { text: "", parts: [], source: "" };
+    const known = { "@!": what, "ld.global.b32": what, add: what };
+    const names = opcodesIn("  @!%p1 ld.global.b32 %r1, [%add + 4];", known).map((it) => it.name);
+    expect(names).toEqual(["@!", "ld.global.b32"]);
+  });
+});
+
+const CONFIGS = ["c0", "c1", "mi300x"].map((name) => ({
+  id: `k0:${name}`,
+  stages: name === "mi300x" ? { ttir: null, amdgcn: null } : { ttir: null, ptx: null, sass: "no" },
+})) as unknown as Config[];
+const KERNEL = { id: "k0", code: "code:k0", configs: CONFIGS, nodes: [] } as unknown as Kernel;
+const REPORT = { sources: [{ lines: ["x"] }], no_assembly: null } as unknown as Report;
+
+describe("configurations and columns", () => {
+  test("the selection chooses, then the reader, then the compiler", () => {
+    expect(configFor(KERNEL, "A:k0:c1:ptx:3", "k0:c0")?.id).toBe("k0:c1");
+    expect(configFor(KERNEL, "k0:mi300x", "k0:c0")?.id).toBe("k0:mi300x");
+    expect(configFor(KERNEL, "K:k0:3", "k0:c1")?.id).toBe("k0:c1");
+    expect(configFor(KERNEL, null, undefined)?.id).toBe("k0:c0");
+    expect(configFor({ ...KERNEL, configs: [] }, null, undefined)).toBeNull();
+  });
+
+  test("columns are those of the stages; AMDGCN takes the place of PTX", () => {
+    expect(usualColumns(REPORT, KERNEL)).toEqual(["python", "code", "ptx"]);
+    expect(columnsOf(REPORT, KERNEL, CONFIGS[0]!)).toContain("sass");
+    expect(columnsOf(REPORT, KERNEL, CONFIGS[2]!)).not.toContain("sass");
+    expect(stageOf("ptx", CONFIGS[2]!)).toBe("amdgcn");
+    expect(comparable(CONFIGS[0]!, CONFIGS[1]!)).toEqual(["ttir", "ptx"]);
+    expect(comparable(CONFIGS[0]!, CONFIGS[2]!)).toEqual(["ttir"]);
+  });
+
+  test("a kernel for the CPU has one column that says why there is no code of a GPU", () => {
+    const onCpu = { ...KERNEL, configs: [] };
+    const report = { ...REPORT, no_assembly: "This was compiled for the CPU." };
+    expect(usualColumns(report, onCpu)).toEqual(["python", "nodes", "code"]);
+    expect(columnsOf(report, onCpu, null)).toContain("ptx");
+    expect(columnsOf(REPORT, onCpu, null)).not.toContain("ptx");
+    expect(columnsOf(report, { ...onCpu, code: null }, null)).not.toContain("ptx");
+  });
+});
+
+function rows(count: number, config: string): Rows {
+  const lines = Array.from({ length: count }, (_, at) => `${config}${at + 1}`);
+  return {
+    text: lines.join("\n"),
+    raw: lines.join("\n"),
+    language: "ptx",
+    ids: lines,
+    numbers: lines,
+    strip: lines.map(() => -1),
+  };
+}
+
+const COMPARED: ComparePart = {
+  before: "k0:c0",
+  after: "k0:c1",
+  stage: "ptx",
+  blocks: [
+    ["same", 1, 20, 1, 20],
+    ["changed", 21, 22, 21, 21],
+    ["same", 23, 23, 22, 22],
+    ["added", 24, 23, 23, 24],
+  ],
+};
+
+describe("a comparison", () => {
+  const left = rows(23, "a");
+  const right = rows(24, "b");
+
+  test("both sides are as high, with gaps where the other has lines", () => {
+    const both = aligned(COMPARED, left, right, null);
+    expect(both.left.ids.length).toBe(both.right.ids.length);
+    expect(both.differences).toEqual([20, 23]);
+    expect(both.right.ids.slice(20)).toEqual(["b21", null, "b22", "b23", "b24"]);
+    expect(both.left.differences!.slice(20)).toEqual(["changed", "changed", null, "gap", "gap"]);
+    expect(both.counts).toEqual({ changed: 2, added: 2, removed: 0 });
+  });
+
+  test("what is alike is folded but for the lines beside a difference, and opens", () => {
+    const both = aligned(COMPARED, left, right, new Set());
+    expect(both.left.ids.slice(0, 4)).toEqual([null, "a18", "a19", "a20"]);
+    expect(both.left.text.split("\n")[0]).toBe("⋯ 17 lines alike");
+    expect([...both.folds]).toEqual([[0, 0]]);
+    expect(both.differences).toEqual([4, 7]);
+    expect(aligned(COMPARED, left, right, new Set([0])).differences).toEqual([20, 23]);
+  });
+
+  test("seen from the other side", () => {
+    const other = turned(COMPARED);
+    expect(other.before).toBe("k0:c1");
+    expect(other.blocks[3]).toEqual(["removed", 23, 24, 24, 23]);
+  });
+
+  test("the next difference and the one before", () => {
+    expect(nextDifference([4, 9], -1, 1)).toBe(4);
+    expect(nextDifference([4, 9], 4, 1)).toBe(9);
+    expect(nextDifference([4, 9], 9, 1)).toBeNull();
+    expect(nextDifference([4, 9], 9, -1)).toBe(4);
+  });
+});
