@@ -9,6 +9,7 @@ from wire_types import mismatches
 
 from workbench.analysis.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
+from workbench.report.machine_rows import KernelRoofline
 from workbench.views import wire
 from workbench.views.document import Setting, document
 from workbench.views.document.guards import path
@@ -130,3 +131,58 @@ def test_backward_kernels_say_so(sample_report: Report) -> None:
     (made,) = document(replace(sample_report, tables=tables))["kernels"]
     assert made["is_backward"]
     assert ("Pass", "backward") in made["facts"]
+
+
+def test_kernels_on_gpus_come_in_the_order_of_their_differences(sample_report: Report) -> None:
+    made = document(sample_report)
+    assert made["matrix_targets"] == ["t4", "a100", "h100"]
+    first, second, third = made["matrix"]
+    assert (first["kernel"], first["differs_in"]) == ("k1", "spills")
+    assert first["spreads"]["registers"] == pytest.approx(1 - 96 / 255, abs=1e-4)
+    assert second["kernel"] == "k0"
+    cells = [cell and (cell["id"], cell["registers"], cell["choice"]) for cell in first["cells"]]
+    assert cells[0] == ("k1:t4", 255, "XBLOCK=128, 4 warps, 1 stage")
+    assert [cell and cell["note"] for cell in third["cells"]] == [
+        "This kernel takes bf16, which a T4 cannot compute with.",
+        None,
+        None,
+    ]
+
+
+def test_kernels_stand_under_the_roof_of_their_gpu(sample_report: Report) -> None:
+    made = document(sample_report)
+    (roof,) = made["roofs"]
+    assert (roof["target"], roof["bandwidth_gbs"]) == ("h100", 3352.0)
+    assert roof["rates"] == [("matrix.tf32", 494.7), ("vector.fp32", 66.9)]
+    shares = {point["kernel"]: point["share"] for point in made["points"]}
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+    assert shares["k2"] == pytest.approx(2.17 / (1.25 + 0.63 + 2.17), abs=1e-3)  # not all measured
+    assert [point["measured_us"] for point in made["points"]] == [None, 1.1, None]
+
+
+def test_shares_are_measured_where_all_kernels_are(sample_report: Report) -> None:
+    rows = [replace(row, measured_us=2.0) for row in sample_report.roofline]
+    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    points = document(replace(sample_report, tables=tables))["points"]
+    assert {point["share"] for point in points} == {0.3333}
+
+
+def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
+    rows = document(sample_report)["ranked"]
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4]
+    assert (rows[3]["id"], rows[3]["sizes"]) == ("r3", {"XBLOCK": 256})
+    assert rows[3]["losing"] == "spills 12 registers"
+
+
+def test_panes_without_gpus_say_what_to_type() -> None:
+    empty = {pane["id"]: pane["empty"] for pane in document(BLOCK)["panes"]}
+    assert (
+        'wb.matrix(compiled, targets=["a100", "h100", "b200"])' in (empty["matrix"] or {})["text"]
+    )
+    assert 'target="h100"' in (empty["roofline"] or {})["text"]
+
+
+def test_a_saved_view_cannot_change_its_target() -> None:
+    targets = document(BLOCK)["targets"]
+    assert "run the cell again" in (targets["why_not"] or "")
+    assert [choice["name"] for choice in targets["choices"]] == ["host"]

@@ -106,3 +106,40 @@ def test_pairs_that_end_in_one_group_are_not_called_rejected(sample_report: Repo
     ]
     tables = {**sample_report.tables, "fusion": Table.of(FusionPair, pairs)}
     assert [pair.b for pair in rejected(replace(sample_report, tables=tables))] == ["op2"]
+
+
+def test_the_matrix_has_a_table_for_each_figure(sample_report: Report) -> None:
+    made = pane(sample_report, "matrix")
+    grids = {block.title: block for block in made.blocks if isinstance(block, b.Grid)}
+    assert made.count == 3
+    registers = grids["Registers of a thread"]
+    assert [column.title for column in registers.columns] == ["Kernel", "t4", "a100", "h100"]
+    assert registers.rows[0] == ("k1", "255", "128", "96")
+    assert grids["Occupancy (estimate)"].rows[0] == ("k1", "25 %", "50 %", "62 %")
+    assert grids["Remarks"].rows[0][:2] == ("k2", "t4")
+
+
+def test_the_roofline_says_that_it_is_a_model(sample_report: Report) -> None:
+    note, grid, *_ = pane(sample_report, "roofline").blocks
+    assert isinstance(note, b.Note)
+    assert "is a model" in note.text
+    assert isinstance(grid, b.Grid)
+    kernels = {str(row[0]): row for row in grid.rows}
+    assert kernels["k2"][5:8] == ("compute", "2.17 µs", "not measured")
+    assert kernels["k1"][7] == "1.10 µs"
+
+
+def test_what_a_model_ranked_is_not_among_what_was_timed(sample_report: Report) -> None:
+    choices, note, ranked = pane(sample_report, "autotune").blocks
+    assert isinstance(choices, b.Grid)
+    assert isinstance(note, b.Note)
+    assert isinstance(ranked, b.Grid)
+    assert note.title == "Ranked by a model, not timed."
+    assert ranked.rows[0][:4] == ("k0", "h100", 1, "XBLOCK=128")
+    assert ranked.rows[3][-1] == "spills 12 registers"
+
+
+def test_a_notebook_keeps_few_tables_of_the_matrix(sample_report: Report) -> None:
+    small = next(p for p in panes(sample_report, Limits.for_notebook()) if p.id == "matrix")
+    titles = [block.title for block in small.blocks if isinstance(block, b.Grid)]
+    assert titles == ["Least time by the roofline (estimate)", "Registers of a thread", "Remarks"]

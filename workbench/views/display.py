@@ -12,14 +12,17 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import options
 from workbench.views.document import Setting
+from workbench.views.document.machine import ONLY_A_RECORD, targets_of
 from workbench.views.html import fragment
 from workbench.views.panes.overview import annotate
 from workbench.views.render.skin import SYMBOLS, Skin
 from workbench.views.render.tables import heat, legend
 from workbench.views.saved import saved_view
+from workbench.views.switching import Switch
 from workbench.views.text import text
 from workbench.views.units import bytes_text
 from workbench.views.wire import Input, Sandbox
+from workbench.views.wire_machine import Targets
 
 if TYPE_CHECKING:
     from workbench.views.widget import CheckGuards, View
@@ -59,11 +62,13 @@ class Shown:
         setting: Setting | None = None,
         *,
         check_guards: CheckGuards | None = None,
+        switch: Switch | None = None,
         view: View | None = None,
     ):
         self.report = report
         self.setting = setting or Setting()
         self._check_guards = check_guards
+        self._switch = switch
         self._view = view
 
     def __repr__(self) -> str:
@@ -79,13 +84,15 @@ class Shown:
         from workbench.views.widget import View
 
         if self._view is None:
-            self._view = View(self.report, self.setting, check_guards=self._check_guards)
+            self._view = View(
+                self.report, self.setting, check_guards=self._check_guards, switch=self._switch
+            )
         return self._view
 
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carrier().carries(*_cell(shell))
-        setting = replace(self.setting, sandbox=None)  # there are no guards where it is opened
+        setting = replace(self.setting, sandbox=None, targets=None)  # nothing is alive there
         html = saved_view(self.report, setting, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -139,10 +146,36 @@ def show(x: Any, setting: Setting | None = None, *, view: View | None = None) ->
         )
     check, sandbox = live_guards(x)
     given = setting or Setting(variable="report" if x is report else "compiled")
-    here = replace(given, sandbox=sandbox)
+    switch, targets = live_targets(x, given)
+    here = replace(given, sandbox=sandbox, targets=targets)
+    shown = Shown(report, here, check_guards=check, switch=switch, view=view)
     if view is not None:
-        view.present(report, here, check)
-    return Shown(report, here, check_guards=check, view=view)
+        view.present(report, here, check, switch)
+    return shown
+
+
+def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:
+    """What compiles `x` again for other targets, and those targets.
+
+    A matrix takes the place of the record only: the guards and the targets stay those of `x`.
+    """
+    engine = getattr(x, "retarget", None)
+    present = getattr(x, "report", x).request.target
+    if engine is None:
+        return None, targets_of(present, (), ONLY_A_RECORD)
+    if engine.why_not is not None:
+        return None, targets_of(present, (), engine.why_not)
+
+    def show_in_place(found: Any, line: str, view: View) -> None:
+        again = replace(setting, variable=line, saved=None)
+        if getattr(found, "retarget", None) is not None:
+            show(found, again, view=view)
+            return
+        check, sandbox = live_guards(x)
+        switch, targets = live_targets(x, setting)
+        view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
+
+    return Switch(engine, setting.variable, show_in_place), targets_of(present, engine.names)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -14,7 +14,9 @@ from workbench.report import Report
 from workbench.views.document import Setting, document
 from workbench.views.packing import pack
 from workbench.views.parts import report_part
+from workbench.views.switching import Switch
 from workbench.views.wire import Answer, GuardCheck, GuardQuestion, Progress
+from workbench.views.wire_machine import TargetQuestion
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
 _STATIC = files("workbench.views").joinpath("static")
@@ -49,20 +51,27 @@ class View(anywidget.AnyWidget):
         setting: Setting | None = None,
         *,
         check_guards: CheckGuards | None = None,
-        cancel: Callable[[], None] | None = None,
+        cancel: Callable[[], object] | None = None,
+        switch: Switch | None = None,
     ) -> None:
         super().__init__()
         self._report = report
         self._setting = setting or Setting()
         self._check_guards = check_guards
         self._cancel = cancel
+        self._switch = switch
         self.on_msg(self._on_message)
 
     def present(
-        self, report: Report, setting: Setting, check_guards: CheckGuards | None = None
+        self,
+        report: Report,
+        setting: Setting,
+        check_guards: CheckGuards | None = None,
+        switch: Switch | None = None,
     ) -> None:
         """Show another report in place; the front end asks for its document again."""
         self._report, self._setting, self._check_guards = report, setting, check_guards
+        self._switch = switch
         self.revision += 1
 
     def follow(self, progress: Progress) -> None:
@@ -88,7 +97,7 @@ class View(anywidget.AnyWidget):
         else:
             self.send(answer, [packed])
 
-    def _answer(self, ask: Any, question: GuardQuestion | None) -> Any:
+    def _answer(self, ask: Any, question: Any) -> Any:
         if ask == "cancel":
             return self._cancelled()
         if ask == "document":
@@ -97,9 +106,23 @@ class View(anywidget.AnyWidget):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
+        if ask in ("retarget", "compare-targets"):
+            return self._switched(ask, question)
         return report_part(self._report, str(ask))
 
+    def _switched(self, ask: str, question: TargetQuestion | None) -> None:
+        if self._switch is None:
+            raise UsageError(
+                "The function is not alive here: show what aot_compile returned, or type "
+                "wb.aot_compile(fn, args, target=NAME)."
+            )
+        if question is None or not question["targets"]:
+            raise UsageError("Choose a target first.")
+        self._switch(self, ask, question)
+
     def _cancelled(self) -> None:
+        if self._switch is not None and self._switch.cancel():
+            return
         if self._cancel is None:
             raise UsageError(
                 "This compilation cannot be cancelled from here: interrupt the kernel instead."

@@ -1,7 +1,9 @@
 // What a view asks of the place that it is shown in, whether a kernel answers there or not.
 
 import { signal, type Signal } from "@preact/signals";
-import type { Document as Report, GuardQuestion, Progress } from "./wire";
+import type { Ask, Document as Report, Progress } from "./wire";
+
+export type Question = NonNullable<Ask["question"]>;
 
 export interface Host {
   /** "live": a kernel answers; "saved": a notebook's output without one; "page": report.html. */
@@ -14,7 +16,7 @@ export interface Host {
    * The part of this name. Answers without a question are kept; a rejection is an `Error` whose
    * message is a sentence for the reader.
    */
-  part<T>(name: string, question?: GuardQuestion): Promise<T>;
+  part<T>(name: string, question?: Question): Promise<T>;
   cancel(): void;
 }
 

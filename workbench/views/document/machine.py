@@ -18,6 +18,11 @@ ASLEEP = (
     "`wb.aot_compile(fn, args, target=NAME)`, to compile for another GPU."
 )
 
+ONLY_A_RECORD = (
+    "Only the record is here, not the function: show what `wb.aot_compile` returned, or type "
+    "`wb.aot_compile(fn, args, target=NAME)`."
+)
+
 
 def matrix_targets(report: Report) -> list[str]:
     """The GPUs of the matrix in the order in which they were asked for."""
@@ -169,7 +174,7 @@ def targets(report: Report, live: wire.Targets | None = None) -> wire.Targets:
     return {"present": name, "choices": [{"name": name, "words": name}], "why_not": ASLEEP}
 
 
-def live_targets(present: str, names: Iterable[str], why_not: str | None = None) -> wire.Targets:
+def targets_of(present: str, names: Iterable[str], why_not: str | None = None) -> wire.Targets:
     """The targets of these names with a description of each."""
     gpus = {gpu.name: f"{gpu.title}, {gpu.arch}" for gpu in Catalogue.built_in()}
     words = {**gpus, **_HERE}

@@ -1,7 +1,7 @@
 // A view in a notebook with its kernel: parts are asked for by message, one answer each.
 
-import { hostSignals, PartCache, type Host } from "../host";
-import type { Answer, Ask, Document as Report, GuardQuestion, Progress } from "../wire";
+import { hostSignals, PartCache, type Host, type Question } from "../host";
+import type { Answer, Ask, Document as Report, Progress } from "../wire";
 
 /** The part of anywidget's model that is used here. */
 export interface Model {
@@ -31,7 +31,7 @@ class Mail {
 
   constructor(private readonly model: Model) {}
 
-  ask(name: string, question?: GuardQuestion): Promise<unknown> {
+  ask(name: string, question?: Question): Promise<unknown> {
     this.last += 1;
     const message: Ask = { id: this.last, ask: name };
     if (question) message.question = question;
@@ -92,7 +92,7 @@ export function liveHost(model: Model): LiveHost {
   return {
     kind: "live",
     ...signals,
-    part<T>(name: string, question?: GuardQuestion): Promise<T> {
+    part<T>(name: string, question?: Question): Promise<T> {
       if (question) return mail.ask(name, question) as Promise<T>;
       return parts.get(name, () => mail.ask(name) as Promise<T>);
     },

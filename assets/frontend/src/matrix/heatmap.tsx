@@ -135,7 +135,7 @@ function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, op
       onClick={(event) => choose(event.shiftKey)}
       onDblClick={open}
     >
-      {value === null ? (why === null ? "–" : "no code") : figure.write(value)}
+      {value === null ? (cell?.note ? "no code" : "–") : figure.write(value)}
       {value !== null && <i aria-hidden="true" />}
     </span>
   );

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
+import { CompareButton } from "../targets/dialog";
 import { Frame } from "../ui/basics";
 import { CellStrip } from "./cell";
 import { FIGURES, inOrder, knownFigures, type MatrixFigure } from "./figures";
@@ -29,6 +30,7 @@ export function MatrixPane({ store }: { store: Store }) {
         </h2>
         <Chooser figures={figures} figure={figure} choose={choose} />
         <span class="grow" />
+        <CompareButton store={store} />
         <Frame store={store} name="matrix" />
       </div>
       <HeatMap

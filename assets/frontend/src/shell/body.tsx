@@ -4,6 +4,7 @@ import { Component, type ComponentChildren } from "preact";
 import { PANES } from "../panes";
 import { ProgressView } from "../progress/progress";
 import type { Store } from "../store";
+import { CompareButton } from "../targets/dialog";
 import { Empty, Message } from "../ui/basics";
 
 export function Body({ store }: { store: Store }) {
@@ -27,7 +28,9 @@ export function Body({ store }: { store: Store }) {
         <Message note={{ title: "The kernel did not answer.", text: failure, tone: "break" }} />
       )}
       {head?.empty && id !== "overview" ? (
-        <Empty store={store} note={head.empty} />
+        <Empty store={store} note={head.empty}>
+          {id === "matrix" && <CompareButton store={store} />}
+        </Empty>
       ) : (
         <Guarded key={id} store={store}>
           <Pane store={store} />

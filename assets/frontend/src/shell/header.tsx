@@ -4,6 +4,7 @@ import type { RefObject } from "preact";
 import type { Store } from "../store";
 import { Tag } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
+import { TargetButton } from "../targets/dialog";
 import { SearchBox } from "./searchbox";
 
 interface Props {
@@ -22,7 +23,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
     <div class="head">
       <h1 title={report?.name}>{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
-      {report && <Tag tone="plain">{report.target}</Tag>}
+      {report && <TargetButton store={store} />}
       <span class="facts mut grow" title={inputs}>
         {inputs}
       </span>

@@ -3,6 +3,7 @@
 import { useId, useRef, useState } from "preact/hooks";
 import { Inspector } from "../inspector/inspector";
 import type { Store } from "../store";
+import { TargetDialog } from "../targets/dialog";
 import { Body } from "./body";
 import { useKeptFocus } from "./focus";
 import { Header } from "./header";
@@ -55,6 +56,7 @@ export function Shell({ store }: { store: Store }) {
         <Middle store={store} panel={panel} inspector={inspector} />
       </RoomContext.Provider>
       <StatusBar store={store} />
+      <TargetDialog store={store} />
       <Help isOpen={isHelp} close={() => setHelp(false)} />
     </div>
   );

@@ -140,7 +140,7 @@ export function Jump({ store, id }: { store: Store; id: string }) {
 }
 
 /** A pane without data: what is missing, why, and what would change that. */
-export function Empty({ store, note }: { store: Store; note: Note }) {
+export function Empty({ store, note, children }: EmptyProps) {
   return (
     <div class="empty">
       <b>{note.title}</b>
@@ -150,8 +150,15 @@ export function Empty({ store, note }: { store: Store; note: Note }) {
           <Jump store={store} id={note.select} />
         </div>
       )}
+      {children && <div>{children}</div>}
     </div>
   );
+}
+
+interface EmptyProps {
+  store: Store;
+  note: Note;
+  children?: ComponentChildren;
 }
 
 async function copyText(text: string): Promise<void> {

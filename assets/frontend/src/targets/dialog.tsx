@@ -1,0 +1,182 @@
+// Other targets for the same call: one takes the place of what is shown, several are compared.
+
+import { effect, signal, type Signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Store } from "../store";
+import { Message, Prose } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import type { TargetChoice, Targets } from "../wire";
+import { offers } from "./offers";
+import "./targets.css";
+
+const opened = new WeakMap<Store, Signal<boolean>>();
+
+/** Whether the dialog of a view is open. */
+export function targetsOpen(store: Store): Signal<boolean> {
+  let state = opened.get(store);
+  if (!state) opened.set(store, (state = signal(false)));
+  return state;
+}
+
+/** Why no other target can be compiled for at this moment, or null. */
+function whyNot(store: Store, targets: Targets): string | null {
+  if (store.host.progress.value.status === "running") return "A compilation is running.";
+  return targets.why_not;
+}
+
+/** The target in the header: it leads to the other ones. */
+export function TargetButton({ store }: { store: Store }) {
+  const targets = store.doc.value?.targets;
+  if (!targets) return null;
+  const why = whyNot(store, targets);
+  const words = why?.replaceAll("`", "") ?? "Compile for another target";
+  return (
+    <button
+      type="button"
+      class="tag plain target"
+      title={words}
+      aria-label={`Target ${targets.present}: ${words}`}
+      aria-haspopup="dialog"
+      disabled={why !== null}
+      onClick={() => (targetsOpen(store).value = true)}
+    >
+      {targets.present}
+      {why === null && <Icon name="down" />}
+    </button>
+  );
+}
+
+/** Opens the dialog where kernels are compared; nothing where that cannot be done. */
+export function CompareButton({ store }: { store: Store }) {
+  const targets = store.doc.value?.targets;
+  if (!targets || targets.why_not !== null) return null;
+  const why = whyNot(store, targets);
+  return (
+    <button
+      type="button"
+      class="btn"
+      disabled={why !== null}
+      title={why ?? "Compile every kernel for several GPUs"}
+      onClick={() => (targetsOpen(store).value = true)}
+    >
+      Compare on GPUs…
+    </button>
+  );
+}
+
+export function TargetDialog({ store }: { store: Store }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const state = targetsOpen(store);
+  const targets = store.doc.value?.targets;
+  const isOpen = state.value && targets !== undefined;
+  useEffect(() => {
+    if (isOpen && !dialog.current?.open) dialog.current?.showModal();
+    if (!isOpen) dialog.current?.close();
+  }, [isOpen]);
+  const close = () => (state.value = false);
+  return (
+    <dialog ref={dialog} class="targets" aria-label="Compile for another target" onClose={close}>
+      {isOpen && <Form store={store} targets={targets} close={close} />}
+    </dialog>
+  );
+}
+
+interface FormProps {
+  store: Store;
+  targets: Targets;
+  close(): void;
+}
+
+function Form({ store, targets, close }: FormProps) {
+  const [chosen, choose] = useState<readonly string[]>([]);
+  const [error, setError] = useState<string | null>(null);
+  const { place, compare } = offers(targets, chosen);
+  const ask = async (name: "retarget" | "compare-targets") => {
+    try {
+      await store.host.part(name, { targets: [...chosen] });
+    } catch (problem) {
+      setError((problem as Error).message);
+      return;
+    }
+    close();
+    store.show("overview");
+    if (name === "compare-targets") showMatrixAtEnd(store);
+  };
+  const turn = (name: string) =>
+    choose(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name]);
+  return (
+    <form method="dialog" onSubmit={(event) => event.preventDefault()}>
+      <h2>Compile for another target</h2>
+      <p>
+        One target takes the place of what is shown here. On several GPUs every kernel is compiled
+        and compared. None of them has to be in this machine.
+      </p>
+      <div class="target-list" role="group" aria-label="Targets">
+        {targets.choices.map((choice) => (
+          <Choice
+            key={choice.name}
+            choice={choice}
+            isShown={choice.name === targets.present}
+            isChosen={chosen.includes(choice.name)}
+            turn={() => turn(choice.name)}
+          />
+        ))}
+      </div>
+      {error && <Message note={{ title: "That cannot be done.", text: error, tone: "break" }} />}
+      <p class="mut" role="status">
+        <Prose text={place.why ?? compare.why ?? " "} />
+      </p>
+      <div class="row">
+        <button
+          type="button"
+          class="btn"
+          disabled={place.why !== null}
+          title={place.why ?? ""}
+          onClick={() => void ask("retarget")}
+        >
+          {place.words}
+        </button>
+        <button
+          type="button"
+          class="btn"
+          disabled={compare.why !== null}
+          title={compare.why ?? ""}
+          onClick={() => void ask("compare-targets")}
+        >
+          {compare.words}
+        </button>
+        <span class="grow" />
+        <button type="button" class="btn" onClick={close}>
+          Close
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Leads to the comparison once it is there, if the reader still looks at the progress. */
+function showMatrixAtEnd(store: Store): void {
+  const stop = effect(() => {
+    const { status } = store.host.progress.value;
+    if (status === "running") return;
+    queueMicrotask(() => stop());
+    if (status === "done" && store.pane.peek() === "overview") store.show("matrix");
+  });
+}
+
+interface ChoiceProps {
+  choice: TargetChoice;
+  isShown: boolean;
+  isChosen: boolean;
+  turn(): void;
+}
+
+function Choice({ choice, isShown, isChosen, turn }: ChoiceProps) {
+  return (
+    <label title={choice.words}>
+      <input type="checkbox" checked={isChosen} onChange={turn} />
+      <b class="mono">{choice.name}</b>
+      <span class="mut cut">{isShown ? `${choice.words} (shown)` : choice.words}</span>
+    </label>
+  );
+}

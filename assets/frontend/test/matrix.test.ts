@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { FIGURES, inOrder, knownFigures, shadeOf } from "../src/matrix/figures";
+import { cellRows, nextCell, partnerOf, spotOf } from "../src/matrix/rows";
+import type { MatrixCell, MatrixRow } from "../src/wire";
+
+function cell(id: string, more: Partial<MatrixCell> = {}): MatrixCell {
+  return {
+    id,
+    choice: "XBLOCK=128",
+    registers: null,
+    spills: null,
+    smem_bytes: null,
+    occupancy: null,
+    limiter: null,
+    instructions: null,
+    bound: null,
+    bound_us: null,
+    estimate: true,
+    note: null,
+    ...more,
+  };
+}
+
+function row(
+  kernel: string,
+  cells: (MatrixCell | null)[],
+  more: Partial<MatrixRow> = {},
+): MatrixRow {
+  return { kernel, spread: 0, spreads: {}, differs_in: null, cells, ...more };
+}
+
+const REGISTERS = FIGURES.find((figure) => figure.id === "registers")!;
+const OCCUPANCY = FIGURES.find((figure) => figure.id === "occupancy")!;
+const ROWS = [
+  row("k0", [cell("k0:t4", { registers: 24 }), cell("k0:h100", { registers: 22 })], {
+    spread: 0.3,
+    spreads: { registers: 0.08 },
+  }),
+  row("k1", [null, cell("k1:h100", { note: "It needs a newer GPU." })]),
+  row("k2", [cell("k2:t4", { registers: 200 }), cell("k2:h100", { registers: 100 })], {
+    spread: 0.1,
+    spreads: { registers: 0.5 },
+  }),
+];
+
+test("the rows that differ most in the figure come first", () => {
+  expect(inOrder(ROWS, REGISTERS).map((each) => each.kernel)).toEqual(["k2", "k0", "k1"]);
+  expect(inOrder(ROWS, OCCUPANCY).map((each) => each.kernel)).toEqual(["k0", "k2", "k1"]);
+});
+
+test("only figures that some cell has are offered", () => {
+  expect(knownFigures(ROWS)).toEqual([REGISTERS]);
+});
+
+test("a cell is the darker the further it is from the best of its row", () => {
+  expect(shadeOf(200, ROWS[2]!, REGISTERS)).toBe(0.5);
+  expect(shadeOf(100, ROWS[2]!, REGISTERS)).toBe(0);
+  const warps = row("k3", [cell("a", { occupancy: 1 }), cell("b", { occupancy: 0.25 })]);
+  expect(shadeOf(0.25, warps, OCCUPANCY)).toBe(0.75);
+  expect(shadeOf(0, row("k4", [cell("a", { spills: 0 })]), FIGURES[1]!)).toBe(0);
+});
+
+test("arrows pass over places that were not compiled", () => {
+  expect(nextCell(ROWS, null, "ArrowDown")?.id).toBe("k0:t4");
+  expect(nextCell(ROWS, { row: 0, column: 0 }, "ArrowDown")?.id).toBe("k2:t4");
+  expect(nextCell(ROWS, { row: 0, column: 0 }, "ArrowRight")?.id).toBe("k0:h100");
+  expect(nextCell(ROWS, { row: 1, column: 1 }, "ArrowLeft")).toBeNull();
+  expect(nextCell(ROWS, { row: 0, column: 0 }, "a")).toBeNull();
+});
+
+test("two cells of one kernel can be compared, others cannot", () => {
+  expect(partnerOf(ROWS, "k2:t4", "k2:h100")?.id).toBe("k2:h100");
+  expect(partnerOf(ROWS, "k2:t4", "k0:h100")).toBeNull();
+  expect(partnerOf(ROWS, "k2:t4", "k2:t4")).toBeNull();
+  expect(partnerOf(ROWS, null, "k2:t4")).toBeNull();
+});
+
+test("the table has a row for each cell that there is", () => {
+  const cells = cellRows(ROWS, ["t4", "h100"]);
+  expect(cells.map((each) => `${each.kernel} ${each.target}`)).toEqual([
+    "k0 t4",
+    "k0 h100",
+    "k1 h100",
+    "k2 t4",
+    "k2 h100",
+  ]);
+  expect(spotOf(ROWS, "k1:h100")).toEqual({ row: 1, column: 1 });
+  expect(spotOf(ROWS, "k1")).toBeNull();
+});

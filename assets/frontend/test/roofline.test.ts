@@ -1,0 +1,119 @@
+import { expect, test } from "vitest";
+import { amount, tflops } from "../src/format";
+import {
+  along,
+  axesOf,
+  hasPlace,
+  linesOf,
+  named,
+  nextPlace,
+  placesOf,
+  rateOf,
+  ticks,
+} from "../src/roofline/geometry";
+import type { Roof, RooflinePoint } from "../src/wire";
+
+const ROOF: Roof = {
+  target: "h100",
+  bandwidth_gbs: 2000,
+  rates: [
+    ["matrix.bf16", 1000],
+    ["vector.fp32", 60],
+  ],
+};
+
+function point(kernel: string, more: Partial<RooflinePoint> = {}): RooflinePoint {
+  return {
+    kernel,
+    target: "h100",
+    moved_bytes: 1e6,
+    flops: 1e6,
+    rate: "vector.fp32",
+    intensity: 1,
+    ridge: 30,
+    bound: "memory",
+    bound_us: 0.5,
+    attainable_tflops: 2,
+    measured_us: null,
+    estimate: true,
+    share: 0.5,
+    note: null,
+    ...more,
+  };
+}
+
+test("an estimate lies on the roof, a measured kernel below it", () => {
+  expect(rateOf(point("k0"))).toBe(2);
+  expect(rateOf(point("k0", { measured_us: 1 }))).toBeCloseTo(1);
+  const axes = axesOf(ROOF, [point("k0"), point("k1", { measured_us: 1 })]);
+  const [memory] = linesOf(ROOF, axes);
+  const [first, second] = placesOf([point("k0"), point("k1", { measured_us: 1 })], axes);
+  const slope = (memory!.y2 - memory!.y1) / (memory!.x2 - memory!.x1);
+  const roofAt = (x: number) => memory!.y1 + slope * (x - memory!.x1);
+  expect(second!.point.kernel).toBe("k0");
+  expect(second!.y).toBeCloseTo(roofAt(second!.x));
+  expect(first!.y).toBeLessThan(roofAt(first!.x));
+});
+
+test("each roof begins at its ridge, the slope ends at the highest", () => {
+  const axes = axesOf(ROOF, [point("k0")]);
+  const [memory, matrix, vector] = linesOf(ROOF, axes);
+  expect(memory!.x2).toBeCloseTo(along(axes.x, 500));
+  expect(matrix!.x1).toBeCloseTo(memory!.x2);
+  expect(matrix!.y1).toBeCloseTo(memory!.y2);
+  expect(vector!.x1).toBeCloseTo(along(axes.x, 30));
+  for (const line of [memory, matrix, vector])
+    for (const place of [line!.x1, line!.x2, line!.y1, line!.y2]) {
+      expect(place).toBeGreaterThanOrEqual(-1e-9);
+      expect(place).toBeLessThanOrEqual(1 + 1e-9);
+    }
+});
+
+test("a kernel without operations has no place on a logarithmic axis", () => {
+  const still = point("k2", { flops: 0, intensity: 0, attainable_tflops: 0 });
+  expect(hasPlace(still)).toBe(false);
+  expect(placesOf([still], axesOf(ROOF, [still]))).toEqual([]);
+  expect(hasPlace(point("k3", { intensity: null }))).toBe(false);
+});
+
+test("the area of a point is its share of the time", () => {
+  const axes = axesOf(ROOF, [point("k0")]);
+  const [big] = placesOf([point("k0", { share: 1 })], axes);
+  const [quarter] = placesOf([point("k0", { share: 0.25 })], axes);
+  const [tiny] = placesOf([point("k0", { share: 0 })], axes);
+  expect(big!.radius / quarter!.radius).toBeCloseTo(2, 0);
+  expect(tiny!.radius).toBe(4);
+});
+
+test("ticks are the powers of ten", () => {
+  expect(ticks({ least: 0.1, most: 200 })).toEqual([0.1, 1, 10, 100]);
+});
+
+test("names that would lie on one another are left out, the least share first", () => {
+  const axes = axesOf(ROOF, [point("k0")]);
+  const places = placesOf([point("k0", { share: 0.2 }), point("k1", { share: 0.6 })], axes);
+  expect([...named(places, 800, 250)]).toEqual(["k1"]);
+});
+
+test("arrows walk the points by place", () => {
+  const points = [point("k0"), point("k1", { intensity: 10, attainable_tflops: 20 })];
+  const [left, right] = placesOf(points, axesOf(ROOF, points));
+  expect(nextPlace([left!, right!], left!, "ArrowRight")).toBe(right);
+  expect(nextPlace([left!, right!], right!, "ArrowDown")).toBe(left);
+  expect(nextPlace([left!, right!], right!, "ArrowRight")).toBeNull();
+});
+
+test.each([
+  [0, "0"],
+  [0.375, "0.375"],
+  [12, "12"],
+  [19.96, "20.0"],
+  [1572864, "1.57 M"],
+  [1073741824, "1.07 G"],
+])("%s operations are written %s", (value, text) => expect(amount(value)).toBe(text));
+
+test.each([
+  [0.83, "830 GFLOPS"],
+  [66.9, "66.9 TFLOPS"],
+  [1979, "1.98 PFLOPS"],
+])("%s TFLOPS are written %s", (value, text) => expect(tflops(value)).toBe(text));
