@@ -18,6 +18,7 @@ from tests.bench import (
     bench_notebook,
     bench_report,
     bench_view,
+    bench_virtual,
 )
 from tests.bench.figure import Figure
 
@@ -31,6 +32,7 @@ BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "view": bench_view.figures,
     "notebook": bench_notebook.figures,
     "models": bench_models.figures,
+    "virtual": bench_virtual.figures,
 }
 
 
