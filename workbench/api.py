@@ -149,18 +149,46 @@ def verify(
     kwargs: Mapping[str, Any] | None = None,
     *,
     reference: Callable[..., Any] | None = None,
+    per_kernel: bool = False,
+    float64: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
     """Compare compiled code with the original on copies of these inputs.
 
-    Raises `UsageError` when there is nothing to compare with.
+    What was compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's
+    interpreter.
+
+    Parameters
+    ----------
+    reference
+        What to compare with, in place of the original.
+    per_kernel
+        Compare after every kernel with the captured graph, so that the first wrong one is named.
+    float64
+        Compare with the captured graph in double precision.
+    rtol, atol
+        In place of the tolerance of each dtype; without an atol that of a virtual GPU grows with
+        the root mean square of the value, where that is above 1.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to compare with, or no numbers to compute with.
     """
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
+    from workbench.compiler.verify import refuse_for_host
     from workbench.compiler.verify import verify as run
 
     if isinstance(x, CompiledElsewhere):
-        x.verify(*args)
+        from workbench.compiler.interpreter.checking import Tolerance
+        from workbench.compiler.interpreter.verifying import Question, verify_program
+
+        asked = Question(
+            tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)
+        )
+        return verify_program(x.program, x.original, asked)
+    refuse_for_host(per_kernel=per_kernel, float64=float64)
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 

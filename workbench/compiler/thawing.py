@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 from workbench.artifacts.manifest import Build
 from workbench.artifacts.opening import pickle_start
@@ -28,9 +28,23 @@ _CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
+class Parts(Protocol):
+    """Whoever makes the compiled graphs of a payload callable."""
+
+    packed: bool
+    guarded: bool
+    """Whether the guards are read too; a function that is never checked does without them."""
+
+    def kept(self) -> Kept:
+        """What saving again needs."""
+
+    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
+        """What torch calls to make a compiled graph callable."""
+
+
 def thaw(
     payload: bytes,
-    libraries: Libraries,
+    libraries: Parts,
     *,
     aliases: Mapping[str, str] | None = None,
     external_data: Mapping[str, Any] | None = None,
@@ -59,6 +73,8 @@ def thaw(
     scope.update(f_globals or {})
     deserialize, data = state["compiled_fn"]
     state["compiled_fn"] = _thaw_callable(deserialize, data, libraries)
+    if not libraries.guarded:
+        state["guard_manager"] = object()
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
     with tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None)):
@@ -111,7 +127,16 @@ def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, An
 class Libraries:
     """Hands out the functions of built C++ libraries; when none are packed, torch compiles them."""
 
-    def __init__(self, files: Mapping[str, Path], build: Build | None, *, packed: bool):
+    guarded = True
+
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        build: Build | None,
+        *,
+        packed: bool,
+        gpu: PackedKernels | None = None,
+    ):
         self._files = files
         self._build = build
         self.packed = packed
@@ -120,6 +145,10 @@ class Libraries:
     def kept(self) -> Kept:
         """What saving again needs."""
         return Kept(self._contents, self._build)
+
+    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
+        """What torch calls to make a compiled graph callable."""
+        return _starter(part, self)
 
     def __call__(self, request: KernelRequest) -> Callable[..., Any]:
         """The function of one kernel."""
@@ -154,7 +183,7 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     return function
 
 
-def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Libraries) -> Any:
+def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
     bundled: Any = getattr(deserialize, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
@@ -163,7 +192,7 @@ def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: 
         entry = _BundleUnpickler(io.BytesIO(data)).entry()
         for part in (entry.compiled_fw, entry.compiled_bw):
             if getattr(getattr(part, "result", None), "source_code", None):
-                part.post_compile = _starter(part, libraries)
+                part.post_compile = libraries.starter(part)
         entry.__deepcopy__ = lambda _memo: _ToSaveAgain(data)
         function = bundled(tp.DESERIALIZE_BUNDLE.get()(entry))
         if libraries.packed:
@@ -226,10 +255,15 @@ def _starter(part: Any, libraries: Libraries) -> Callable[[Any, Any], Any]:
 
     def post_compile(graph: Any, fx_config: Any) -> Any:
         if bundle := getattr(graph, "_triton_bundle", None):
-            tp.TRITON_BUNDLER.get().read_and_emit(bundle)
+            emitter = libraries.gpu.emit if libraries.gpu else tp.TRITON_BUNDLER.get().read_and_emit
+            emitter(bundle)
         constants = tp.GRAPH_CONSTANTS.get()()
         module = run_generated(
-            graph.source_code, graph.cache_key, libraries, constants.unwrap(graph)
+            graph.source_code,
+            graph.cache_key,
+            libraries,
+            constants.unwrap(graph),
+            libraries.gpu,
         )
         graph.current_callable = module.call
         graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)

@@ -416,3 +416,15 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
         "torch._inductor.comm_analysis:_has_nvlink",
     )
 )
+
+# Running generated programs for a GPU on the CPU.
+TRITON_HELPERS = Name(
+    "torch._inductor.runtime.triton_helpers:", "functions of the device library in kernels"
+)
+TRITON_COMPAT = Name(
+    "torch._inductor.runtime.triton_compat:", "functions of the device library in kernels"
+)
+GRID_EXPR = Name(
+    "torch._inductor.runtime.triton_heuristics:GridExpr", "the grid of an interpreted kernel"
+)
+DYNAMO_UTILS = Name("torch._dynamo.utils:", "streams of a device that is not there")

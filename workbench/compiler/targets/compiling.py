@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.analysis.kernel_roofline import with_rooflines
 from workbench.compiler import torch_private as tp
+from workbench.compiler.interpreter.captured import GraphKeeper
 from workbench.compiler.modes import merged_options
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.targets.device import Device
@@ -74,6 +75,7 @@ def _compile(
         modules_of(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
         MachineCodeRecorder(job.gpu) as recorder,
+        GraphKeeper() as keeper,
         mode,
     ):
         try:
@@ -83,7 +85,7 @@ def _compile(
                 )
             inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
             report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
-            return report, program_of(compiled, job.gpu.spec)
+            return report, keeper.added(program_of(compiled, job.gpu.spec))
         except KeyboardInterrupt as error:
             recorder.hurry()
             if (found := getattr(error, "report", None)) is not None:

@@ -23,6 +23,7 @@ from workbench.report import Report
 from workbench.specs import Gpu
 
 if TYPE_CHECKING:
+    from workbench.compiler.comparing import Verification
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.recipe import Recipe
     from workbench.compiler.retarget import Retarget
@@ -72,12 +73,11 @@ class CompiledElsewhere:
             "Look at .report, or compile with target='host' to call it."
         )
 
-    def verify(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: this version cannot run code for a GPU on the CPU."""
-        raise UsageError(
-            f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot be run here "
-            "for a comparison. Verify a compilation with target='host'."
-        )
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Run the whole program on the CPU and compare; short for `workbench.verify`."""
+        from workbench.compiler.interpreter.verifying import Question, verify_program
+
+        return verify_program(self.program, self.original, Question(args, kwargs))
 
     def save(
         self,

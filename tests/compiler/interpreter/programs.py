@@ -1,0 +1,34 @@
+"""Compiles a case for a virtual GPU and verifies its program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tests.compiler.targets.gpus import H100
+from tests.compiler.targets.model_cases import CASES
+from workbench.compiler.comparing import Verification
+from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.interpreter.verifying import Question, verify_program
+from workbench.compiler.request import Options
+from workbench.compiler.targets.client import Worker
+from workbench.compiler.targets.elsewhere import CompiledElsewhere, compile_elsewhere
+
+
+def compiled_case(name: str, worker: Worker) -> tuple[CompiledElsewhere, tuple[Any, ...]]:
+    torch.manual_seed(0)
+    case = CASES[name]
+    fn, args = case.make()
+    settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
+    return compile_elsewhere(fn, args, {}, Options(**settings), H100.spec, worker=worker), args
+
+
+def verified(
+    compiled: CompiledElsewhere,
+    args: tuple[Any, ...],
+    interpreter: Interpreter,
+    **question: Any,
+) -> Verification:
+    asked = Question(args, **question)
+    return verify_program(compiled.program, compiled.original, asked, interpreter)

@@ -1,0 +1,87 @@
+"""A program for a virtual GPU is run as a whole on the CPU and compared with its original."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.compiler.interpreter.programs import compiled_case, verified
+from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.targets.client import Worker
+
+
+def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("module", worker)
+    found = verified(compiled, args, interpreter)
+    assert found.ok
+    assert list(found.table["leaf"]) == ["output"]
+    assert "Sequential" in repr(found)
+    assert any("TF32" in note for note in found.notes)
+
+
+def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("training_step", worker)
+    found = verified(compiled, args, interpreter, per_kernel=True)
+    assert found.ok
+    assert {"output", "gradient of call[0][1]"} <= set(found.table["leaf"])
+    kernels = {row.kernel for row in found.kernels}
+    assert {k.name for k in compiled.report.kernels if k.language == "triton"} <= kernels
+    assert {row.graph for row in found.kernels} == {"forward", "backward"}
+
+
+def test_a_wrong_kernel_is_named(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("transformer", worker)
+    chosen = "triton_per_fused_add_addmm_native_layer_norm_transpose_view_5"
+
+    def edit(name: str, source: str) -> str:
+        return source.replace("1e-05", "1e-02") if name == chosen else source
+
+    found = verified(compiled, args, interpreter, per_kernel=True, edit=edit)
+    assert not found.ok
+    assert found.wrong_kernel == chosen
+
+
+def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("layer_norm", worker)
+
+    def edit(name: str, source: str) -> str:
+        return source.replace("tl.store(out_ptr2 + (", "tl.store(out_ptr2 + (98304 + ")
+
+    found = verified(compiled, args, interpreter, edit=edit)
+    assert not found.ok
+    assert "writes" in found.kernels[-1].note
+    assert found.wrong_kernel == found.kernels[-1].kernel
+
+
+def test_a_reference_in_double_precision(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("layer_norm", worker)
+    found = verified(compiled, args, interpreter, float64=True)
+    assert found.ok
+    assert "float64" in found.reference
+
+
+def test_random_numbers_come_from_the_same_seeds(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("random_numbers", worker)
+    state = torch.random.get_rng_state()
+    found = verified(compiled, args, interpreter, per_kernel=True)
+    assert found.ok
+    assert "the same seeds" in found.reference
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_a_module_without_numbers_is_refused(worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case("transformer_of_templates", worker)
+    with pytest.raises(wb.UsageError, match="has no data"):
+        verified(compiled, args, interpreter)
+
+
+def test_the_public_call() -> None:
+    x = torch.randn(8, 100)
+    compiled = wb.aot_compile(lambda x: torch.softmax(x, -1), (x,), target="a100")
+    assert compiled.verify(x).ok
+    found = wb.verify(compiled, (x,), reference=lambda x: torch.softmax(x, -1) + 1)
+    assert not found.ok
+    host = wb.aot_compile(lambda x: x + 1, (x,), backend="eager")
+    with pytest.raises(wb.UsageError, match="virtual GPU"):
+        wb.verify(host, (x,), per_kernel=True)

@@ -1,0 +1,1 @@
+"""Runs programs that were generated for a GPU on the CPU, to compare what they compute."""

@@ -1,0 +1,99 @@
+"""A frozen function made callable in this process, on the live objects of the user."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.callables import Callee
+from workbench.compiler.interpreter.graph_parts import GraphParts
+from workbench.compiler.main_names import classes_in_main
+from workbench.compiler.payload import Frozen, resolve_place
+from workbench.compiler.thawing import thaw
+from workbench.errors import UsageError
+
+
+def callable_here(
+    frozen: Frozen, contract: Mapping[str, Any], callee: Callee, parts: GraphParts
+) -> Callable[..., Any]:
+    """The function that was compiled, with `parts` in place of its compiled graphs.
+
+    Its guards are not checked: they are about a device that is not here.
+    """
+    function = callee.function
+    scope = dict(function.__globals__)
+    closure = _closure(callee)
+    imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
+    known = {**scope, **closure, **imported}
+    lost = [name for name in frozen.external_data if name not in known]
+    if lost:
+        raise UsageError(
+            f"{callee.name} reaches {', '.join(lost)} in a way that its program cannot be given "
+            "here. Pass it as an argument, or verify with target='host'."
+        )
+    outside = {name: known[name] for name in frozen.external_data}
+    owner = callee.receiver[0] if callee.receiver else None
+    with classes_in_main(owner, scope):
+        thawed = thaw(
+            frozen.payload, parts, aliases=frozen.aliases, external_data=outside, f_globals=scope
+        )
+    env = thawed._artifacts.runtime_env
+    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
+        if name in closure:
+            cell.cell_contents = closure[name]
+    _without_streams(thawed.fn.__globals__)
+    receiver = callee.receiver
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return thawed.fn(*receiver, *args, **kwargs)
+
+    return call
+
+
+def _closure(callee: Callee) -> dict[str, Any]:
+    function = callee.function
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells}
+
+
+class _NoStream:
+    """Stands for the stream of the device, which the bytecode keeps a weak reference to."""
+
+
+class _WithoutStreams:
+    """Stands for torch's module in the bytecode, which asks for the stream of the device."""
+
+    def __init__(self, module: Any):
+        self._module = module
+        self._stream = _NoStream()
+
+    def get_current_stream(self, device: Any) -> _NoStream:
+        """One that nothing runs on."""
+        return self._stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def _without_streams(scope: dict[str, Any]) -> None:
+    module = tp.DYNAMO_UTILS.get()
+    for name in [name for name, value in scope.items() if value is module]:
+        scope[name] = _WithoutStreams(module)
+
+
+def tensors_of(module: Any) -> Iterator[torch.Tensor]:
+    """The parameters and buffers of a module; nothing for a function."""
+    if isinstance(module, torch.nn.Module):
+        yield from module.parameters()
+        yield from module.buffers()
+
+
+@contextlib.contextmanager
+def grad_mode(contract: Mapping[str, Any]) -> Iterator[None]:
+    """Gradients as the compiled function sets them for itself."""
+    with torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext():
+        yield

@@ -1,0 +1,102 @@
+"""Compares the buffers of a program with the nodes of its graph, after every kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.compiler.comparing import TOLERANCES, KernelComparison, compare_tensors
+from workbench.compiler.interpreter.captured import CapturedGraph, Write
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What the caller asked for, or None for that of the dtype."""
+
+    rtol: float | None = None
+    atol: float | None = None
+
+    def of(self, expected: torch.Tensor) -> tuple[float, float]:
+        """(rtol, atol) for a value; see `Tolerance.of` for large values.
+
+        The absolute part grows with the root mean square of what is expected, where that is above
+        1: a sum in another order is off by its last digits, however small the sum is.
+        """
+        rtol, atol = TOLERANCES.get(expected.dtype, (0.0, 0.0))
+        if self.rtol is not None:
+            rtol = self.rtol
+        if self.atol is not None:
+            return rtol, self.atol
+        if not expected.is_floating_point() or not expected.numel():
+            return rtol, atol
+        finite = expected[expected.isfinite()].double()
+        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        return rtol, atol * max(1.0, size)
+
+
+class Checker:
+    """Told of every step of one graph, it compares what the step wrote."""
+
+    def __init__(self, graph: CapturedGraph, values: Mapping[str, Any], tolerance: Tolerance):
+        self._values = values
+        self._tolerance = tolerance
+        self._name = "backward" if graph.is_backward else "forward"
+        self._nodes = _final_nodes(graph)
+        self._left = Counter(
+            buffer for group in graph.writes for buffer in {write.buffer for write in group}
+        )
+        self._inputs = {node.name for node in graph.nodes if node.op == "placeholder"}
+        self.rows: list[KernelComparison] = []
+
+    def __call__(
+        self, step: str, variables: Mapping[str, Any], written: frozenset[int] | None
+    ) -> None:
+        """Compare the variables that a step wrote to for the last time."""
+        for name, value in variables.items():
+            if not isinstance(value, torch.Tensor) or not self._left.get(name):
+                continue
+            if written is not None and value.untyped_storage().data_ptr() not in written:
+                continue
+            self._left[name] -= 1
+            if not self._left[name]:
+                self.rows.append(self._compared(step, name, value))
+
+    def _compared(self, step: str, name: str, value: torch.Tensor) -> KernelComparison:
+        node = name if name in self._inputs else self._nodes.get(name)
+        expected = self._values.get(node) if node is not None else None
+        dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
+        if node is None or not isinstance(expected, torch.Tensor):
+            note = "no node of the graph has this value"
+        elif expected.numel() != value.numel():
+            note = f"{node} has the shape {list(expected.shape)}"
+        else:
+            same = expected.reshape(value.shape)
+            if same.dtype != value.dtype and same.is_floating_point():
+                same = same.to(value.dtype)
+            found = compare_tensors(name, same, value, *self._tolerance.of(same))
+            return KernelComparison(
+                step, name, node, found.dtype, found.shape, found.max_abs_error,
+                found.max_rel_error, found.rtol, found.atol, found.ok, self._name, found.note,
+            )  # fmt: skip
+        return KernelComparison(
+            step, name, node or "", dtype, shape, 0.0, 0.0, 0.0, 0.0, True, self._name, note
+        )
+
+
+def _final_nodes(graph: CapturedGraph) -> dict[str, str]:
+    """The node whose value each buffer holds in the end."""
+    found: dict[str, str] = {}
+    writes: list[Write] = [write for group in graph.writes for write in group]
+    for write in writes:
+        if write.node is not None:
+            found[write.buffer] = write.node
+    return found
+
+
+def wanted_nodes(graph: CapturedGraph) -> set[str]:
+    """The nodes whose values are compared."""
+    return set(_final_nodes(graph).values())

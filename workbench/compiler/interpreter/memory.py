@@ -1,0 +1,111 @@
+"""What a kernel may read and write: every access is checked, every write can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+Array = np.ndarray[Any, Any]
+
+
+class OutOfBoundsError(Exception):
+    """A kernel reaches outside the tensors that it was given."""
+
+
+class Memory:
+    """The storages of a kernel's arguments, by address, and the writes since the last mark."""
+
+    def __init__(self, tensors: Iterable[torch.Tensor]):
+        self._ranges = sorted({_range(tensor) for tensor in tensors})
+        self._undo: list[tuple[Array, Array, Array]] = []
+        self._written: set[tuple[int, int]] = set()
+
+    def load(self, pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
+        """Read where the mask says so, take `other` elsewhere."""
+        self._check(pointers, mask, dtype.itemsize, "reads")
+        read: Array = _interpreter().load(
+            np.ascontiguousarray(pointers),
+            np.ascontiguousarray(mask),
+            np.ascontiguousarray(other),
+            dtype,
+        )
+        return read
+
+    def store(self, pointers: Array, values: Array, mask: Array) -> None:
+        """Write where the mask says so."""
+        pointers, mask = np.ascontiguousarray(pointers), np.ascontiguousarray(mask)
+        self.keep(pointers, mask, values.dtype)
+        _interpreter().store(pointers, np.ascontiguousarray(values), mask)
+
+    def keep(self, pointers: Array, mask: Array, dtype: np.dtype[Any]) -> None:
+        """Check a write that is about to happen, and remember what it overwrites."""
+        self._check(pointers, mask, dtype.itemsize, "writes")
+        self._note(pointers, mask)
+        old = _interpreter().load(pointers, mask, np.zeros(pointers.shape, dtype), dtype)
+        self._undo.append((pointers, old, mask))
+
+    def mark(self) -> None:
+        """Let everything that was written stand."""
+        self._undo.clear()
+
+    def undo(self) -> None:
+        """Take back every write since the last mark, the last one first."""
+        while self._undo:
+            _interpreter().store(*self._undo.pop())
+
+    def _check(self, pointers: Array, mask: Array, size: int, does: str) -> None:
+        if not pointers.size or self._holds(int(pointers.min()), int(pointers.max()), size):
+            return
+        used = pointers[mask]
+        if not used.size or self._holds(int(used.min()), int(used.max()), size):
+            return
+        outside = np.ones(used.shape, dtype=bool)
+        for start, end in self._ranges:
+            outside &= (used < start) | (used + np.uint64(size) > end)
+        if outside.any():
+            raise OutOfBoundsError(
+                f"{does} {self._distance(int(used[outside][0]))} its arguments, "
+                f"{int(outside.sum())} elements in all"
+            )
+
+    def written(self, values: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of the tensors whose storages were written to."""
+        return tuple(
+            n
+            for n, value in enumerate(values)
+            if isinstance(value, torch.Tensor) and _range(value) in self._written
+        )
+
+    def _note(self, pointers: Array, mask: Array) -> None:
+        if len(self._written) < len(self._ranges) and mask.any():
+            first = int(pointers[mask].ravel()[0])
+            for start, end in self._ranges:
+                if start <= first < end:
+                    self._written.add((start, end))
+
+    def _holds(self, first: int, last: int, size: int) -> bool:
+        return any(start <= first and last + size <= end for start, end in self._ranges)
+
+    def _distance(self, address: int) -> str:
+        """Where an address is, in words without addresses."""
+        nearest = min(
+            ((min(abs(address - start), abs(address - end)), address < start)
+             for start, end in self._ranges),
+            default=(0, False),
+        )  # fmt: skip
+        side = "before" if nearest[1] else "behind"
+        return f"{nearest[0]} bytes {side}"
+
+
+def _range(tensor: torch.Tensor) -> tuple[int, int]:
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def _interpreter() -> Any:
+    from triton._C.libtriton import interpreter
+
+    return interpreter

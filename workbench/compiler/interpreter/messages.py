@@ -1,0 +1,73 @@
+"""What the user's process and the process that interprets kernels say to one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class SharedTensor:
+    """A tensor in shared memory: bytes of a segment are its storage, the rest how it looks at it.
+
+    `path` opens the segment while the process that made it lives.
+    """
+
+    path: str
+    start: int
+    size: int
+    offset: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True)
+class Define:
+    """The source of a kernel, sent once under a key."""
+
+    key: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch of a kernel; tensors among the arguments are `SharedTensor`."""
+
+    key: str
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+
+
+class Ended:
+    """How a launch ended."""
+
+
+@dataclass(frozen=True)
+class Finished(Ended):
+    """A launch that ended: its configuration, its programs, which arguments it wrote to."""
+
+    config: str
+    programs: int
+    written: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stopped(Ended):
+    """A kernel that cannot be run to its end, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Started:
+    """The process can interpret kernels."""
+
+
+@dataclass(frozen=True)
+class Forget:
+    """The kernels and the memory of the last job are not needed any more."""

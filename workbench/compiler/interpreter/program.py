@@ -1,0 +1,210 @@
+"""The program that Inductor generated for a GPU, made to run on the CPU.
+
+Its own code stays: which kernels run in which order on which buffers. What names the device says
+"cpu", buffers come from the memory that is shared with the interpreter, and after every kernel
+and library call an observer is told which variables it was given.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Protocol
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.interpreter.device_operators import STAND_INS
+
+_KERNELS = "AsyncCompile"
+_OBSERVER = "_observe"
+_RESTRIDE = "_restride"
+_STAND_IN = "_stand_in"
+_LIBRARY = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.", _STAND_IN)
+_NOT_HERE = ("_cuda_",)  # names of torch that a build without CUDA lacks
+
+
+class Host(Protocol):
+    """Who provides what the program asks for."""
+
+    def kernel(self, name: str, source: str) -> Any:
+        """An object whose `run` launches the kernel."""
+
+    def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+        """A new buffer."""
+
+    def observe(self, step: str, values: Mapping[str, Any]) -> None:
+        """A kernel or library call was done; `values` are the variables it was given."""
+
+
+def on_cpu(source: str, name: str, host: Host, attributes: Mapping[str, Any]) -> ModuleType:
+    """Run the generated program for the CPU and return its module, which has `call`."""
+    tree = _Rewriter().visit(ast.parse(source))
+    ast.fix_missing_locations(tree)
+    file = f"generated/{name}.py"
+    module = ModuleType(f"workbench_generated.{name}")
+    module.__file__ = file
+    space = module.__dict__
+    space["__builtins__"] = vars(builtins)
+    space[_KERNELS] = lambda: _Kernels(host)
+    space[_STAND_IN] = STAND_INS
+    exec(compile(tree, file, "exec", dont_inherit=True), space)
+    space.update(_surroundings(host))
+    space.update(attributes)
+    return module
+
+
+class _Kernels:
+    """Stands for the object that compiles the kernels of a program."""
+
+    def __init__(self, host: Host):
+        self._host = host
+
+    def triton(self, name: str, source: str, **_: Any) -> Any:
+        return self._host.kernel(name, source)
+
+    def wait(self, scope: Any) -> None:
+        """Nothing is compiled elsewhere."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return getattr(tp.ASYNC_COMPILE.get()(), name)  # type: ignore[no-any-return]
+
+
+def _surroundings(host: Host) -> dict[str, Any]:
+    """Names of the program that mean the device."""
+    return {
+        "empty_strided_cuda": host.empty,
+        "empty_strided_cpu": host.empty,
+        "get_raw_stream": lambda index: 0,
+        "copy_if_misaligned": lambda tensor: tensor,
+        "assert_alignment": _nothing,
+        "assert_size_stride": _nothing,
+        "device": _device,
+        "_cuda": _Cuda,
+        _OBSERVER: host.observe,
+        _RESTRIDE: _restrided,
+    }
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _device(*args: Any, **named: Any) -> torch.device:
+    made = torch.device(*args, **named)
+    return torch.device("cpu") if made.type == "cuda" else made
+
+
+class _Cuda:
+    """Stands for `torch.cuda` inside the program."""
+
+    @staticmethod
+    def set_device(index: int) -> None:
+        """There is one device."""
+
+    @staticmethod
+    def synchronize(*_: Any) -> None:
+        """Nothing runs beside the program."""
+
+    class _DeviceGuard:
+        def __init__(self, index: int):
+            self._index = index
+
+        def __enter__(self) -> None:
+            return None
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+
+def _restrided(value: Any, size: Any, stride: Any, *_: Any) -> Any:
+    """The same values with the strides that the device's library would give."""
+    if not isinstance(value, torch.Tensor) or tuple(value.shape) != tuple(size):
+        return value
+    if all(n < 2 or have == want
+           for n, have, want in zip(size, value.stride(), stride, strict=True)):  # fmt: skip
+        return value
+    made = torch.empty_strided(size, stride, dtype=value.dtype)
+    made.copy_(value)
+    return made
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Names of the device say "cpu", and after every step the observer is called."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        names = [
+            alias
+            for alias in node.names
+            if alias.name != _KERNELS and not alias.name.startswith(_NOT_HERE)
+        ]
+        return ast.ImportFrom(node.module, names, node.level) if names else None
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if _text(node.func) == "async_compile.triton":
+            return node  # sources of kernels stay as they are
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, str) and node.value.partition(":")[0] == "cuda":
+            return ast.Constant("cpu")
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        text = _text(node)
+        if text == "torch.cuda":
+            return ast.Name("_cuda", ast.Load())
+        known = text.removeprefix("torch.ops.")
+        if known in STAND_INS:
+            return ast.parse(f"{_STAND_IN}[{known!r}]", mode="eval").body
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Call) and _text(node.value.func) == "assert_size_stride":
+            return self._assertion(node.value)
+        return self._observed(node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        return self._observed(node)
+
+    def _assertion(self, call: ast.Call) -> ast.AST:
+        """What a library gave is laid out as the program expects; inputs are what they are."""
+        where = call.args[-1]
+        is_input = isinstance(where, ast.Constant) and where.value == "input"
+        if is_input or not isinstance(call.args[0], ast.Name):
+            return ast.Pass()
+        name = call.args[0].id
+        value = ast.Call(ast.Name(_RESTRIDE, ast.Load()), call.args, [])
+        return ast.Assign([ast.Name(name, ast.Store())], value)
+
+    def _observed(self, node: ast.Expr | ast.Assign) -> Any:
+        step = _step(node.value)
+        used = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        made = self.generic_visit(node)
+        if step is None:
+            return made
+        names = sorted({part.id for part in used} - _GLOBAL)
+        # a subscript or an attribute of a module is no variable of the program
+        pairs = ast.parse(
+            f"{_OBSERVER}({step!r}, {{n: v for n, v in locals().items() if n in {names!r}}})"
+        ).body
+        return [made, *pairs]
+
+
+_GLOBAL = {"torch", "aten", "extern_kernels", "reinterpret_tensor", "inductor_ops", "self"}
+
+
+def _step(call: ast.AST) -> str | None:
+    """The name of the kernel or operator that a statement calls, or None."""
+    if not isinstance(call, ast.Call):
+        return None
+    text = _text(call.func)
+    if text.endswith(".run") and any(keyword.arg == "stream" for keyword in call.keywords):
+        return text.removesuffix(".run")
+    return text if text.startswith(_LIBRARY) else None
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name | ast.Subscript) else ""

@@ -1,0 +1,131 @@
+"""Reductions and scans of a whole batch at once, in logarithmically many steps.
+
+Triton's own interpreter combines elements one after the other in Python. The order of a sum is
+another one here, as it is on every GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime.interpreter import TensorHandle, _get_np_dtype
+
+Array = np.ndarray[Any, Any]
+Tensors = tuple[Any, ...]
+
+
+def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
+    """`tl.reduce`: all elements along an axis of the block (or all of it) combined."""
+    single = not isinstance(input, tuple)
+    parts: Tensors = (input,) if single else input
+    axis, keep_dims = _plain(axis), bool(_plain(keep_dims))
+    rank = len(parts[0].shape)
+    arrays = [part.handle.data for part in parts]
+    if axis is None:
+        arrays = [array.reshape(len(array), -1) for array in arrays]
+    place = 1 if axis is None else 1 + int(axis) % rank
+    dtypes = [part.dtype for part in parts]
+    reduced = _halved(_same_batch(arrays), place, dtypes, combine_fn)
+    shaped = []
+    for array in reduced:
+        if keep_dims:
+            kept = array.reshape(len(array), *(1,) * rank) if axis is None else array
+        else:
+            kept = array.squeeze(place)
+        shaped.append(kept)
+    made = tuple(_tensor(array, dtype) for array, dtype in zip(shaped, dtypes, strict=True))
+    return made[0] if single else made
+
+
+def scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
+    """`tl.associative_scan`: what `reduce` gives for every prefix."""
+    single = not isinstance(input, tuple)
+    parts: Tensors = (input,) if single else input
+    place = 1 + int(_plain(axis)) % len(parts[0].shape)
+    dtypes = [part.dtype for part in parts]
+    arrays = _same_batch([part.handle.data for part in parts])
+    backwards = bool(_plain(reverse))
+    if backwards:
+        arrays = [np.flip(array, place) for array in arrays]
+    step = 1
+    while step < arrays[0].shape[place]:
+        # blocks have lengths that are powers of 2, so both sides stay whole and the start is kept
+        before = [np.roll(array, step, place) for array in arrays]
+        combined = _combined(before, arrays, dtypes, combine_fn)
+        head = _along(place, slice(0, step))
+        for array, new in zip(arrays, combined, strict=True):
+            new[head] = array[head]
+        arrays = combined
+        step *= 2
+    if backwards:
+        arrays = [np.flip(array, place) for array in arrays]
+    made = tuple(_tensor(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+    return made[0] if single else made
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
+
+
+def _along(place: int, part: slice) -> tuple[slice, ...]:
+    return (*(slice(None),) * place, part)
+
+
+def _same_batch(arrays: Sequence[Array]) -> list[Array]:
+    return [np.array(array) for array in np.broadcast_arrays(*arrays)]
+
+
+def _halved(arrays: list[Array], place: int, dtypes: Sequence[Any], combine_fn: Any) -> list[Array]:
+    while (length := arrays[0].shape[place]) > 1:
+        half = length // 2
+        left, right = _along(place, slice(0, half)), _along(place, slice(half, 2 * half))
+        combined = _combined([a[left] for a in arrays], [a[right] for a in arrays],
+                             dtypes, combine_fn)  # fmt: skip
+        arrays = combined
+    return arrays
+
+
+_QUICK: dict[str, Callable[[Array, Array], Array]] = {
+    "_sum_combine": np.add,
+    "_elementwise_max": np.fmax,
+    "_elementwise_min": np.fmin,
+}
+
+
+def _combined(
+    left: list[Array], right: list[Array], dtypes: Sequence[Any], combine_fn: Any
+) -> list[Array]:
+    """The combination, by Triton's own function unless it is one of a few plain ones."""
+    dtype = dtypes[0]
+    quick = (
+        _QUICK.get(combine_fn.__name__)
+        if combine_fn.fn.__module__ == tl.standard.__name__
+        else None
+    )
+    if quick is not None and len(left) == 1 and _is_plain(dtype):
+        return [quick(left[0], right[0]).astype(left[0].dtype, copy=False)]
+    tensors = [
+        [_tensor(array, dtype) for array, dtype in zip(side, dtypes, strict=True)]
+        for side in (left, right)
+    ]
+    found = combine_fn(*tensors[0], *tensors[1])
+    parts = found if isinstance(found, tuple) else (found,)
+    return [
+        np.array(np.broadcast_to(part.handle.data, old.shape), dtype=old.dtype)
+        for part, old in zip(parts, left, strict=True)
+    ]
+
+
+def _is_plain(dtype: Any) -> bool:
+    return dtype.scalar.name in ("fp16", "fp32", "fp64", "int32", "int64", "uint32", "uint64")
+
+
+def _tensor(array: Array, dtype: Any) -> Any:
+    """A Triton tensor; the first axis of the array are programs."""
+    scalar = dtype.scalar
+    shape = list(array.shape[1:])
+    held = TensorHandle(np.asarray(array, dtype=_get_np_dtype(scalar)), scalar)
+    return tl.core.tensor(held, tl.block_type(scalar, shape) if shape else scalar)

@@ -1,0 +1,155 @@
+"""Runs a captured graph on the CPU, node by node: what the kernels of the program should give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.interpreter import random_numbers
+from workbench.compiler.interpreter.captured import (
+    CapturedGraph,
+    CapturedNode,
+    HigherOrderRef,
+    OperatorRef,
+    filled,
+)
+from workbench.compiler.interpreter.device_operators import STAND_INS
+
+RANDOM: Mapping[str, Callable[..., Any]] = {
+    "prims.inductor_seeds.default": random_numbers.seeds,
+    "prims.inductor_seed.default": lambda device=None: random_numbers.seeds(1)[0],
+    "prims.inductor_lookup_seed.default": lambda seeds, index: seeds[index],
+    "prims.inductor_random.default": random_numbers.random,
+    "prims.inductor_randint.default": random_numbers.random_integers,
+}
+_HALVES = (torch.float32, torch.float16, torch.bfloat16)
+
+UsersLaunch = Callable[[CapturedGraph, Mapping[str, Any]], None]
+"""Launches a Triton kernel of the user; the mapping are the arguments of its node."""
+
+
+class GraphRunner:
+    """Runs graphs; with `float64` every value and every cast of a float is in that precision."""
+
+    def __init__(self, *, float64: bool = False, launch: UsersLaunch | None = None):
+        self._float64 = float64
+        self._launch = launch
+
+    def run(
+        self, graph: CapturedGraph, inputs: Sequence[Any], keep: Iterable[str] = ()
+    ) -> tuple[Any, dict[str, Any]]:
+        """The outputs, and the values of the nodes in `keep` and of the inputs."""
+        kept = set(keep)
+        last = _last_uses(graph)
+        values: dict[str, Any] = {}
+        given = iter(inputs)
+        found: dict[str, Any] = {}
+        output: Any = None
+        for number, node in enumerate(graph.nodes):
+            if node.op == "placeholder":
+                values[node.name] = found[node.name] = self._wide(next(given))
+            elif node.op == "output":
+                output = filled(node.args, values)[0]
+            else:
+                values[node.name] = self._wide(self._value(graph, node, values))
+            if node.name in kept:
+                found[node.name] = values[node.name]
+            for name in last.get(number, ()):
+                values.pop(name, None)
+        return output, found
+
+    def _value(self, graph: CapturedGraph, node: CapturedNode, values: Mapping[str, Any]) -> Any:
+        if node.op == "get_attr":
+            part = graph.parts.get(node.target)
+            if part is not None:
+                return lambda *args: self.run(part, args)[0]
+            return graph.constants[node.target]
+        args = filled(node.args, values, self._change)
+        kwargs = filled(node.kwargs, values, self._change)
+        if isinstance(node.target, HigherOrderRef):
+            if "kernel_idx" in kwargs:
+                return self._users_kernel(graph, node.target, kwargs)
+            operator = getattr(torch.ops.higher_order, node.target.name)
+            return operator(*args, **kwargs)
+        return _function(node.target)(*args, **kwargs)
+
+    def _users_kernel(
+        self, graph: CapturedGraph, target: HigherOrderRef, kwargs: dict[str, Any]
+    ) -> Any:
+        """What the kernel gives: the tensors that a functional one copies, or nothing."""
+        if self._launch is None:
+            raise NotImplementedError("a Triton kernel of the user")
+        if target.name == "triton_kernel_wrapper_mutation":
+            self._launch(graph, kwargs)
+            return None
+        copied = {
+            name: value.clone() if name in kwargs["tensors_to_clone"] else value
+            for name, value in kwargs["kwargs"].items()
+        }
+        self._launch(graph, kwargs | {"kwargs": copied})
+        return {name: copied[name] for name in kwargs["tensors_to_clone"]}
+
+    def _wide(self, value: Any) -> Any:
+        if not self._float64:
+            return value
+        if isinstance(value, torch.Tensor) and value.dtype in _HALVES:
+            return value.double()
+        if isinstance(value, tuple | list):
+            return type(value)(self._wide(part) for part in value)
+        return value
+
+    def _change(self, leaf: Any) -> Any:
+        is_narrow = self._float64 and isinstance(leaf, torch.dtype) and leaf in _HALVES
+        return torch.float64 if is_narrow else leaf
+
+
+def _function(target: Any) -> Callable[..., Any]:
+    if not isinstance(target, OperatorRef):
+        function: Callable[..., Any] = target
+        return function
+    stand_in = STAND_INS.get(target.name) or RANDOM.get(target.name)
+    if stand_in is not None:
+        return stand_in
+    found: Any = torch.ops
+    parts = target.name.split(".")
+    if not hasattr(getattr(found, parts[0]), parts[1]):
+        tp.INDUCTOR_LOWERING.get()  # registers operators of its own
+    for part in parts:
+        found = getattr(found, part)
+    function = found
+    return function
+
+
+def _last_uses(graph: CapturedGraph) -> dict[int, list[str]]:
+    """Which values are not needed any more after each node."""
+    last: dict[str, int] = {}
+
+    def note(number: int) -> Callable[[str], None]:
+        def use(name: str) -> None:
+            last[name] = number
+
+        return use
+
+    for number, node in enumerate(graph.nodes):
+        last[node.name] = number
+        names = _Names(note(number))
+        filled((node.args, node.kwargs), names)
+    ends: dict[int, list[str]] = {}
+    for name, number in last.items():
+        ends.setdefault(number, []).append(name)
+    return ends
+
+
+class _Names(dict[str, Any]):
+    """Stands for the values and hears which of them are asked for."""
+
+    def __init__(self, use: Callable[[str], None]):
+        super().__init__()
+        self._use = use
+
+    def __getitem__(self, name: str) -> Any:
+        self._use(name)
+        return None

@@ -1,0 +1,127 @@
+"""One run of a generated program: its kernels go to the interpreter, its buffers are shared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.interpreter.messages import Define, Finished, Forget, Run, SharedTensor
+from workbench.compiler.interpreter.shared_memory import Arena
+from workbench.compiler.targets.client import WorkerEnded
+
+Edit = Callable[[str, str], str]
+"""The name of a kernel and its source → the source that is run instead."""
+
+Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
+"""A step, the variables that it was given, the storages that it wrote to (None: not known)."""
+
+
+class KernelFailed(Exception):
+    """A kernel could not be run to its end; `kernel` is its name."""
+
+    def __init__(self, kernel: str, reason: str):
+        super().__init__(reason)
+        self.kernel = kernel
+
+
+class Session:
+    """The host of a program: defines and launches its kernels, allocates its buffers."""
+
+    def __init__(self, interpreter: Interpreter, arena: Arena, edit: Edit | None = None):
+        self._interpreter = interpreter
+        self._arena = arena
+        self._edit = edit
+        self._defined: dict[str, tuple[int | None, Define]] = {}
+        self._written: frozenset[int] | None = None
+        self.observer: Observe | None = None
+        self.configs: dict[str, str] = {}
+
+    def kernel(self, name: str, source: str) -> _Kernel:
+        """A kernel of the program, by its source."""
+        text = source if self._edit is None else self._edit(name, source)
+        key = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()
+        self._defined[key] = (None, Define(key, name, text))
+        return _Kernel(self, key, name)
+
+    def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+        """A buffer of the program."""
+        return self._arena.empty(tuple(size), tuple(stride), dtype)
+
+    def observe(self, step: str, values: Mapping[str, Any]) -> None:
+        """Tell the observer of a step."""
+        written, self._written = self._written, None
+        if self.observer is not None:
+            self.observer(step, values, written)
+
+    def close(self) -> None:
+        """Have the interpreter forget the kernels and the memory."""
+        if self._interpreter.pid is not None:
+            self._interpreter.tell(Forget())
+
+    def launch(self, key: str, name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        """Run a kernel on the interpreter; raises `KernelFailed`."""
+        self._define(key)
+        moved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        values = [self._sent(arg, moved) for arg in args]
+        options = {n: self._sent(v, moved) for n, v in named.items() if n != "stream"}
+        try:
+            ended = self._interpreter.run(Run(key, tuple(values), options), name)
+        except WorkerEnded as error:
+            raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
+                               "that is not its own") from error  # fmt: skip
+        if not isinstance(ended, Finished):
+            raise KernelFailed(name, getattr(ended, "reason", "was stopped"))
+        self.configs[name] = ended.config
+        written = {_storage(args[n]) for n in ended.written}
+        for place, (original, copied) in moved.items():
+            if place in written:
+                _bytes(original).copy_(_bytes(copied)[: original.untyped_storage().nbytes()])
+        self._written = frozenset(written)
+
+    def _define(self, key: str) -> None:
+        self._interpreter.start()
+        process, definition = self._defined[key]
+        if process != self._interpreter.pid:  # it is another one after a kernel ended it
+            self._interpreter.tell(definition)
+            self._defined[key] = (self._interpreter.pid, definition)
+
+    def _sent(self, value: Any, moved: dict[int, tuple[torch.Tensor, torch.Tensor]]) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        shared = self._arena.shared(value)
+        if shared is not None:
+            return shared
+        place = _storage(value)
+        if place not in moved:
+            moved[place] = value, self._arena.moved(value)
+        copied = moved[place][1]
+        twin = torch.empty(0, dtype=value.dtype).set_(
+            copied.untyped_storage(), value.storage_offset(), value.shape, value.stride()
+        )
+        found: SharedTensor | None = self._arena.shared(twin)
+        return found
+
+
+class _Kernel:
+    """What the program launches."""
+
+    def __init__(self, session: Session, key: str, name: str):
+        self._session = session
+        self._key = key
+        self._name = name
+
+    def run(self, *args: Any, **named: Any) -> None:
+        """Run it; returns when it is done."""
+        self._session.launch(self._key, self._name, args, named)
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())

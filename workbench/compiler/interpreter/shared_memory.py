@@ -1,0 +1,120 @@
+"""Tensors in memory that the user's process and the interpreting one both see."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+import torch
+
+from workbench.compiler.interpreter.messages import SharedTensor
+
+_SEGMENT = 1 << 28  # bytes of address space; memory is taken when it is written to
+_ALIGNMENT = 64
+_GAP = 1 << 16
+_SENTINEL = 0x7F  # the byte of integers that nobody wrote: large, and the same in every element
+
+
+class Arena:
+    """Allocates in shared memory; all of it is given back when the arena is closed."""
+
+    def __init__(self) -> None:
+        self._segments: list[tuple[str, mmap.mmap, int]] = []
+        self._files: list[int] = []
+        self._used = _SEGMENT
+        self._places: dict[int, tuple[str, int]] = {}
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files:
+            os.close(file)
+        self._segments.clear()
+        self._files.clear()
+
+    def empty(
+        self, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
+    ) -> torch.Tensor:
+        """A tensor of NaN, or of large integers, so that reading what nobody wrote is seen."""
+        elements = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+        size = 0 if 0 in shape else elements * dtype.itemsize
+        made = self._storage(max(size, dtype.itemsize)).view(dtype)
+        if dtype.is_floating_point or dtype.is_complex:
+            made.fill_(float("nan"))
+        elif dtype is not torch.bool:
+            made.view(torch.uint8).fill_(_SENTINEL)
+        return made.as_strided(shape, stride)
+
+    def shared(self, tensor: torch.Tensor) -> SharedTensor | None:
+        """Where a tensor of this arena lies, or None for one that lies elsewhere."""
+        place = self._places.get(tensor.untyped_storage().data_ptr())
+        if place is None:
+            return None
+        storage = tensor.untyped_storage()
+        return SharedTensor(
+            path=place[0],
+            start=place[1],
+            size=storage.nbytes(),
+            offset=int(tensor.storage_offset()),
+            shape=tuple(tensor.shape),
+            stride=tensor.stride(),
+            dtype=tensor.dtype,
+        )
+
+    def moved(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy in this arena with the same storage around it."""
+        storage = tensor.untyped_storage()
+        copied = self._storage(max(storage.nbytes(), 1))
+        whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+        copied[: storage.nbytes()].copy_(whole)
+        made = torch.empty(0, dtype=tensor.dtype)
+        made.set_(copied.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        return made
+
+    def _storage(self, size: int) -> torch.Tensor:
+        """Bytes with a storage of their own."""
+        room = (
+            -(-2 * size // _ALIGNMENT) * _ALIGNMENT + _GAP
+        )  # what a wrong index hits is no tensor
+        if not self._segments or self._used + room > self._segments[-1][2]:
+            self._grow(max(room, _SEGMENT))
+        path, memory, _ = self._segments[-1]
+        start, self._used = self._used, self._used + room
+        made = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
+        self._places[made.untyped_storage().data_ptr()] = (path, start)
+        return made
+
+    def _grow(self, size: int) -> None:
+        file = os.memfd_create("workbench")
+        self._files.append(file)
+        os.ftruncate(file, size)
+        path = f"/proc/{os.getpid()}/fd/{file}"
+        self._segments.append((path, mmap.mmap(file, size), size))
+        self._used = 0
+
+
+class Mapped:
+    """The other side: segments of another process, opened when they are first named."""
+
+    def __init__(self) -> None:
+        self._segments: dict[str, mmap.mmap] = {}
+
+    def tensor(self, shared: SharedTensor) -> torch.Tensor:
+        """The tensor, in the memory of the process that made it."""
+        if shared.path not in self._segments:
+            with open(shared.path, "r+b") as file:
+                self._segments[shared.path] = mmap.mmap(file.fileno(), 0)
+        memory = self._segments[shared.path]
+        content = torch.frombuffer(
+            memory, dtype=torch.uint8, count=shared.size, offset=shared.start
+        )
+        made: Any = torch.empty(0, dtype=shared.dtype)
+        made.set_(content.untyped_storage(), shared.offset, shared.shape, shared.stride)
+        tensor: torch.Tensor = made
+        return tensor
+
+    def forget(self) -> None:
+        """Close every segment; the next job brings its own."""
+        self._segments.clear()

@@ -1,0 +1,310 @@
+"""Runs a program that was compiled for a GPU on the CPU and compares it with its original."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.compiler.callables import Callee, resolve
+from workbench.compiler.comparing import (
+    Comparison,
+    KernelComparison,
+    Verification,
+    compare,
+    compare_tensors,
+    copies,
+    leaves_of,
+    restored,
+)
+from workbench.compiler.interpreter.calling import callable_here, grad_mode, tensors_of
+from workbench.compiler.interpreter.captured import CapturedGraph
+from workbench.compiler.interpreter.checking import Checker, Tolerance, wanted_nodes
+from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
+from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
+from workbench.compiler.interpreter.program import on_cpu
+from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
+from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
+from workbench.compiler.interpreter.shared_memory import Arena
+from workbench.compiler.paths import Path, leaves
+from workbench.compiler.targets.program import NoProgram, Program
+from workbench.errors import UsageError
+
+NOT_MODELLED = (
+    "Races between programs, the rounding of TF32, TMA, warps and the limits of shared memory are "
+    "not modelled."
+)
+_SEED = 20
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be verified, and how."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    reference: Callable[..., Any] | None = None
+    per_kernel: bool = False
+    float64: bool = False
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a run gave and what it changed."""
+
+    output: Any
+    inputs: Any
+    buffers: Any
+    gradients: Any
+
+
+def verify_program(
+    program: Program | NoProgram,
+    original: Any,
+    question: Question,
+    interpreter: Interpreter | None = None,
+) -> Verification:
+    """Run the whole program through Triton's interpreter and compare what it gives.
+
+    The reference is the original, run eagerly on the CPU; the captured graph instead where the
+    program draws random numbers or launches Triton kernels of the user (both with the same seeds),
+    and in double precision with `float64`. Raises `UsageError` when the program cannot be run.
+    """
+    if isinstance(program, NoProgram):
+        raise UsageError(f"The generated program cannot be run here: {program.reason}")
+    callee = resolve(original)
+    _refuse_meta(callee, question)
+    interpreter = interpreter or warm_interpreter()
+    interpreter.begin()  # it imports torch while the reference runs
+    verifier = _Verifier(program, callee, question, interpreter)
+    return verifier.verified()
+
+
+def _refuse_meta(callee: Callee, question: Question) -> None:
+    tensors = [(f"a tensor of {callee.name}", t) for t in tensors_of(callee.module)]
+    for path, leaf in leaves((question.args, dict(question.kwargs)), Path("call")):
+        tensors += [(str(path), leaf)] if isinstance(leaf, torch.Tensor) else []
+    for name, tensor in tensors:
+        if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
+            raise UsageError(
+                f"{name} has no data, so nothing can be computed with it. Verify with tensors on "
+                "the CPU: fill the module, and pass inputs that hold numbers."
+            )
+
+
+class _Verifier:
+    """One verification."""
+
+    def __init__(
+        self, program: Program, callee: Callee, question: Question, interpreter: Interpreter
+    ):
+        self._program = program
+        self._callee = callee
+        self._question = question
+        self._interpreter = interpreter
+        self._graphs: tuple[CapturedGraph, ...] = (
+            pickle.loads(program.graphs) if program.graphs else ()
+        )
+        self._kernels: list[KernelComparison] = []
+        self._checkers: list[Checker] = []
+
+    def verified(self) -> Verification:
+        with Arena() as arena:
+            session = Session(self._interpreter, arena, self._question.edit)
+            try:
+                return self._compared(session)
+            finally:
+                session.close()
+
+    def _compared(self, session: Session) -> Verification:
+        name, reference = self._reference(session)
+        expected = self._run(reference)
+        start = self._starter(session)
+        try:
+            actual = self._run(self._callable(start))
+        except KernelFailed as failure:
+            self._kernels += [row for checker in self._checkers for row in checker.rows]
+            self._kernels.append(_failed(failure))
+            return self._verification(name, session, ())
+        self._kernels += [row for checker in self._checkers for row in checker.rows]
+        return self._verification(name, session, tuple(self._rows(expected, actual)))
+
+    def _verification(
+        self, name: str, session: Session, rows: tuple[Comparison, ...]
+    ) -> Verification:
+        configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
+        ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
+        return Verification(rows, name, tuple(self._kernels), (NOT_MODELLED, *ran))
+
+    def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
+        """A name for the reference, and what is called."""
+        question, callee = self._question, self._callee
+        if question.reference is not None:
+            found = question.reference
+            return getattr(found, "__name__", type(found).__name__), found
+        targets = set().union(*(graph.targets for graph in self._graphs))
+        why = (
+            "float64" if question.float64
+            else "the same seeds" if targets & set(RANDOM)
+            else "its Triton kernels interpreted" if any(g.kernels for g in self._graphs)
+            else None
+        )  # fmt: skip
+        if why is None:
+            return callee.name, self._eager
+        if not self._graphs:
+            raise UsageError(
+                f"{callee.name} has to be compared with its captured graph, which could not be "
+                "kept. Pass another: verify(x, args, reference=function)."
+            )
+        runner = GraphRunner(float64=question.float64)
+        words = f"the captured graph of {callee.name} ({why})"
+        return words, self._callable(lambda graph, is_backward: self._graph_call(
+            runner, is_backward))  # fmt: skip
+
+    def _eager(self, *args: Any, **kwargs: Any) -> Any:
+        return self._callee.entry(*args, **kwargs)
+
+    def _graph(self, is_backward: bool) -> CapturedGraph | None:
+        found = [graph for graph in self._graphs if graph.is_backward == is_backward]
+        return found[-1] if found else None
+
+    def _graph_call(self, runner: GraphRunner, is_backward: bool) -> Call:
+        graph = self._graph(is_backward)
+        if graph is None:
+            raise UsageError("The captured graph of the program was not kept.")
+
+        def call(inputs: list[Any]) -> Any:
+            given = list(inputs)
+            inputs.clear()
+            return runner.run(graph, given)[0]
+
+        return call
+
+    def _starter(self, session: Session) -> Callable[[Any, bool], Call]:
+        def start(graph: Any, is_backward: bool) -> Call:
+            module = on_cpu(graph.source_code, graph.cache_key, session, constants_of(graph))
+            call: Call = module.call
+            captured = self._graph(is_backward) if self._question.per_kernel else None
+            return call if captured is None else self._checked(call, captured, session)
+
+        return start
+
+    def _checked(self, call: Call, graph: CapturedGraph, session: Session) -> Call:
+        runner = GraphRunner(float64=self._question.float64)
+
+        def checked(inputs: list[Any]) -> Any:
+            given = _copied(inputs)
+            with torch.random.fork_rng(), torch.no_grad():
+                _, values = runner.run(graph, given, wanted_nodes(graph))
+            checker = Checker(graph, values, self._question.tolerance)
+            self._checkers.append(checker)
+            session.observer = checker
+            try:
+                return call(inputs)
+            finally:
+                session.observer = None
+
+        return checked
+
+    def _callable(self, start: Callable[[Any, bool], Call]) -> Callable[..., Any]:
+        program = self._program
+        return callable_here(program.frozen, program.contract, self._callee, GraphParts(start))
+
+    def _run(self, function: Callable[..., Any]) -> _Outcome:
+        module = self._callee.module
+        args, kwargs = copies(self._question.args, self._question.kwargs)
+        with restored(module), grad_mode(self._program.contract):
+            output = function(*args, **kwargs)
+            gradients = _gradients(output, (args, kwargs), module)
+            buffers = {} if module is None else {
+                name: buffer.detach().clone() for name, buffer in module.named_buffers()
+            }  # fmt: skip
+        return _Outcome(leaves_of(output), (args, kwargs), buffers, gradients)
+
+    def _rows(self, expected: _Outcome, actual: _Outcome) -> Iterator[Comparison]:
+        yield from self._pairs("output", expected.output, actual.output)
+        before = leaves_of((self._question.args, dict(self._question.kwargs)))
+        inputs = [leaves_of(outcome.inputs) for outcome in (expected, actual)]
+        for old, left, right in zip(before, *inputs, strict=True):
+            if isinstance(old[1], torch.Tensor) and not (
+                _same(old[1], left[1]) and _same(old[1], right[1])
+            ):
+                yield from self._pairs("input", [left], [right])
+        for name in expected.buffers:
+            pair = ([("out", side.buffers[name])] for side in (expected, actual))
+            yield from self._pairs(f"buffer {name}", *pair)
+        for name in expected.gradients:
+            pair = ([("out", side.gradients[name])] for side in (expected, actual))
+            yield from self._pairs(f"gradient of {name}", *pair)
+
+    def _pairs(self, where: str, expected: Any, actual: Any) -> Iterator[Comparison]:
+        """Compare leaves, each tensor by its own tolerance."""
+        tensors = [isinstance(leaf, torch.Tensor) for _, leaf in expected]
+        if len(expected) != len(actual) or not all(tensors):
+            yield from compare(where, expected, actual, None, None)
+            return
+        for (name, left), (_, right) in zip(expected, actual, strict=True):
+            if isinstance(right, torch.Tensor) and left.dtype != right.dtype:
+                left = left.to(right.dtype) if self._question.float64 else left
+            shown = name.replace("out", where, 1)
+            limits = self._question.tolerance.of(left)
+            if isinstance(right, torch.Tensor):
+                yield compare_tensors(shown, left, right, *limits)
+            else:
+                yield from compare(where, [(name, left)], [(name, right)], *limits)
+
+
+def _failed(failure: KernelFailed) -> KernelComparison:
+    infinite = float("inf")
+    return KernelComparison(
+        failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, False, note=str(failure)
+    )
+
+
+def _same(left: Any, right: Any) -> bool:
+    return isinstance(right, torch.Tensor) and torch.equal(left.detach(), right.detach())
+
+
+def _copied(inputs: list[Any]) -> list[Any]:
+    """The same inputs in memory of their own; those that share a storage go on sharing it."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    made = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            made.append(value)
+            continue
+        place = value.untyped_storage().data_ptr()
+        if place not in storages:
+            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            storages[place] = whole.clone().untyped_storage()
+        twin = storages[place]
+        copied = torch.empty(0, dtype=value.dtype)
+        made.append(copied.set_(twin, value.storage_offset(), value.shape, value.stride()))
+    return made
+
+
+def _gradients(output: Any, inputs: Any, module: torch.nn.Module | None) -> dict[str, Any]:
+    """Gradients of the inputs and parameters, for outputs weighed at random."""
+    results = [
+        leaf for _, leaf in leaves(output, Path("out"))
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    ]  # fmt: skip
+    if not results:
+        return {}
+    learned = {
+        str(path): leaf for path, leaf in leaves(inputs, Path("call"))
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    }  # fmt: skip
+    if module is not None:
+        learned.update((n, p) for n, p in module.named_parameters() if p.requires_grad)
+    if not learned:
+        return {}
+    generator = torch.Generator().manual_seed(_SEED)
+    weights = [torch.randn(leaf.shape, generator=generator).to(leaf.dtype) for leaf in results]
+    found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
+    return {n: g.detach() for n, g in zip(learned, found, strict=True) if g is not None}
