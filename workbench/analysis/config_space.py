@@ -29,7 +29,7 @@ _USUAL: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     "reduction": {"XBLOCK": (1, 2, 4, 8, 16), "R0_BLOCK": (256, 512, 1024, 2048, 4096)},
     "reduction of columns": {"XBLOCK": (16, 32, 64, 128), "R0_BLOCK": (8, 16, 64, 256)},
     "persistent_reduction": {"XBLOCK": (1, 2, 4, 8, 16, 32)},
-    "template": {"BLOCK_M": (32, 64, 128), "BLOCK_N": (32, 64, 128), "BLOCK_K": (32, 64)},
+    "template": {"BLOCK_M": (64, 128), "BLOCK_N": (64, 128), "BLOCK_K": (32, 64)},
 }
 
 
@@ -163,7 +163,7 @@ def _warps(source: TritonSource) -> tuple[int, ...]:
 
 def _stages(source: TritonSource, own: Sequence[Config]) -> tuple[int, ...]:
     mine = tuple(dict.fromkeys(config.stages for config in own)) or (1,)
-    return (2, 3, 4) if source.kind == "template" else mine[:1]
+    return (2, 4) if source.kind == "template" else mine[:1]
 
 
 def _suits(source: TritonSource, config: Config) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,12 @@ from workbench.report import Report
 
 if TYPE_CHECKING:
     from workbench.compiler.recipe import Recipe
+    from workbench.compiler.request import Progress
     from workbench.compiler.retarget import Retarget
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.report.profile import Profile
+    from workbench.report.ranked import RankedConfigs
 
 
 class Compiled:
@@ -213,6 +215,33 @@ class Compiled:
         from workbench.compiler.profile import profile_compiled
 
         return profile_compiled(self, args, kwargs)
+
+    def rank_configs(
+        self,
+        kernel: str,
+        *,
+        blocks: Mapping[str, Iterable[int]] | None = None,
+        warps: Iterable[int] | None = None,
+        stages: Iterable[int] | None = None,
+        progress: Progress | None = None,
+    ) -> RankedConfigs:
+        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
+
+        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
+        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
+        a kernel or parameter that does not exist; the message lists those that do.
+        """
+        from workbench.compiler.targets.ranked import gpu_of, rank_configs
+
+        return rank_configs(
+            self.report,
+            gpu_of(self.report),
+            kernel,
+            blocks=blocks,
+            warps=warps,
+            stages=stages,
+            progress=progress,
+        )
 
     def save(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.recipe import Recipe
     from workbench.compiler.retarget import Retarget
+    from workbench.report.ranked import RankedConfigs
 
 
 class CompiledElsewhere:
@@ -100,6 +101,33 @@ class CompiledElsewhere:
         from workbench.compiler.targets.cross_saving import save_elsewhere
 
         return save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
+
+    def rank_configs(
+        self,
+        kernel: str,
+        *,
+        blocks: Mapping[str, Iterable[int]] | None = None,
+        warps: Iterable[int] | None = None,
+        stages: Iterable[int] | None = None,
+        progress: Progress | None = None,
+    ) -> RankedConfigs:
+        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
+
+        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
+        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
+        a kernel or parameter that does not exist; the message lists those that do.
+        """
+        from workbench.compiler.targets.ranked import rank_configs
+
+        return rank_configs(
+            self.report,
+            self.gpu,
+            kernel,
+            blocks=blocks,
+            warps=warps,
+            stages=stages,
+            progress=progress,
+        )
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""

@@ -100,7 +100,7 @@ def _chosen(
         rows = by_kernel[kernel.id]
         config = wanted.get(kernel.id, next(iter(rows)))
         if config not in rows:
-            known = ", ".join(f"{row.config} ({row.choice})" for row in rows.values())
+            known = ", ".join(f"{row.config} {row.choice}".strip() for row in rows.values())
             raise UsageError(f"{kernel.id} has no configuration {config!r}. It has {known}.")
         row = rows[config]
         code = ttir.get(config)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import torch
+
 from workbench.analysis.config_model import Estimate, Work, estimate
 from workbench.analysis.config_space import Config, launch_of, space, tunable
 from workbench.analysis.kernel_roofline import rooflines
@@ -24,6 +26,7 @@ from workbench.compiler.targets.kernel_choice import (
     kernel_named,
     shared_of,
     spills_of,
+    triton_kernels,
     values_of,
 )
 from workbench.compiler.targets.ranking import Product, Tile, template_ms
@@ -31,7 +34,8 @@ from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.report.ranked import RankedConfigs
-from workbench.specs import Gpu
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 _NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
@@ -80,6 +84,28 @@ def rank_configs(
     table = Table.of(RankedConfig, [*others, *rows])
     made = replace(report, tables={**report.tables, "ranked_configs": table})
     return RankedConfigs(made, sweep.kernel.id, gpu.name)
+
+
+def gpu_of(report: Report) -> Gpu:
+    """The GPU that a compilation of this machine was made for.
+
+    Raises
+    ------
+    UsageError
+        It was made for the CPU, or for a GPU that is not in the catalogue.
+    """
+    triton_kernels(report)
+    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
+    if report.request.target in catalogue:
+        return catalogue[report.request.target]
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    found = next((gpu for gpu in catalogue if gpu.device_name == name), None)
+    if found is None:
+        raise UsageError(
+            f"This machine has {name}, which the catalogue does not describe: add it as "
+            "wb.targets says, or compile with target= and one of its names."
+        )
+    return found
 
 
 def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
