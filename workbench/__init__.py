@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.api import (
         aot_compile,
+        check,
         compile_async,
         explain,
         inspect,
         load,
+        machine,
         matrix,
         profile,
         recompile,
@@ -45,10 +47,12 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "workbench.api": (
         "aot_compile",
+        "check",
         "compile_async",
         "explain",
         "inspect",
         "load",
+        "machine",
         "matrix",
         "profile",
         "recompile",
@@ -78,10 +82,12 @@ __all__ = [
     "UsageError",
     "WorkbenchError",
     "aot_compile",
+    "check",
     "compile_async",
     "explain",
     "inspect",
     "load",
+    "machine",
     "matrix",
     "options",
     "profile",

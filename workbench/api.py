@@ -13,10 +13,13 @@ from workbench.compiler.request import TARGETS as TARGETS
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.artifacts.check import Check
+    from workbench.artifacts.machine import Machine
     from workbench.artifacts.xray import ArtifactReport
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
     from workbench.compiler.job import Job
+    from workbench.compiler.targets.background import ElsewhereJob
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
@@ -107,11 +110,12 @@ def compile_async(
     target: str = "host",
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
-) -> Job:
+) -> Job | ElsewhereJob:
     """Compile in a worker process; the arguments are those of `aot_compile`.
 
     Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
-    can be awaited; its result is called on the live module, whose weights stay where they are.
+    can be awaited; its result is called on the live module, whose weights stay where they are, or
+    for a virtual GPU looked at, as that of `aot_compile`.
 
     Raises
     ------
@@ -283,6 +287,32 @@ def inspect(path: str | PathLike[str]) -> ArtifactReport:
     from workbench.artifacts.xray import inspect as run
 
     return run(path)
+
+
+def check(path: str | PathLike[str], machine: Any = None) -> Check:
+    """Compare what an `.aot` file needs with a machine: each requirement pass, warn or fail.
+
+    Nothing from the file is executed.
+
+    Parameters
+    ----------
+    machine
+        None for this machine, or a description of another: what `machine()` returned there, a
+        dict with some of its fields, or the path of a JSON file that `print(machine())` wrote.
+    """
+    from workbench.artifacts.check import check as run
+
+    return run(path, machine)
+
+
+def machine() -> Machine:
+    """What matters about this machine for artifacts, as data that can be written as JSON.
+
+    Imports no torch and starts no GPU.
+    """
+    from workbench.artifacts.machine import current_machine
+
+    return current_machine()
 
 
 def trust(path: str | PathLike[str]) -> str:

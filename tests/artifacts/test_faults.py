@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from workbench.artifacts import container
+from workbench.artifacts.machine import Machine, current_machine
 from workbench.artifacts.manifest import Build, Manifest, Versions
 from workbench.artifacts.opening import open_any
-from workbench.artifacts.preflight import BUILD_FLAGS, Machine, check_fits, current_machine
+from workbench.artifacts.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError
 

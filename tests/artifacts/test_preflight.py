@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from workbench.artifacts.elf import read_library
+from workbench.artifacts.machine import Machine, current_machine
 from workbench.artifacts.manifest import Build, Manifest, SystemNeeds, Versions
-from workbench.artifacts.preflight import (
-    Machine,
-    best_build,
-    current_machine,
-    requirements,
-    system_needs,
-)
+from workbench.artifacts.preflight import best_build, requirements, system_needs
 
 MACHINE = Machine(
     python="3.11",

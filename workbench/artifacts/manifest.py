@@ -50,6 +50,44 @@ class Build:
 
 
 @dataclass(frozen=True)
+class GpuKernel:
+    """One kernel in one configuration: the hash of its machine code, registers of a thread."""
+
+    name: str
+    sha256: str
+    registers: int | None = None
+
+
+@dataclass(frozen=True)
+class BuiltFor:
+    """The GPU and the releases that code was compiled for on a machine without them.
+
+    `gpu` is the name of the target, `arch` that of its machine code, such as "sm_90a". `torch`
+    without a build (+cu130) stands for every build, `toolkit` None for every release. `torch_key`
+    is torch's name (in hex) for the sources by which it finds the packed kernels.
+    """
+
+    gpu: str
+    device_name: str
+    arch: str
+    torch: str = ""
+    triton: str | None = None
+    toolkit: str | None = None
+    torch_key: str = ""
+    kernels: tuple[GpuKernel, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The GPU as people write it."""
+        return f"{self.device_name}, {self.arch}"
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether it is AMD's machine code."""
+        return self.arch.startswith("gfx")
+
+
+@dataclass(frozen=True)
 class Member:
     """Size and SHA-256 of one member of the file."""
 
@@ -79,6 +117,7 @@ class Manifest:
     device: str = "cpu"
     backend: str = "inductor"
     builds: tuple[Build, ...] = ()
+    built_for: BuiltFor | None = None
     contract: Mapping[str, Any] = field(default_factory=dict)
     baked: tuple[Any, ...] = ()
     guards: Mapping[str, Any] = field(default_factory=dict)
@@ -139,9 +178,16 @@ def _record(cls: type[Record], data: Mapping[str, Any]) -> Record:
     return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known})
 
 
+def _built_for(data: Mapping[str, Any]) -> BuiltFor:
+    kernels = [_record(GpuKernel, v) for v in data["kernels"]]
+    return _record(BuiltFor, {**data, "kernels": kernels})
+
+
 def _manifest(data: Mapping[str, Any]) -> Manifest:
+    target = data.get("built_for")
     parts = {
         **data,
+        "built_for": None if target is None else _built_for(target),
         "versions": _record(Versions, data["versions"]),
         "needs": _record(SystemNeeds, data["needs"]),
         "members": {str(k): _record(Member, v) for k, v in data["members"].items()},

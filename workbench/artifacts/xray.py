@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 
@@ -80,6 +81,7 @@ class ArtifactReport:
             lines += [
                 f"  made by  python {made.python}, torch {made.torch}",
                 f"  target   {self.manifest.target}, kernels {builds}",
+                *_built_for(self.manifest),
                 f"  members  {len(self.members)}",
             ]
         lines.append(
@@ -90,6 +92,22 @@ class ArtifactReport:
             lines.append(f"    … and {len(self.unusual) - _SHOWN} more: see .unusual")
         lines += [f"  DAMAGED  {name}" for name in damaged]
         return "\n".join(lines)
+
+
+def _built_for(manifest: Manifest) -> Iterator[str]:
+    """For which GPU and which releases the code was compiled, where that was elsewhere."""
+    target = manifest.built_for
+    if target is None:
+        return
+    build = "" if "+" in target.torch else ", any build"
+    toolkit = "ROCm" if target.is_amd else "CUDA"
+    yield f"  runs on  {target.title}"
+    yield (
+        f"  needs    torch {target.torch}{build}, triton {target.triton}, "
+        f"{f'{toolkit} {target.toolkit}' if target.toolkit else f'any {toolkit}'}"
+    )
+    names = dict.fromkeys(kernel.name for kernel in target.kernels)
+    yield f"  machine code of {len(names)} kernels in {len(target.kernels)} configurations"
 
 
 def inspect(path: str | PathLike[str], *, store: TrustStore | None = None) -> ArtifactReport:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -45,7 +46,10 @@ KernelProvider = Callable[[KernelRequest], Callable[..., Any]]
 """Whoever answers when the generated program asks for a C++ library."""
 
 TritonProvider = Callable[..., Any]
-"""Whoever answers `async_compile.triton(name, source, **options)`, in place of torch."""
+"""Whoever answers when the program asks for a Triton kernel: `(torch, name, source, **options)`.
+
+`torch` is a function that returns torch's own `AsyncCompile`.
+"""
 
 
 class _AsyncCompile:
@@ -55,7 +59,7 @@ class _AsyncCompile:
         self._provider = provider
         self._real: Any = None
         if triton is not None:
-            self.triton = triton
+            self.triton = partial(triton, self._torch)
 
     def cpp_pybinding(self, argtypes: Sequence[str], source: str) -> Callable[..., Any]:
         arguments = {"argtypes": list(argtypes), "main_code": source}
@@ -65,10 +69,13 @@ class _AsyncCompile:
         if self._real is not None:
             self._real.wait(scope)
 
-    def __getattr__(self, name: str) -> Any:
+    def _torch(self) -> Any:
         if self._real is None:
             self._real = tp.ASYNC_COMPILE.get()()
-        return getattr(self._real, name)
+        return self._real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._torch(), name)
 
 
 class _ExternKernels:

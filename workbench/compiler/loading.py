@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts import container
+from workbench.artifacts.machine import Machine, current_machine
 from workbench.artifacts.manifest import Build, Manifest
 from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
-from workbench.artifacts.preflight import best_build, check_fits, current_machine
+from workbench.artifacts.preflight import best_build, check_fits
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import torch_private as tp
 from workbench.compiler.main_names import classes_in_main
+from workbench.compiler.packed_kernels import PackedKernels
 from workbench.compiler.payload import resolve_place
 from workbench.compiler.thawing import Libraries, cache_that_can_be_written, thaw
 from workbench.errors import ArtifactError, WorkbenchError
@@ -61,17 +63,19 @@ def load_artifact(
     trust: Trust = False,
     verify_weights: bool = False,
     store: TrustStore | None = None,
+    machine: Machine | None = None,
 ) -> LoadedArtifact:
     """Check, verify and thaw a file; nothing of it runs before it is trusted.
 
     Also reads what torch's `save_compiled_function` wrote, under the same rule. Code is always
-    compared with its hash, weights with `verify_weights=True`.
+    compared with its hash, weights with `verify_weights=True`. `machine` is the one that the file
+    has to fit: this one unless given.
 
     Raises `ArtifactError` when the file is damaged or does not fit this machine, `TrustError`
     when nobody vouches for it.
     """
     request = _Request(os.fspath(path), module, dict(external_data or {}), dict(f_globals or {}))
-    machine = current_machine()
+    machine = machine or current_machine()
     with open_any(path) as opened:
         if opened.manifest is not None:
             check_fits(request.path, opened.manifest, machine)
@@ -140,7 +144,7 @@ def _load(
     ):
         function = thaw(
             files[container.PAYLOAD].read_bytes(),
-            Libraries(kernels, build, packed=True),
+            Libraries(kernels, build, packed=True, gpu=_packed_kernels(manifest)),
             aliases=manifest.aliases,
             external_data=external_data,
             f_globals=request.f_globals,
@@ -153,6 +157,11 @@ def _load(
         report=from_bytes(report.read_bytes()) if report else None,
         module=module,
     )
+
+
+def _packed_kernels(manifest: Manifest) -> PackedKernels | None:
+    """Whoever finds GPU kernels that another build of torch packed; None for a file made here."""
+    return PackedKernels(manifest.built_for.torch_key) if manifest.built_for else None
 
 
 def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from workbench.artifacts.machine import cpu_flags
 from workbench.artifacts.manifest import Build
-from workbench.artifacts.preflight import BUILD_FLAGS, cpu_flags
+from workbench.artifacts.preflight import BUILD_FLAGS
 from workbench.compiler import torch_private as tp
 from workbench.compiler.first_compile import fast_start
 from workbench.compiler.generated import KernelRequest, run_generated

@@ -14,6 +14,7 @@ import torch
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.baked import _is_literal, resolve
+from workbench.compiler.fake_guards import guards_of_real_tensors
 from workbench.compiler.guard_policy import Decisions
 from workbench.compiler.patches import Patches
 from workbench.compiler.paths import Path, leaves, parse
@@ -92,6 +93,7 @@ def compiling_portably(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
+        guards_of_real_tensors(patches)
         patches.wrap(tp.ADD_SOURCE, _source_recorder(set()))
         yield
 

@@ -6,18 +6,19 @@ import ast
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from workbench.artifacts import container
-from workbench.artifacts.manifest import Manifest, Versions
+from workbench.artifacts.machine import release, torch_build
+from workbench.artifacts.manifest import Build, Manifest, SystemNeeds, Versions
 from workbench.artifacts.preflight import system_needs
 from workbench.artifacts.trust import TrustStore
 from workbench.compiler import weights as packing
 from workbench.compiler.builds import packed_builds
-from workbench.compiler.payload import NATIVE, freeze
+from workbench.compiler.payload import NATIVE, BuiltKernel, Frozen, freeze
 from workbench.report import Report
 from workbench.report.storage import to_bytes
 
@@ -45,7 +46,39 @@ def save_artifact(
     The report's compiler options decide which ISA the kernels were generated for.
     """
     frozen = freeze(aot_fn, external_data, _options(report))
+    return write_frozen(
+        path,
+        frozen,
+        Manifest(
+            target=target,
+            backend=backend,
+            contract=dict(contract_json),
+            baked=tuple(baked_json),
+            guards=dict(guards_json or {}),
+        ),
+        report=report,
+        module=module if weights == BUNDLE else None,
+        isa=isa,
+        store=store,
+    )
+
+
+def write_frozen(
+    path: str | PathLike[str],
+    frozen: Frozen,
+    manifest: Manifest,
+    *,
+    report: Report | None,
+    module: Any | None,
+    isa: str | Sequence[str] = NATIVE,
+    store: TrustStore | None = None,
+) -> str:
+    """Write a frozen function and return the digest; `module` is one whose tensors go along.
+
+    `manifest` says what the function is; what the file holds and needs is added here.
+    """
     builds = packed_builds(frozen, isa)
+    there = frozen.device if manifest.built_for else None
     with container.private_folder() as folder:
         members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
         for build, kernels in builds:
@@ -53,26 +86,29 @@ def save_artifact(
                 members[container.kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
             members[container.REPORT] = to_bytes(report)
-        table = _bundle(module, folder, members) if weights == BUNDLE else None
-        manifest = Manifest(
+        whole = replace(
+            manifest,
             versions=current_versions(),
-            needs=system_needs(k.library for _, kernels in builds for k in kernels),
-            target=target,
+            needs=_needs(builds, manifest),
             device=frozen.device,
-            backend=backend,
             builds=tuple(build for build, _ in builds),
-            contract=dict(contract_json),
-            baked=tuple(baked_json),
-            guards=dict(guards_json or {}),
             aliases=frozen.aliases,
             missing_names=frozen.missing_names,
             external_data=frozen.external_data,
-            weights=table,
+            weights=None if module is None else _bundle(module, folder, members, there),
         )
-        manifest = container.with_members(manifest, members)
-        manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
-        container.write_artifact(path, manifest, members)
-    return manifest.digest
+        whole = container.with_members(whole, members)
+        whole = (store or TrustStore.of_user()).sign_if_possible(whole)
+        container.write_artifact(path, whole, members)
+    return whole.digest
+
+
+def _needs(
+    builds: Sequence[tuple[Build, Sequence[BuiltKernel]]], manifest: Manifest
+) -> SystemNeeds:
+    """What the libraries need; code for a GPU elsewhere without any runs beside any processor."""
+    libraries = [kernel.library for _, kernels in builds for kernel in kernels]
+    return system_needs(libraries) if libraries or not manifest.built_for else SystemNeeds()
 
 
 def _options(report: Report | None) -> dict[str, Any]:
@@ -86,11 +122,17 @@ def _options(report: Report | None) -> dict[str, Any]:
     return found
 
 
-def _bundle(module: Any, folder: Path, members: dict[str, container.Content]) -> Mapping[str, Any]:
+def _bundle(
+    module: Any, folder: Path, members: dict[str, container.Content], there: str | None
+) -> Mapping[str, Any]:
     bundle = packing.pack(module, folder)
     members[container.WEIGHTS] = bundle.file
     members[container.SKELETON] = bundle.skeleton
-    return bundle.table
+    if there is None:
+        return bundle.table
+    # compiled for a GPU that is not here: every tensor of the call was taken to be on it
+    rows = [{**row, "device": there} for row in bundle.table["tensors"]]
+    return {**bundle.table, "tensors": rows}
 
 
 def current_versions() -> Versions:
@@ -98,14 +140,7 @@ def current_versions() -> Versions:
     return Versions(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         magic=importlib.util.MAGIC_NUMBER.hex(),
-        torch=_release("torch") or "",
-        triton=_release("triton"),
-        workbench=_release("aot-workbench") or "",
+        torch=torch_build().get("__version__") or "",
+        triton=release("triton"),
+        workbench=release("aot-workbench") or "",
     )
-
-
-def _release(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

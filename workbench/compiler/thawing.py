@@ -19,6 +19,7 @@ from workbench.artifacts.manifest import Build
 from workbench.artifacts.opening import pickle_start
 from workbench.compiler import torch_private as tp
 from workbench.compiler.generated import KernelRequest, run_generated
+from workbench.compiler.packed_kernels import PackedKernels
 from workbench.compiler.payload import Kept, built_function, resolve_place
 from workbench.errors import ArtifactError
 from workbench.settings import Settings
@@ -60,7 +61,8 @@ def thaw(
     payload
         What torch wrote.
     libraries
-        Where the built C++ libraries are; their files may be removed afterwards.
+        Where the built C++ libraries are (their files may be removed afterwards), or who else
+        makes the compiled graphs callable.
     aliases, f_globals
         Globals of the bytecode: places to import from, then objects that win over them.
     external_data
@@ -140,6 +142,7 @@ class Libraries:
         self._files = files
         self._build = build
         self.packed = packed
+        self.gpu = gpu
         self._contents: dict[str, bytes] = {}
 
     def kept(self) -> Kept:

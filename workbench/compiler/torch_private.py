@@ -114,6 +114,14 @@ KERNEL_SIDE_TABLE = Name(
     "user Triton kernels in artifacts",
 )
 TRITON_BUNDLER = Name("torch._inductor.triton_bundler:TritonBundler", "GPU kernels in artifacts")
+PACKED_KERNELS = Name(
+    "torch._inductor.async_compile:CompiledTritonKernels", "GPU kernels in artifacts"
+)
+TORCH_KEY = Name("torch._inductor.codecache:torch_key", "GPU kernels of another build of torch")
+CODE_HASH = Name("torch._inductor.codecache:code_hash", "GPU kernels of another build of torch")
+AOT_PICKLER = Name(
+    "torch._dynamo.aot_compile:AOTCompilePickler", "naming another machine in a payload"
+)
 GRAPH_CONSTANTS = Name(
     "torch._inductor.output_code:CompiledFxGraphConstants", "constants of generated programs"
 )
@@ -154,6 +162,17 @@ SERIALIZE_GUARDS = Name(
     "torch._dynamo.guards:CheckFunctionManager.serialize_guards",
     "dropping guards whose values cannot be pickled",
 )
+GUARDS_REDUCER = Name(
+    "torch._dynamo.guards:GuardsStatePickler.reducer_override", "guards of code for another GPU"
+)
+UNPICKLE_GUARDED_TENSOR = Name(
+    "torch._dynamo.guards:GuardsStatePickler._unpickle_tensor", "guards of code for another GPU"
+)
+UNSET_FAKE = Name(
+    "torch._subclasses.fake_tensor:unset_fake_temporarily", "guards of code for another GPU"
+)
+DISPATCH_KEYS = Name("torch._C:_dispatch_keys", "guards of code for another GPU")
+DISPATCH_KEY = Name("torch._C:DispatchKey", "guards of code for another GPU")
 GLOBAL_STATE_GUARD = Name(
     "torch._C._dynamo.guards:GlobalStateGuard", "checking grad mode, autocast and the like"
 )

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from workbench.artifacts.machine import release
+from workbench.artifacts.manifest import BuiltFor, GpuKernel
 from workbench.compiler import plan_json, portable
+from workbench.compiler import torch_private as tp
 from workbench.compiler.compiled import Compiled
-from workbench.compiler.payload import freeze
+from workbench.compiler.packed_kernels import (
+    PackedBinary,
+    kernels_asked_for,
+    packed_binaries,
+)
+from workbench.compiler.payload import freeze, generated_programs
+from workbench.compiler.targets import amd
+from workbench.compiler.targets.binary_tools import inspect_cubin
 from workbench.compiler.targets.program import NoProgram, Program
 from workbench.errors import WorkbenchError
 from workbench.specs import Gpu
+
+_TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 
 
 def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
@@ -21,12 +37,15 @@ def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
         modules, functions = portable.kept_outside(aot_fn)
         outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
         frozen = freeze(aot_fn, outside)
+        programs = generated_programs(aot_fn)
+        built_for = _built_for(programs, gpu)
     except WorkbenchError as error:
         return NoProgram(str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
         return NoProgram(
             f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
         )
+    packed = {kernel.name for kernel in built_for.kernels}
     return Program(
         frozen=frozen,
         contract={
@@ -35,4 +54,32 @@ def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
         },
         baked=tuple(plan_json.baked_to_json(plan, emptied)),
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
+        built_for=built_for,
+        not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
     )
+
+
+def _built_for(programs: Sequence[Any], gpu: Gpu) -> BuiltFor:
+    binaries = tuple(packed_binaries(programs))
+    codes = [found[1] for b in binaries if (found := _TARGET.search(b.assembly))]
+    return BuiltFor(
+        gpu=gpu.name,
+        device_name=gpu.device_name,
+        arch=codes[0] if codes else gpu.arch,
+        triton=release("triton"),
+        torch_key=tp.TORCH_KEY.get()().hex(),
+        kernels=tuple(_kernel(binary) for binary in binaries),
+    )
+
+
+def _kernel(binary: PackedBinary) -> GpuKernel:
+    digest = hashlib.sha256(binary.binary).hexdigest()
+    return GpuKernel(binary.name, digest, _registers(binary))
+
+
+def _registers(binary: PackedBinary) -> int | None:
+    if _TARGET.search(binary.assembly) is None:
+        registers: int | None = amd.usage(binary.assembly).get("registers")
+        return registers
+    usage = inspect_cubin(binary.binary).usage  # kept from when the report was made
+    return usage.registers if usage else None

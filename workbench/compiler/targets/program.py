@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.artifacts.manifest import BuiltFor
+
 if TYPE_CHECKING:
     from workbench.compiler.payload import Frozen
 
@@ -17,13 +19,18 @@ if TYPE_CHECKING:
 class Program:
     """What a file needs besides the report: frozen code, contract, baked values, guards.
 
-    `contract`, `baked` and `guards` are the JSON of a manifest.
+    `contract`, `baked` and `guards` are the JSON of a manifest. `not_packed` are the kernels whose
+    machine code is not in the frozen code. `graphs` are the pickled graphs that were lowered, for a
+    comparison kernel by kernel; empty when they cannot be pickled.
     """
 
     frozen: Frozen
     contract: Mapping[str, Any]
     baked: tuple[Mapping[str, Any], ...]
     guards: Mapping[str, Any]
+    built_for: BuiltFor
+    not_packed: tuple[str, ...] = ()
+    graphs: bytes = b""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,88 @@
+"""The GPUs of this machine, asked of the drivers without starting CUDA, HIP or torch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_KFD = Path("/sys/class/kfd/kfd/topology/nodes")
+_NVML = "libnvidia-ml.so.1"
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """One GPU: its name as torch reports it, "sm_90" or "gfx942", bytes of memory, or None."""
+
+    name: str
+    arch: str
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class GpusOfMachine:
+    """All GPUs of a machine and the release of their driver."""
+
+    gpus: tuple[GpuFacts, ...] = ()
+    driver: str | None = None
+
+
+def gpus_here(kfd: Path = _KFD) -> GpusOfMachine:
+    """The GPUs of this machine: NVIDIA's by its management library, AMD's by the kernel."""
+    found = _nvidia()
+    return found if found.gpus else GpusOfMachine(tuple(amd_gpus(kfd)))
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    ]
+
+
+def _nvidia() -> GpusOfMachine:
+    try:
+        library: Any = ctypes.CDLL(_NVML)
+    except OSError:
+        return GpusOfMachine()
+    if library.nvmlInit_v2() != 0:
+        return GpusOfMachine()
+    try:
+        count, driver = ctypes.c_uint(), ctypes.create_string_buffer(80)
+        library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+        library.nvmlSystemGetDriverVersion(driver, len(driver))
+        gpus = tuple(_nvidia_gpu(library, n) for n in range(count.value))
+        return GpusOfMachine(gpus, driver.value.decode(errors="replace") or None)
+    finally:
+        library.nvmlShutdown()
+
+
+def _nvidia_gpu(library: Any, index: int) -> GpuFacts:
+    handle, memory = ctypes.c_void_p(), _Memory()
+    name, major, minor = ctypes.create_string_buffer(96), ctypes.c_int(), ctypes.c_int()
+    library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
+    library.nvmlDeviceGetName(handle, name, len(name))
+    library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor))
+    known = library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
+    return GpuFacts(
+        name.value.decode(errors="replace"),
+        f"sm_{major.value}{minor.value}",
+        int(memory.total) if known else None,
+    )
+
+
+def amd_gpus(kfd: Path) -> Iterator[GpuFacts]:
+    """The GPUs that the kernel lists in `kfd`; a node without compute units is a processor."""
+    for node in sorted(kfd.glob("*/properties"), key=lambda file: file.parent.name):
+        lines = (line.split() for line in node.read_text().splitlines())
+        facts = {parts[0]: parts[1] for parts in lines if len(parts) == 2}
+        version = int(facts.get("gfx_target_version", "0"))
+        if not version:
+            continue
+        major, rest = divmod(version, 10000)
+        minor, step = divmod(rest, 100)
+        arch = f"gfx{major}{minor:x}{step:x}"
+        yield GpuFacts(f"AMD {arch}", arch)
