@@ -386,6 +386,18 @@ AUTOTUNER_PRECOMPILE = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner.precompile",
     "compiling kernels without loading them on the device",
 )
+SCALE_RBLOCK = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._dynamic_scale_rblock",
+    "configurations that Inductor adds to reductions",
+)
+COULD_SCALE_RBLOCK = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._could_rblock_scale",
+    "configurations that Inductor adds to reductions",
+)
+MAKE_LAUNCHERS = Name(
+    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._make_launchers",
+    "not loading kernels on a device that is not there",
+)
 AUTOTUNER_CONFIG = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
     "the machine code of every configuration",
@@ -447,3 +459,6 @@ GRID_EXPR = Name(
     "torch._inductor.runtime.triton_heuristics:GridExpr", "the grid of an interpreted kernel"
 )
 DYNAMO_UTILS = Name("torch._dynamo.utils:", "streams of a device that is not there")
+SYMPY_PRINTER = Name(
+    "torch.utils._sympy.printers:PythonPrinter", "index expressions of loops as text"
+)

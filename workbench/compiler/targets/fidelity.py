@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.halved_reductions import can_be_added
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
 
@@ -47,7 +48,8 @@ def _timings(report: Report) -> Iterator[Fidelity]:
             "epilogues",
             "Epilogues were fused into templates without measuring whether that pays.",
         )
-    if any(kernel.name.startswith("triton_red") for kernel in report.kernels):
+    looped = any(kernel.name.startswith("triton_red") for kernel in report.kernels)
+    if looped and not can_be_added():
         yield Fidelity(
             "reductions",
             "A device may add a configuration of a looped reduction with half its block, where "

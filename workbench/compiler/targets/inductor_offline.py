@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.halved_reductions import add_halved_reductions
 from workbench.compiler.targets.stand_ins import StandIns
 
 Rank = Callable[[Any, int], float]
@@ -21,9 +23,10 @@ OPTIONS = {
 }
 
 
-def compile_offline(stand_ins: StandIns, rank: Rank) -> None:
-    """Have Inductor compile every kernel and choose templates by `rank`."""
-    stand_ins.name(tp.AUTOTUNER_PRECOMPILE, _precompile)
+def compile_offline(stand_ins: StandIns, gpu: Device, rank: Rank) -> None:
+    """Have Inductor compile every kernel for `gpu` and choose templates by `rank`."""
+    stand_ins.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu))
+    stand_ins.name(tp.MAKE_LAUNCHERS, lambda self: None)
     stand_ins.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
     stand_ins.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
     stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
@@ -33,18 +36,24 @@ def compile_offline(stand_ins: StandIns, rank: Rank) -> None:
     stand_ins.enter(config.patch(known))
 
 
-def _precompile(
-    self: Any,
-    warm_cache_only: bool = False,
-    reload_kernel: Callable[[], Any] | None = None,
-    static_triton_bundle_key: str | None = None,
-) -> None:
-    """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
-    if reload_kernel is not None:
-        self._reload_kernel = reload_kernel
-    self._precompile_worker()
-    if static_triton_bundle_key is not None and self.is_statically_launchable():
-        tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
+def _precompiling(gpu: Device) -> Callable[..., None]:
+    def precompile(
+        self: Any,
+        warm_cache_only: bool = False,
+        reload_kernel: Callable[[], Any] | None = None,
+        static_triton_bundle_key: str | None = None,
+    ) -> None:
+        """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
+        if reload_kernel is not None:
+            self._reload_kernel = reload_kernel
+        is_new = not self.compile_results
+        self._precompile_worker()
+        if static_triton_bundle_key is not None and self.is_statically_launchable():
+            tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
+        if is_new:
+            add_halved_reductions(self, gpu)
+
+    return precompile
 
 
 def _ranking(rank: Rank) -> Callable[..., Any]:

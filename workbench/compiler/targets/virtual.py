@@ -28,7 +28,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         stand_ins.on_close(_forget)
         answer_for(gpu, stand_ins)
         drive(gpu, stand_ins)
-        compile_offline(stand_ins, rank)
+        compile_offline(stand_ins, gpu, rank)
         guard_with_nothing(stand_ins)
         _attend(gpu, stand_ins)
         yield
