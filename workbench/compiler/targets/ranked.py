@@ -1,7 +1,7 @@
 """A static sweep of one kernel: its configurations compiled for a GPU and ranked by a model.
 
-Loops and reductions are ranked by `workbench.analysis.config_model`, templates of products by
-`workbench.compiler.targets.ranking`; both take registers and shared memory from compiled code.
+Loops and reductions are ranked by `workbench.analysis.config_model`, which takes registers and
+spills from compiled code, templates of products by `workbench.compiler.targets.ranking`, by tile.
 Nothing is run: a device may order the first few differently.
 """
 
