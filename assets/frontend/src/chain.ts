@@ -2,6 +2,7 @@
 
 import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "./ids";
 import { plural } from "./format";
+import type { StageLines } from "./stagelinks";
 import { stageName } from "./ui/words";
 
 const STEPS: [string, string][] = [
@@ -13,16 +14,15 @@ const STEPS: [string, string][] = [
 ];
 
 /** How many of each kind belong to `id`; nodes only of the graphs that are counted. */
-export function chainOf(related: Iterable<string>, graphs: ReadonlySet<string>): string[] {
+export function chainOf(
+  related: Iterable<string>,
+  graphs: ReadonlySet<string>,
+  stages: StageLines = new Map(),
+): string[] {
   const counts = new Map<string, number>();
-  const code = new Map<string, number>();
   const all = related instanceof Set ? related : new Set(related);
   for (const id of all) {
     const kind = kindOf(id);
-    if (kind === "asm-line") {
-      code.set(ownerOf(id), (code.get(ownerOf(id)) ?? 0) + 1);
-      continue;
-    }
     // A kernel is defined over many lines of its wrapper: a run of lines is one place.
     if (kind === "wrapper-line" && all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`)) continue;
     if (kind === "node" && graphs.size && !graphs.has(graphOf(id))) continue;
@@ -35,14 +35,16 @@ export function chainOf(related: Iterable<string>, graphs: ReadonlySet<string>):
       ? [`${count} places in the wrapper`]
       : [plural(count, word)];
   });
-  return [...words, ...codeWords(code)];
+  return [...words, ...codeWords(stages)];
 }
 
 /** Lines of IR and assembly of one configuration: others have about as many again. */
-function codeWords(counts: ReadonlyMap<string, number>): string[] {
-  const first = [...counts.keys()].map((owner) => owner.slice(0, owner.lastIndexOf(":"))).sort()[0];
-  return [...counts].flatMap(([owner, count]) => {
-    const line = `A:${owner}:1`;
-    return configOf(line) === first ? [`${count} ${stageName(stageOf(line))}`] : [];
+function codeWords(stages: StageLines): string[] {
+  const configs = [...stages.keys()].map((owner) => owner.slice(0, owner.lastIndexOf(":")));
+  const first = configs.sort()[0];
+  return [...stages].flatMap(([owner, runs]) => {
+    const [config, stage] = [configOf(`A:${owner}:1`), stageOf(`A:${owner}:1`)];
+    const count = runs.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    return config === first && count ? [`${count.toLocaleString("en")} ${stageName(stage)}`] : [];
   });
 }

@@ -1,7 +1,7 @@
 // Who belongs to whom: indexes built once from the document, and grown by each part that loads.
 
 import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
-import { StageLinks } from "./stagelinks";
+import { StageLinks, type StageLines } from "./stagelinks";
 import type { CodePart, Document as Report, GraphPart, StagePart, WrapperPart } from "./wire";
 
 export type Part = GraphPart | CodePart | WrapperPart | StagePart;
@@ -88,6 +88,13 @@ export class Links {
     this.collect(id, found);
     found.delete(id);
     return found;
+  }
+
+  /** The lines of IR and assembly that belong to `id`, as far as their parts were learned. */
+  stageLines(id: string): StageLines {
+    if (kindOf(id) === "asm-line") return this.stages.ofStageLine(id);
+    const lines = [...this.related(id)].filter((each) => kindOf(each) === "kernel-line");
+    return this.stages.ofKernelLines(kindOf(id) === "kernel-line" ? [id, ...lines] : lines);
   }
 
   /** The lines that the calls on this line were inlined to. */
@@ -179,7 +186,7 @@ export class Links {
     put(found, this.called.get(line));
     for (const node of this.nodesOfLine.get(line) ?? NONE) {
       found.add(node);
-      this.codeOf(node, found);
+      put(found, this.kernelLinesOfNode.get(node));
     }
     for (const kernel of this.kernelsOfLine.get(line) ?? NONE) this.callOf(kernel, found);
   }
@@ -188,7 +195,7 @@ export class Links {
     const stages = [node, ...closure(node, this.earlier), ...closure(node, this.later)];
     for (const each of stages) {
       found.add(each);
-      this.codeOf(each, found);
+      put(found, this.kernelLinesOfNode.get(each));
       for (const kernel of this.kernelsOfNode.get(each) ?? NONE) this.callOf(kernel, found);
       this.placesOf(each, found);
     }
@@ -202,7 +209,6 @@ export class Links {
 
   private fromKernelLine(id: string, found: Set<string>): void {
     this.callOf(ownerOf(id), found);
-    this.stages.ofKernelLine(id, found);
     for (const node of this.nodesOfKernelLine.get(id) ?? NONE) {
       found.add(node);
       this.placesOf(node, found);
@@ -219,15 +225,6 @@ export class Links {
       }
     }
     this.callOf(kernelOf(id), found);
-    this.stages.ofStageLine(id, found);
-  }
-
-  /** The lines of its kernel that compute a node, and what became of them. */
-  private codeOf(node: string, found: Set<string>): void {
-    for (const line of this.kernelLinesOfNode.get(node) ?? NONE) {
-      found.add(line);
-      this.stages.ofKernelLine(line, found);
-    }
   }
 
   private fromOther(id: string, found: Set<string>): void {
@@ -238,7 +235,7 @@ export class Links {
         if (kindOf(id) === "group") this.fromKernel(other, found);
       } else if (kind === "node") {
         found.add(other);
-        this.codeOf(other, found);
+        put(found, this.kernelLinesOfNode.get(other));
         this.placesOf(other, found);
       } else {
         found.add(other);

@@ -1,14 +1,16 @@
 // Lines of IR and assembly, and the lines of Triton and PTX that they come from, in runs.
 
-import { configOf, kernelOf, numberOf, stageOf } from "./ids";
+import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "./ids";
 import type { StagePart } from "./wire";
 
-type Run = readonly [number, number, number];
+/** Lines from 1, first and last, by configuration and stage such as `k0:c0:sass`. */
+export type StageLines = ReadonlyMap<string, readonly (readonly [number, number])[]>;
 
 interface Known {
   part: StagePart;
+  owner: string;
   /** The runs of each Triton line. */
-  byLine: Map<number, Run[]>;
+  byLine: Map<number, [number, number][]>;
 }
 
 export class StageLinks {
@@ -16,67 +18,66 @@ export class StageLinks {
   private readonly byKernel = new Map<string, Known[]>();
 
   learn(part: StagePart): void {
-    const byLine = new Map<number, Run[]>();
-    for (const run of part.lines) {
-      const runs = byLine.get(run[2]);
-      if (runs) runs.push(run);
-      else byLine.set(run[2], [run]);
+    const byLine = new Map<number, [number, number][]>();
+    for (const [first, last, line] of part.lines) {
+      const runs = byLine.get(line);
+      if (runs) runs.push([first, last]);
+      else byLine.set(line, [[first, last]]);
     }
-    const known = { part, byLine };
+    const owner = `${part.config}:${part.stage}`;
+    const known = { part, owner, byLine };
     const kernel = kernelOf(part.config);
-    this.known.set(`${part.config}:${part.stage}`, known);
+    this.known.set(owner, known);
     this.byKernel.set(kernel, [...(this.byKernel.get(kernel) ?? []), known]);
   }
 
   /** The line of the kernel's source that a line of a stage comes from. */
   kernelLine(id: string): string | null {
-    const known = this.known.get(`${configOf(id)}:${stageOf(id)}`);
+    const known = this.known.get(ownerOf(id));
     const line = known && runAt(known.part.lines, numberOf(id));
     return line ? `K:${kernelOf(id)}:${line[2]}` : null;
   }
 
-  /** Adds the lines of every stage that come from a line of the kernel's source. */
-  ofKernelLine(line: string, found: Set<string>): void {
-    for (const known of this.byKernel.get(kernelOf(line)) ?? []) addRuns(known, line, found);
+  /** The lines of every stage that come from these lines of kernels' sources. */
+  ofKernelLines(lines: Iterable<string>): StageLines {
+    const found = new Map<string, [number, number][]>();
+    for (const line of lines)
+      for (const known of this.byKernel.get(kernelOf(line)) ?? []) addRuns(known, line, found);
+    for (const runs of found.values()) runs.sort(([a], [b]) => a - b);
+    return found;
   }
 
   /**
-   * Adds the lines of other stages that belong to one of a stage: where PTX and SASS of a
-   * configuration are tied to each other, just those; else all of the same Triton line.
+   * The lines of other stages that belong to one of a stage: where PTX and SASS of a configuration
+   * are tied to each other, just those; else all of the same Triton line.
    */
-  ofStageLine(id: string, found: Set<string>): void {
-    const [config, stage] = [configOf(id), stageOf(id)];
+  ofStageLine(id: string): StageLines {
+    const found = new Map<string, [number, number][]>();
     const line = this.kernelLine(id);
     for (const known of this.byKernel.get(kernelOf(id)) ?? []) {
-      const { part } = known;
-      if (part.config === config && part.stage === stage) continue;
-      if (part.config === config && this.tied(id, part, found)) continue;
-      if (line) addRuns(known, line, found);
+      if (known.owner === ownerOf(id)) continue;
+      const tied = known.part.config === configOf(id) ? this.tied(id, known.part) : null;
+      if (tied) found.set(known.owner, tied);
+      else if (line) addRuns(known, line, found);
     }
+    return found;
   }
 
-  /** Whether both stages are tied line by line; adds the lines. */
-  private tied(id: string, other: StagePart, found: Set<string>): boolean {
-    const [config, stage, number] = [configOf(id), stageOf(id), numberOf(id)];
-    if (stage === "sass" && other.stage === "ptx") {
-      const run = runAt(this.known.get(`${config}:sass`)!.part.ptx, number);
-      if (run) found.add(`A:${config}:ptx:${run[2]}`);
-      return run !== null;
+  /** The lines of another stage where both are tied line by line. */
+  private tied(id: string, other: StagePart): [number, number][] | null {
+    const number = numberOf(id);
+    if (stageOf(id) === "sass" && other.stage === "ptx") {
+      const run = runAt(this.known.get(ownerOf(id))?.part.ptx ?? [], number);
+      return run && [[run[2], run[2]]];
     }
-    if (stage !== "ptx" || other.stage !== "sass") return false;
-    for (const [first, last, line] of other.ptx)
-      if (line === number) addLines(other, first, last, found);
-    return other.ptx.length > 0;
+    if (stageOf(id) !== "ptx" || other.stage !== "sass" || !other.ptx.length) return null;
+    return other.ptx.filter((run) => run[2] === number).map(([first, last]) => [first, last]);
   }
 }
 
-function addRuns(known: Known, line: string, found: Set<string>): void {
-  for (const [first, last] of known.byLine.get(numberOf(line)) ?? [])
-    addLines(known.part, first, last, found);
-}
-
-function addLines(part: StagePart, first: number, last: number, found: Set<string>): void {
-  for (let at = first; at <= last; at++) found.add(`A:${part.config}:${part.stage}:${at}`);
+function addRuns(known: Known, line: string, found: Map<string, [number, number][]>): void {
+  const runs = known.byLine.get(numberOf(line));
+  if (runs) found.set(known.owner, [...(found.get(known.owner) ?? []), ...runs]);
 }
 
 /** The run that holds a line; runs are in order and do not overlap. */

@@ -5,6 +5,7 @@ import type { Host } from "./host";
 import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
 import { Links, partName, type Part } from "./links";
 import { nodeId } from "./search";
+import type { StageLines } from "./stagelinks";
 import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from "./wire";
 
 export interface Place {
@@ -13,6 +14,7 @@ export interface Place {
 }
 
 const HISTORY = 200;
+const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
 export class Store {
@@ -20,11 +22,12 @@ export class Store {
   readonly pane: Signal<PaneId> = signal("overview");
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<Set<string>>;
-  /** Two configurations whose code is to be seen side by side in the Kernels pane. */
-  readonly compared: Signal<readonly [string, string] | null> = signal(null);
   /** A thing under the pointer and what belongs to it; marks without selecting. */
   readonly hovered: Signal<string | null> = signal(null);
   readonly hoveredRelated: ReadonlySignal<ReadonlySet<string>>;
+  /** The lines of IR and assembly that belong to the selected thing, and to that under the pointer. */
+  readonly relatedLines: ReadonlySignal<StageLines>;
+  readonly hoveredLines: ReadonlySignal<StageLines>;
   /** Grows with each part that is learned, for those that read `links` or `parts`. */
   readonly learned: Signal<number> = signal(0);
   readonly links: ReadonlySignal<Links | null>;
@@ -53,6 +56,13 @@ export class Store {
       const links = this.links.value;
       return id && links ? links.related(id).add(id) : NOTHING;
     });
+    const linesOf = (id: Signal<string | null>) =>
+      computed(() => {
+        void this.learned.value;
+        return (id.value && this.links.value?.stageLines(id.value)) || NO_LINES;
+      });
+    this.relatedLines = linesOf(this.selected);
+    this.hoveredLines = linesOf(this.hovered);
     this.places = signal({ list: [{ pane: this.pane.peek(), selected: null }], at: 0 });
     this.canGoBack = computed(() => this.places.value.at > 0);
     this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
@@ -79,14 +89,6 @@ export class Store {
 
   show(pane: PaneId): void {
     this.go({ pane, selected: this.selected.peek() });
-  }
-
-  /** Shows the code of two configurations, such as `k0:a100` and `k0:h100`, side by side. */
-  compare(before: string, after: string): void {
-    batch(() => {
-      this.compared.value = [before, after];
-      this.select(after, { pane: "kernels" });
-    });
   }
 
   back(): void {

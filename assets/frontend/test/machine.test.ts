@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { aligned, nextDifference, turned } from "../src/kernels/aligning";
 import type { Rows } from "../src/kernels/rows";
+import { overlaps, spansIn } from "../src/kernels/spans";
 import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/stages";
 import { columnsOf, comparable, configFor, stageOf, usualColumns } from "../src/kernels/state";
 import { StageLinks, runAt } from "../src/stagelinks";
@@ -23,39 +24,35 @@ const SASS = stage("sass", [[1, 3, 7]], {
   ],
 });
 
-function related(ids: (links: StageLinks, found: Set<string>) => void, parts = [PTX, SASS]) {
+function linked(parts = [PTX, SASS]): StageLinks {
   const links = new StageLinks();
   parts.forEach((part) => links.learn(part));
-  const found = new Set<string>();
-  ids(links, found);
-  return [...found];
+  return links;
 }
 
 describe("lines of stages", () => {
-  test("a Triton line has lines in every stage", () => {
-    expect(related((links, found) => links.ofKernelLine("K:k0:7", found))).toEqual([
-      ...["A:k0:c0:ptx:1", "A:k0:c0:ptx:2"],
-      ...["A:k0:c0:sass:1", "A:k0:c0:sass:2", "A:k0:c0:sass:3"],
+  test("Triton lines have runs of lines in every stage", () => {
+    expect([...linked().ofKernelLines(["K:k0:9", "K:k0:7"])]).toEqual([
+      ["k0:c0:ptx", PTX.lines.map(([first, last]) => [first, last])],
+      ["k0:c0:sass", [[1, 3]]],
     ]);
-    expect(related((links, found) => links.ofKernelLine("K:k1:7", found))).toEqual([]);
+    expect(linked().ofKernelLines(["K:k1:7"]).size).toBe(0);
   });
 
   test("PTX and SASS are tied line by line, both ways", () => {
-    expect(related((links, found) => links.ofStageLine("A:k0:c0:sass:1", found))).toEqual([
-      "A:k0:c0:ptx:2",
-    ]);
-    expect(related((links, found) => links.ofStageLine("A:k0:c0:ptx:1", found))).toEqual([
-      "A:k0:c0:sass:2",
-      "A:k0:c0:sass:3",
-    ]);
+    expect([...linked().ofStageLine("A:k0:c0:sass:1")]).toEqual([["k0:c0:ptx", [[2, 2]]]]);
+    expect([...linked().ofStageLine("A:k0:c0:ptx:1")]).toEqual([["k0:c0:sass", [[2, 3]]]]);
   });
 
   test("other stages and configurations by the Triton line", () => {
     const other = { ...PTX, config: "k0:c1" };
     const ttir = stage("ttir", [[3, 3, 7]]);
-    expect(
-      related((links, found) => links.ofStageLine("A:k0:c0:sass:3", found), [SASS, other, ttir]),
-    ).toEqual(["A:k0:c1:ptx:1", "A:k0:c1:ptx:2", "A:k0:c0:ttir:3"]);
+    expect([...linked([SASS, other, ttir]).ofStageLine("A:k0:c0:sass:3")]).toEqual([
+      ["k0:c1:ptx", [[1, 2]]],
+      ["k0:c0:ttir", [[3, 3]]],
+    ]);
+    expect(linked().kernelLine("A:k0:c0:ptx:4")).toBe("K:k0:9");
+    expect(linked().kernelLine("A:k0:c0:ptx:3")).toBeNull();
   });
 
   test("the run of a line", () => {
@@ -175,6 +172,16 @@ describe("a comparison", () => {
     expect([...both.folds]).toEqual([[0, 0]]);
     expect(both.differences).toEqual([4, 7]);
     expect(aligned(COMPARED, left, right, new Set([0])).differences).toEqual([20, 23]);
+  });
+
+  test("lines of a stage are marked where they stand among gaps and folds", () => {
+    const both = aligned(COMPARED, { ...left, stage: "k0:c0:ptx" }, right, new Set());
+    const runs = new Map([["k0:c0:ptx", [[19, 21]] as [number, number][]]]);
+    expect(spansIn(new Set(), runs, both.left, new Map())).toEqual([[2, 4]]);
+    expect(spansIn(new Set(), runs, both.right, new Map())).toEqual([]);
+    const plain = spansIn(new Set(), runs, { ...left, stage: "k0:c0:ptx" }, new Map());
+    expect(plain).toEqual([[18, 20]]);
+    expect([overlaps(plain, 20, 30), overlaps(plain, 21, 30)]).toEqual([true, false]);
   });
 
   test("seen from the other side", () => {

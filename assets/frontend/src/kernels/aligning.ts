@@ -111,6 +111,7 @@ class Side {
         const at = from[line];
         return at == null ? null : (source.inlined?.(at) ?? null);
       },
+      lines: from.map((at) => (at === null ? null : at + 1)),
       differences: this.kinds,
     };
   }

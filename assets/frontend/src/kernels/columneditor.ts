@@ -4,7 +4,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { Store } from "../store";
 import { CodeEditor } from "./editor";
-import { linesIn, placesOf, type Rows } from "./rows";
+import { placesOf, type Rows } from "./rows";
+import { overlaps, spansIn, type Spans } from "./spans";
 import type { Twin } from "./twin";
 
 export interface EditorProps {
@@ -33,26 +34,28 @@ export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRe
   const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
   const selected = store.selected.value;
   const related = store.related.value;
+  const runs = store.relatedLines.value;
   const hovered = store.hoveredRelated.value;
+  const hoveredRuns = store.hoveredLines.value;
   const marks = useMemo(() => {
     if (!rows) return null;
     return {
       selected: selected === null ? null : (places.get(selected) ?? null),
-      related: linesIn(related, rows, places),
+      related: spansIn(related, runs, rows, places),
     };
-  }, [rows, places, selected, related]);
+  }, [rows, places, selected, related, runs]);
   const last = useRef<typeof marks>(null);
   useLayoutEffect(() => {
     if (!rows || !marks) return;
     editor.current?.show(rows);
     const isNew = last.current !== marks;
     last.current = marks;
-    const all = { ...marks, hovered: linesIn(hovered, rows, places) };
+    const all = { ...marks, hovered: spansIn(hovered, hoveredRuns, rows, places) };
     const known = home.map((id) => places.get(id)).filter((line) => line !== undefined);
     // Of two that scroll together, the one with the selection leads.
     const leads = twin === undefined || marks.selected !== null;
     editor.current?.mark(all, isNew && leads ? goalOf(marks, known, prefersLast) : undefined);
-  }, [rows, marks, hovered, places, title]);
+  }, [rows, marks, hovered, hoveredRuns, places, title]);
   useEffect(() => () => void (store.hovered.value = null), []);
   return editor;
 }
@@ -94,13 +97,12 @@ function useMade(props: EditorProps, holder: HolderRef): EditorRef {
 
 /** The line to bring into sight: the selected, a marked one that is at home here, or home itself. */
 function goalOf(
-  marks: { selected: number | null; related: readonly number[] },
+  marks: { selected: number | null; related: Spans },
   known: readonly number[],
   prefersLast: boolean,
 ): number | null {
   if (marks.selected !== null) return marks.selected;
   if (marks.related.length === 0) return known[0] ?? null;
-  if (prefersLast) return marks.related[marks.related.length - 1]!;
-  const marked = new Set(marks.related);
-  return known.find((line) => marked.has(line)) ?? null;
+  if (prefersLast) return marks.related[marks.related.length - 1]![1];
+  return known.find((line) => overlaps(marks.related, line, line)) ?? null;
 }

@@ -17,7 +17,7 @@ interface Props {
 export function CompareBar({ state, both, isWaiting, jump, isOpen, fold }: Props) {
   const { changed, added, removed } = both?.counts ?? { changed: 0, added: 0, removed: 0 };
   const words = both
-    ? `${plural(both.differences.length, "difference")}: ${changed} lines changed, ${added} added, ${removed} removed`
+    ? `${plural(both.differences.length, "difference")}: ${plural(changed, "line")} changed, ${added} added, ${removed} removed`
     : isWaiting
       ? "Comparing…"
       : "Not compared";

@@ -2,7 +2,6 @@
 // twice.
 
 import { standardKeymap } from "@codemirror/commands";
-import { cpp } from "@codemirror/lang-cpp";
 import { python } from "@codemirror/lang-python";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import {
@@ -15,9 +14,10 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { explaining } from "./explain";
-import { assembly } from "./languages";
+import { simple } from "./languages";
 import { differing, markField, setMarks, strip, type Marks } from "./marks";
 import type { Language, Rows } from "./rows";
+import { overlaps, type Spans } from "./spans";
 
 const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.processingInstruction, tags.modifier], color: "var(--tok-kw)" },
@@ -33,8 +33,7 @@ const COLOURS = HighlightStyle.define([
 
 function grammar(language: Language): Extension {
   if (language === "python") return python();
-  if (language === "cpp") return cpp();
-  return language === "plain" ? [] : assembly(language);
+  return language === "plain" ? [] : simple(language);
 }
 
 export interface Listener {
@@ -77,8 +76,8 @@ export class CodeEditor {
     this.marked = marks;
     if (goal === undefined) return;
     if (goal !== null) this.reveal(goal);
-    else if (this.isFresh || !marks.related.some((line) => this.isSeen(line)))
-      this.reveal(marks.related[0] ?? null);
+    else if (this.isFresh || !overlaps(marks.related, ...this.seen()))
+      this.reveal(marks.related[0]?.[0] ?? null);
   }
 
   /** Calls back whenever the text is scrolled. */
@@ -119,6 +118,17 @@ export class CodeEditor {
     }
   }
 
+  /** The first and the last line in sight. */
+  private seen(): [number, number] {
+    const { scrollTop, clientHeight } = this.view.scrollDOM;
+    const at = (height: number) => {
+      const { from } = this.view.lineBlockAtHeight(height);
+      return this.view.state.doc.lineAt(from).number - 1;
+    };
+    const [top, bottom] = [at(scrollTop), at(scrollTop + clientHeight)];
+    return [this.isSeen(top) ? top : top + 1, this.isSeen(bottom) ? bottom : bottom - 1];
+  }
+
   private isSeen(line: number): boolean {
     if (line >= this.view.state.doc.lines) return false;
     const { scrollTop, clientHeight } = this.view.scrollDOM;
@@ -135,7 +145,7 @@ export class CodeEditor {
 
   private extensions(rows: Rows): Extension[] {
     const move = (by: number) => () => {
-      const from = this.marked.selected ?? this.marked.related[0] ?? -1;
+      const from = this.marked.selected ?? this.marked.related[0]?.[0] ?? -1;
       const to = next(rows, from, by);
       if (to !== null) this.listener.choose(to);
       return true;
@@ -185,8 +195,9 @@ export class CodeEditor {
 }
 
 function isSame(a: Marks, b: Marks): boolean {
-  const equal = (x: readonly number[], y: readonly number[]) =>
-    x.length === y.length && x.every((line, at) => line === y[at]);
+  const equal = (x: Spans, y: Spans) =>
+    x === y ||
+    (x.length === y.length && x.every(([a, b], at) => a === y[at]![0] && b === y[at]![1]));
   return a.selected === b.selected && equal(a.related, b.related) && equal(a.hovered, b.hovered);
 }
 

@@ -1,6 +1,7 @@
 // The Kernels pane: the user's Python, the FX nodes, the kernel, what became of it, the wrapper.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { kindOf, stageOf as lineStage } from "../ids";
 import { roomOf, type Room } from "../shell/size";
 import type { Store } from "../store";
 import { Empty } from "../ui/basics";
@@ -14,6 +15,7 @@ import { Facts } from "./facts";
 import "./kernels.css";
 import "./machine.css";
 import {
+  columnOf,
   columnsOf,
   comparable,
   configFor,
@@ -68,6 +70,7 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
     most,
   );
   const shown = there.filter((id) => wanted.includes(id));
+  useColumnOfSelection(store, state, wanted, most);
   const contents = useContents(store, kernel, config, other ? [] : shown);
   const both = other && config ? comparable(config, other) : [];
   const stage = both.includes(state.comparedStage.value) ? state.comparedStage.value : both[0];
@@ -125,6 +128,22 @@ function useConfigs(store: Store, state: KernelState, kernel: Kernel) {
       state.configs.value = { ...state.configs.peek(), [kernel.id]: config.id };
   }, [config?.id, known, kernel.id]);
   return { config, other: other?.id === config?.id ? null : other };
+}
+
+/** A line of a stage that is selected elsewhere brings its column along. */
+function useColumnOfSelection(
+  store: Store,
+  state: KernelState,
+  shown: readonly ColumnId[],
+  most: number,
+): void {
+  const selected = store.selected.value;
+  useEffect(() => {
+    if (selected === null || kindOf(selected) !== "asm-line") return;
+    const column = columnOf(lineStage(selected));
+    if (!shown.includes(column) && state.compared.peek() === null)
+      state.columns.value = switched(shown, column, most);
+  }, [selected]);
 }
 
 /** How much room the pane itself has. */

@@ -1,4 +1,5 @@
-// What stands in a line of IR and assembly: small tokenizers, a list of forms each.
+// What stands in a line of C++, IR and assembly: small tokenizers, a list of forms each. A whole
+// grammar of C++ alone is a seventh of the view's code, and generated programs need none.
 
 import { StreamLanguage, type StringStream } from "@codemirror/language";
 
@@ -48,7 +49,23 @@ const ASSEMBLY: Record<"ptx" | "sass" | "amdgcn", { forms: Form[]; opcode: RegEx
   },
 };
 
-const IR: Record<"llvm" | "mlir", Form[]> = {
+const CPP_WORDS =
+  "alignas|auto|bool|break|case|char|class|const|constexpr|continue|decltype|default|delete|do|" +
+  "double|else|enum|extern|false|float|for|if|inline|int|int8_t|int16_t|int32_t|int64_t|long|" +
+  "namespace|new|nullptr|operator|private|public|return|short|signed|sizeof|static|struct|switch|" +
+  "template|this|true|typedef|typename|uint8_t|uint16_t|uint32_t|uint64_t|union|unsigned|using|" +
+  "void|volatile|while";
+
+const FREE: Record<"cpp" | "llvm" | "mlir", Form[]> = {
+  cpp: [
+    [/\/\/.*/, "comment"],
+    [/\/\*.*?\*\//, "comment"],
+    [/R"\w*\(.*?\)\w*"|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)+'/, "string"],
+    [/#\s*\w+.*/, "processingInstruction"],
+    [new RegExp(`(?:${CPP_WORDS})\\b`), "keyword"],
+    [/[A-Za-z_]\w*(?=\s*\()/, FUNCTION],
+    [/(?:0[xX][\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)[fFuUlL]*/, "number"],
+  ],
   llvm: [
     [/;.*/, "comment"],
     [/c?"[^"]*"/, "string"],
@@ -61,7 +78,7 @@ const IR: Record<"llvm" | "mlir", Form[]> = {
   ],
   mlir: [
     [/\/\/.*/, "comment"],
-    [/"(?=[a-z]+\.)|(?:")(?=\()/, null],
+    [/"(?=[a-z_.]+"\()|"(?=\()/, null], // "tt.reduce"(
     [/"[^"]*"/, "string"],
     [/%[\w#]+/, null],
     [/[@#^]\w+/, FUNCTION],
@@ -96,12 +113,12 @@ function language(forms: readonly Form[], opcode: RegExp | null): StreamLanguage
 
 const MADE = new Map<string, StreamLanguage<State>>();
 
-/** The language of a stage; made once. */
-export function assembly(name: keyof typeof ASSEMBLY | keyof typeof IR): StreamLanguage<State> {
+/** A language by name; made once. */
+export function simple(name: keyof typeof ASSEMBLY | keyof typeof FREE): StreamLanguage<State> {
   let made = MADE.get(name);
   if (!made) {
-    const known = name === "llvm" || name === "mlir" ? null : ASSEMBLY[name];
-    made = known ? language(known.forms, known.opcode) : language(IR[name as "llvm"], null);
+    const known = name in ASSEMBLY ? ASSEMBLY[name as "ptx"] : null;
+    made = known ? language(known.forms, known.opcode) : language(FREE[name as "llvm"], null);
     MADE.set(name, made);
   }
   return made;

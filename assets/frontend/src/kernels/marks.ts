@@ -3,12 +3,12 @@
 import { RangeSet, StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, GutterMarker, gutter, type DecorationSet } from "@codemirror/view";
 import type { Difference } from "./rows";
+import { linesOf, type Spans } from "./spans";
 
 export interface Marks {
   selected: number | null;
-  /** Line indexes from 0, ascending. */
-  related: readonly number[];
-  hovered: readonly number[];
+  related: Spans;
+  hovered: Spans;
 }
 
 const LOOKS = {
@@ -19,28 +19,37 @@ const LOOKS = {
 
 export const setMarks = StateEffect.define<Marks>();
 
-export const markField: Extension = StateField.define<DecorationSet>({
-  create: () => Decoration.none,
+const marked = StateField.define<Marks>({
+  create: () => ({ selected: null, related: [], hovered: [] }),
   update(current, transaction) {
-    for (const effect of transaction.effects)
-      if (effect.is(setMarks)) return decorations(effect.value, transaction.state.doc);
+    for (const effect of transaction.effects) if (effect.is(setMarks)) return effect.value;
     return current;
   },
-  provide: (field) => EditorView.decorations.from(field),
 });
 
+/** The marks; decorations are made only for what is in sight. */
+export const markField: Extension = [
+  marked,
+  EditorView.decorations.of((view) => {
+    const { doc } = view.state;
+    const first = doc.lineAt(view.viewport.from).number - 1;
+    const last = doc.lineAt(view.viewport.to).number - 1;
+    return decorations(view.state.field(marked), doc, first, last);
+  }),
+];
+
 interface Lines {
-  lines: number;
   line(number: number): { from: number };
 }
 
-function decorations(marks: Marks, doc: Lines): DecorationSet {
+function decorations(marks: Marks, doc: Lines, first: number, last: number): DecorationSet {
   const looks = new Map<number, Decoration>();
-  for (const at of marks.hovered) looks.set(at, LOOKS.hovered);
-  for (const at of marks.related) looks.set(at, LOOKS.related);
-  if (marks.selected !== null) looks.set(marks.selected, LOOKS.selected);
+  for (const at of linesOf(marks.hovered, first, last)) looks.set(at, LOOKS.hovered);
+  for (const at of linesOf(marks.related, first, last)) looks.set(at, LOOKS.related);
+  const { selected } = marks;
+  if (selected !== null && first <= selected && selected <= last)
+    looks.set(selected, LOOKS.selected);
   const ranges = [...looks]
-    .filter(([at]) => at < doc.lines)
     .sort(([a], [b]) => a - b)
     .map(([at, look]) => look.range(doc.line(at + 1).from));
   return Decoration.set(ranges);

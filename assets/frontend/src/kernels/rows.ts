@@ -19,6 +19,10 @@ export interface Rows {
   numbers: string[];
   /** The colour 0 to 7 of each line's strip, or -1. */
   strip: number[];
+  /** The configuration and stage whose lines these are, such as `k0:c0:sass`. */
+  stage?: string;
+  /** The line of the stage (from 1) in each row, where rows are not just its lines. */
+  lines?: readonly (number | null)[];
   /** What the opcodes of the text do. */
   opcodes?: Readonly<Record<string, Opcode>>;
   /** Where the helper stands that a line (from 0) was inlined from. */

@@ -33,6 +33,7 @@ export function stageRows(
     ids: lines.map((_, at) => `A:${part.config}:${part.stage}:${at + 1}`),
     numbers: lines.map((_, at) => `${at + 1}`),
     strip,
+    stage: `${part.config}:${part.stage}`,
     opcodes: part.opcodes,
     inlined: (line) => inlinedAt(part, line + 1),
   };

@@ -78,6 +78,11 @@ export function stageOf(id: StageId, config: Config): string {
   return id === "ptx" && !("ptx" in config.stages) && "amdgcn" in config.stages ? "amdgcn" : id;
 }
 
+/** The column that shows a stage of the record. */
+export function columnOf(stage: string): StageId {
+  return stage === "amdgcn" ? "ptx" : (stage as StageId);
+}
+
 /** The columns whose stages have a text in both configurations. */
 export function comparable(a: Config, b: Config): StageId[] {
   return STAGES.filter((id) => {

@@ -7,7 +7,7 @@ import { labelOf } from "../ui/words";
 export function StatusBar({ store }: { store: Store }) {
   const id = store.selected.value;
   const graphs = store.links.value?.kernelGraphs ?? new Set<string>();
-  const steps = id === null ? [] : chainOf(store.related.value, graphs);
+  const steps = id === null ? [] : chainOf(store.related.value, graphs, store.relatedLines.value);
   return (
     <div class="status">
       <span class="path" role="status" aria-live="polite">
