@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api")
 
+from tests.browser.cells import Notebook
 from tests.browser.driving import (  # what it imports is only there with the test packages
     Lab,
     NoChromium,
@@ -54,3 +55,16 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Watched]]:
 def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[Lab]:
     with running_lab(tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")) as lab:
         yield lab
+
+
+@pytest.fixture(scope="module")
+def open_notebook(lab: Lab, chromium: Any) -> Iterator[Callable[..., Notebook]]:
+    contexts = []
+
+    def open_notebook(name: str, *cells: str) -> Notebook:
+        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
+        return Notebook(lab, contexts[-1], name, *cells)
+
+    yield open_notebook
+    for context in contexts:
+        context.close()

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.browser.driving import READY, Lab, watched_page
+from tests.browser.cells import Notebook
 
-SETUP = """%load_ext workbench
-import torch
-
-def f(x):
-    y = torch.relu(x + 1)
-    return y.sum(dim=1) * 2
-
-def slow(x):
-    for _ in range(150):
-        x = torch.softmax(x @ x, dim=1)
-    return x
-
-x = torch.randn(64, 64)"""
 THEME = """(name) => {
     jupyterapp.commands.execute('apputils:change-theme', { theme: name });
     return 1;
@@ -34,48 +21,6 @@ DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
 
 AFTER_CAPTURE = re.compile("inductor_compile|GraphLowering|Scheduler")
 LEFT = {"x": 60, "y": 5}  # on the text: a line of code is wider than its column
-
-
-class Notebook:
-    """A notebook whose cells are run one by one."""
-
-    def __init__(self, lab: Lab, context: Any, name: str, *cells: str):
-        self.watched = watched_page(context)
-        self.page = self.watched.page
-        lab.write(name, SETUP, *cells)
-        lab.open(self.watched, name, run=False)
-        self.page.wait_for_function(READY, timeout=60_000)
-        self.run(0)
-        self.ended(0)
-
-    def cell(self, index: int) -> Any:
-        return self.page.locator(".jp-CodeCell").nth(index)
-
-    def run(self, index: int) -> None:
-        self.cell(index).locator(".cm-content").first.click()
-        self.page.keyboard.press("Control+Enter")
-
-    def ended(self, index: int) -> None:
-        prompt = self.cell(index).locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]"))
-        prompt.wait_for(timeout=90_000)
-
-    def output(self, index: int) -> str:
-        self.run(index)
-        self.ended(index)
-        return str(self.cell(index).locator(".jp-OutputArea-output").last.inner_text())
-
-
-@pytest.fixture(scope="module")
-def open_notebook(lab: Lab, chromium: Any) -> Iterator[Callable[..., Notebook]]:
-    contexts = []
-
-    def open_notebook(name: str, *cells: str) -> Notebook:
-        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
-        return Notebook(lab, contexts[-1], name, *cells)
-
-    yield open_notebook
-    for context in contexts:
-        context.close()
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def seconds_text(value: float | None) -> str:
         return "0 s"
     if abs(value) >= 0.9995:
         return f"{_three(value)} s"
-    return _scaled(value * 1e6, ("µs", "ms"), 1000)
+    return _scaled(value * 1e9, ("ns", "µs", "ms"), 1000)
 
 
 def count_text(value: float | None) -> str:

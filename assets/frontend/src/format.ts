@@ -25,7 +25,8 @@ export function seconds(value: number | null): string {
   if (value >= 0.9995) return `${significant(value)} s`;
   if (value >= 0.00995) return `${(value * 1e3).toFixed(0)} ms`;
   if (value >= 0.0009995) return `${(value * 1e3).toFixed(1)} ms`;
-  return value === 0 ? "0 ms" : `${significant(value * 1e6)} µs`;
+  if (value === 0) return "0 ms";
+  return value < 0.9995e-6 ? `${significant(value * 1e9)} ns` : `${significant(value * 1e6)} µs`;
 }
 
 export function microseconds(value: number | null): string {

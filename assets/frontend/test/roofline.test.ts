@@ -78,10 +78,9 @@ test("a kernel without operations has no place on a logarithmic axis", () => {
 
 test("the area of a point is its share of the time", () => {
   const axes = axesOf(ROOF, [point("k0")]);
-  const [big] = placesOf([point("k0", { share: 1 })], axes);
-  const [quarter] = placesOf([point("k0", { share: 0.25 })], axes);
-  const [tiny] = placesOf([point("k0", { share: 0 })], axes);
-  expect(big!.radius / quarter!.radius).toBeCloseTo(2, 0);
+  const shares = [1, 0.25, 0].map((share, i) => point(`k${i}`, { share, intensity: 1 + i }));
+  const [big, quarter, tiny] = placesOf(shares, axes);
+  expect(big!.radius / quarter!.radius).toBe(2);
   expect(tiny!.radius).toBe(4);
 });
 

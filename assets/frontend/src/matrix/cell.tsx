@@ -1,5 +1,6 @@
 // The selected cell below the heat map: all its figures, the way to its code and to a comparison.
 
+import { kernelState } from "../kernels/state";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import type { MatrixCell, MatrixRow } from "../wire";
@@ -98,10 +99,16 @@ function Code({ store, row, cell, targets, partner, mark }: CodeProps) {
         </select>
       )}
       {partner && (
-        <button type="button" class="btn" onClick={() => store.compare(cell.id, partner.id)}>
+        <button type="button" class="btn" onClick={() => compare(store, cell.id, partner.id)}>
           Side by side
         </button>
       )}
     </>
   );
+}
+
+/** Shows the code of two configurations of a kernel side by side. */
+function compare(store: Store, shown: string, other: string): void {
+  kernelState(store).compared.value = other;
+  store.select(shown, { pane: "kernels" });
 }

@@ -38,27 +38,27 @@ export function axesOf(roof: Roof, points: readonly RooflinePoint[]): Axes {
   const ridges = peaks.map((peak) => peak / slope);
   const xs = [...placed.map((point) => point.intensity ?? 1), ...ridges];
   // The names of the roofs stand behind the last ridge.
-  const x = decades(Math.min(...xs, 1), Math.max(...xs, 1) * 5);
-  const low = Math.min(x.least * slope * 1.5, ...placed.map((point) => rateOf(point) ?? top));
-  return { x, y: decades(low, top * 1.3) };
+  const x = around(Math.min(...xs, 1) * 0.6, Math.max(...xs, 1) * 5);
+  const low = Math.min(x.least * slope * 1.3, ...placed.map((point) => rateOf(point) ?? top));
+  return { x, y: around(low * 0.8, top * 1.3) };
 }
 
-/** From a power of ten to a round value, around two values. */
-function decades(least: number, most: number): Span {
-  const from = 10 ** Math.floor(Math.log10(least * 0.8));
-  return { least: from, most: Math.max(from * 10, ceiling(most)) };
+/** The round values, 1, 2 or 5 of a power of ten, around two values. */
+function around(least: number, most: number): Span {
+  return { least: rounded(least, -1), most: rounded(most, 1) };
 }
 
-/** The next 1, 2 or 5 of a power of ten. */
-function ceiling(value: number): number {
+function rounded(value: number, towards: -1 | 1): number {
   const power = 10 ** Math.floor(Math.log10(value));
-  return ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10) * power;
+  const steps = [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1)));
+  const fits = steps.filter((step) => (towards > 0 ? step >= value : step <= value));
+  return (towards > 0 ? fits[0] : fits[fits.length - 1]) ?? value;
 }
 
 /** The powers of ten on an axis. */
 export function ticks({ least, most }: Span): number[] {
   const found = [];
-  for (let power = Math.round(Math.log10(least)); 10 ** power <= most * 1.001; power += 1)
+  for (let power = Math.ceil(Math.log10(least) - 1e-9); 10 ** power <= most * 1.001; power += 1)
     found.push(Number((10 ** power).toPrecision(1)));
   return found;
 }
@@ -103,20 +103,21 @@ export interface Placed {
   point: RooflinePoint;
   x: number;
   y: number;
-  /** Radius in pixels: its area is the share of the time. */
+  /** Radius in pixels: its area goes with the share of the time. */
   radius: number;
 }
 
 const LEAST = 4;
-const MOST = 15;
+const MOST = 12;
 
 /** The kernels that have a place, from left to right; small ones are drawn over big ones. */
 export function placesOf(points: readonly RooflinePoint[], { x, y }: Axes): Placed[] {
+  const largest = Math.max(...points.map((point) => point.share), 1e-9);
   const placed = points.filter(hasPlace).map((point) => ({
     point,
     x: along(x, point.intensity ?? 1),
     y: along(y, rateOf(point) ?? 1),
-    radius: Math.max(LEAST, Math.round(MOST * Math.sqrt(Math.min(1, point.share)))),
+    radius: Math.max(LEAST, Math.round(MOST * Math.sqrt(point.share / largest))),
   }));
   return placed.sort((a, b) => a.x - b.x || a.y - b.y);
 }

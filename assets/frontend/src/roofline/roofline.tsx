@@ -150,7 +150,7 @@ function columnsOf(store: Store, points: readonly RooflinePoint[]): Column<Roofl
     {
       key: "share",
       title: isTimed ? "Share" : "Share (est.)",
-      width: "76px",
+      width: "86px",
       value: (point) => point.share,
       draw: (point) => percent(point.share),
       full: () => "Its part of the time of all calls",
