@@ -102,7 +102,7 @@ def test_an_inlined_helper_counts_for_its_call_and_for_its_own_line(
     assert helpers
     assert all(run[2].startswith("site-packages/") for run in helpers)
     calls = {comes_from(row.lines, first) for first, _, _, _ in helpers}
-    assert all("triton_helpers.max2" in source[call - 1] for call in calls if call is not None)
+    assert all(re.search(r"triton_helpers\.f?max2", source[call - 1]) for call in calls if call)
     assert calls != {None}
 
 
@@ -161,5 +161,5 @@ def test_the_epilogue_of_a_template_is_tied_to_its_nodes(worker: Worker) -> None
     assert report.why_missing("kernel_lines") is None
     source = report.texts[next(iter(report.kernels)).text or ""].split("\n")
     tied = {source[row.line - 1].strip(): row.nodes for row in report.kernel_lines}
-    (nodes,) = [nodes for line, nodes in tied.items() if "triton_helpers.maximum" in line]
+    (nodes,) = [nodes for line, nodes in tied.items() if "maximum(" in line]
     assert [node.partition(":")[2] for node in nodes] == ["relu"]

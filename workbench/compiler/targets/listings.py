@@ -122,7 +122,9 @@ def _llvm_chain(reference: str, nodes: Mapping[str, Mapping[str, str]]) -> Chain
 
 
 _ASM_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
-_ASM_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
+_ASM_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
+_ASM_CALL = re.compile(r"\binlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
+_ASM_INLINE = re.compile(r"\s*// (begin|end) inline asm")
 _ASM_DEBUG = re.compile(r'\s*\.section\s+"?\.debug')
 _ASM_PLACE = re.compile(r"([^\s@\[\];/]+):(\d+):\d+")
 
@@ -139,14 +141,28 @@ def assembler(text: str) -> Listing:
         end -= 1
     chains: list[Chain] = []
     current: Chain = ()
+    seen: dict[tuple[str, str, str], Chain] = {}
+    is_inline = False
     for line in lines[:end]:
-        if match := _ASM_LOC.match(line):
-            # the comment names the calls around a helper; its own folder stands in the table
-            outer = [Place(file, int(number)) for file, number in _ASM_PLACE.findall(line)[1:]]
+        if _ASM_INLINE.match(line):
+            is_inline = "begin" in line
+        # inside of inline assembly LLVM counts its lines on from that of the call
+        elif (match := _ASM_LOC.match(line)) and not (is_inline and current):
             own = Place(files.get(match[1], ""), int(match[2]))
-            current = (own, *outer) if own.line else ()
+            current = (own, *_calls(line, files, seen)) if own.line else ()
+            seen[match[1], match[2], match[3]] = current
         chains.append(current)
     return Listing(lines[:end], chains)
+
+
+def _calls(
+    line: str, files: Mapping[str, str], seen: Mapping[tuple[str, str, str], Chain]
+) -> Chain:
+    """The calls around a helper: newer LLVM names the place of the next, older all in a comment."""
+    if match := _ASM_CALL.search(line):
+        file, number, column = match.groups()
+        return seen.get((file, number, column)) or (Place(files.get(file, ""), int(number)),)
+    return tuple(Place(file, int(number)) for file, number in _ASM_PLACE.findall(line)[1:])
 
 
 _SASS_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt[^"]*", line (\d+)')
