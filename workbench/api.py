@@ -322,8 +322,8 @@ def trust(path: str | PathLike[str]) -> str:
     return run(path)
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
-    """Compile again, on this torch, what the file was made from."""
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+    """Compile again, on this torch, what the file was made from: for the same target."""
     from workbench.compiler.files import recompile as run
 
     return run(path, module)

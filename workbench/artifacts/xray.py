@@ -15,7 +15,7 @@ from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
 from workbench.artifacts.trust import TrustStore
 
 _SHOWN = 8
-_USUAL_PACKAGES = ("torch", "sympy", "numpy")
+_USUAL_PACKAGES = ("torch", "sympy", "numpy", "triton")
 _USUAL_NAMES = frozenset(
     ("builtins:getattr", "builtins:list", "builtins:dict", "builtins:set", "builtins:frozenset",
      "builtins:tuple", "builtins:type", "builtins:object", "builtins:slice", "builtins:range",
@@ -77,10 +77,9 @@ class ArtifactReport:
         ]
         if self.manifest is not None:
             made = self.manifest.versions
-            builds = ", ".join(build.name for build in self.manifest.builds) or "none"
             lines += [
                 f"  made by  python {made.python}, torch {made.torch}",
-                f"  target   {self.manifest.target}, kernels {builds}",
+                f"  target   {self.manifest.target}, kernels {_kernels(self.manifest)}",
                 *_built_for(self.manifest),
                 f"  members  {len(self.members)}",
             ]
@@ -92,6 +91,15 @@ class ArtifactReport:
             lines.append(f"    … and {len(self.unusual) - _SHOWN} more: see .unusual")
         lines += [f"  DAMAGED  {name}" for name in damaged]
         return "\n".join(lines)
+
+
+def _kernels(manifest: Manifest) -> str:
+    builds = [build.name for build in manifest.builds]
+    target = manifest.built_for
+    if target is not None and target.kernels:
+        names = {kernel.name for kernel in target.kernels}
+        builds.append(f"{len(names)} for the GPU in {len(target.kernels)} configurations")
+    return ", ".join(builds) or "none"
 
 
 def _built_for(manifest: Manifest) -> Iterator[str]:
@@ -106,8 +114,6 @@ def _built_for(manifest: Manifest) -> Iterator[str]:
         f"  needs    torch {target.torch}{build}, triton {target.triton}, "
         f"{f'{toolkit} {target.toolkit}' if target.toolkit else f'any {toolkit}'}"
     )
-    names = dict.fromkeys(kernel.name for kernel in target.kernels)
-    yield f"  machine code of {len(names)} kernels in {len(target.kernels)} configurations"
 
 
 def inspect(path: str | PathLike[str], *, store: TrustStore | None = None) -> ArtifactReport:

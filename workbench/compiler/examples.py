@@ -15,19 +15,21 @@ from workbench.compiler.paths import Key, Path
 from workbench.errors import ArtifactError
 
 
-def inputs_of(contract: Contract) -> dict[str, Any]:
+def inputs_of(contract: Contract, device: str | None = None) -> dict[str, Any]:
     """Inputs by parameter name: random floats, zeros for everything else, constants as recorded.
+
+    Tensors are where they were, or all on `device`.
 
     Raises `ArtifactError` when a leaf is an object that cannot be made from its description.
     """
     leaves = [leaf for leaf in contract.leaves or () if leaf.path.root != contract.receiver]
-    return _tree((leaf.path, _value(leaf)) for leaf in leaves)
+    return _tree((leaf.path, _value(leaf, device)) for leaf in leaves)
 
 
-def _value(leaf: Leaf) -> Any:
+def _value(leaf: Leaf, device: str | None) -> Any:
     if leaf.kind == "tensor":
-        dtype = getattr(torch, leaf.dtype)
-        value = torch.empty_strided(leaf.sizes, leaf.stride, dtype=dtype, device=leaf.device)
+        dtype, place = getattr(torch, leaf.dtype), device or leaf.device
+        value = torch.empty_strided(leaf.sizes, leaf.stride, dtype=dtype, device=place)
         value = value.normal_() if dtype.is_floating_point else value.zero_()
         return value.requires_grad_(leaf.requires_grad)
     if leaf.kind == "constant":

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,6 +20,9 @@ from workbench.compiler.loading import LoadedArtifact, load_artifact
 from workbench.compiler.plan import CallPlan
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report, Request
+
+if TYPE_CHECKING:
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
 
 WEIGHTS = ("separate", "bundle")
 
@@ -109,15 +112,17 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
     return Compiled(loaded.callable, plan, report)
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
     """Compile again, on this torch, what a file was made from; nothing from it is executed.
+
+    What was compiled for a GPU that was not there is compiled for it again.
 
     Raises `ArtifactError` when the original has no importable name and no module is given.
     """
     from workbench.compiler.baked import resolve
     from workbench.compiler.examples import dynamic_shapes_of, inputs_of
-    from workbench.compiler.pipeline import compile_ahead
     from workbench.compiler.request import Options
+    from workbench.compiler.targets.anywhere import compile_anywhere
 
     with open_file(path) as file:
         stored = read_artifact(file).manifest.contract
@@ -130,11 +135,12 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled:
             )
         target = resolve(stored["reference"])
     contract = Contract.from_json(stored["inputs"])
-    args, kwargs = _as_call(target, inputs_of(contract))
     request = {**stored["request"]}
     request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
     options = Options(**request, dynamic_shapes=dynamic_shapes_of(contract))
-    return compile_ahead(target, args, kwargs, options)
+    inputs = inputs_of(contract, "meta" if options.gpu else None)
+    args, kwargs = _as_call(target, inputs)
+    return compile_anywhere(target, args, kwargs, options)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -64,7 +64,9 @@ class WorkbenchMagics(Magics):
                 return self._start(call, chosen)
             compiled = self._compile(call, chosen)
             if chosen.save:
-                print(f"Saved {chosen.save}.")
+                gpu = getattr(compiled, "gpu", None)
+                there = f" for machines with {gpu.device_name}" if gpu is not None else ""
+                print(f"Saved {chosen.save}{there}.")
             if chosen.annotate and cell is not None:
                 name = f"cell {self.shell.execution_count}"
                 display(show(compiled).annotated(name, "\n" + cell))

@@ -67,8 +67,8 @@ def _whole(compiled: CompiledElsewhere) -> Program:
     if program.not_packed:
         raise ArtifactError(
             f"{compiled.name} cannot be saved: torch did not keep the machine code of "
-            f"{', '.join(program.not_packed)}. Compile without options that switch off its caches, "
-            "such as force_disable_caches."
+            f"{', '.join(program.not_packed)}. Compile without the options of Inductor that switch "
+            "its caches off: force_disable_caches, bundle_triton_into_fx_graph_cache=False."
         )
     return program
 
@@ -116,7 +116,7 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
     if differences:
         raise UsageError(
             f"The machine has {'; '.join(differences)}: {name} would not be loaded there. Compile "
-            "with the releases that the machine has."
+            "for the GPU and with the releases that the machine has."
         )
     toolkit = there.hip if built_for.is_amd else there.cuda
     return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)

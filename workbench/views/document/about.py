@@ -10,6 +10,8 @@ from workbench.views import wire
 from workbench.views.panes.about import environment_rows, request_rows
 from workbench.views.units import bytes_text
 
+_OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
+
 
 def phases(report: Report) -> list[wire.Phase]:
     """Every phase; the first one starts at 0 seconds."""
@@ -51,7 +53,7 @@ def _file(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]
     guards = ("Guards", f"{kept} kept, {len(report.guards) - kept} dropped")
     if saved is not None:
         path, size = saved
-        return [("Saved as", path), ("Size", bytes_text(size)), guards]
+        return [("Saved as", path), ("Size", bytes_text(size)), guards, *_runs_on(report)]
     if report.request.kind == "explanation":
         return [("Saved as", "not saved: an explanation only looks; aot_compile makes an artifact")]
     if not report.outcome.ok:
@@ -59,6 +61,15 @@ def _file(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]
         return [("Saved as", f"not saved: {step} failed")]
     how = "not saved; compiled.save(path) writes it, or -s PATH in the magic"
     return [("Saved as", how), guards]
+
+
+def _runs_on(report: Report) -> list[tuple[str, str]]:
+    """Where a file of code for another machine can be loaded."""
+    target = report.request.target
+    if target in _OF_THIS_MACHINE:
+        return []
+    words = f"a machine with the GPU of {target}; wb.check(path, machine=…) compares one with it"
+    return [("Runs on", words)]
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
