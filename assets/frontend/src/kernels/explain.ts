@@ -3,6 +3,8 @@
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import {
   EditorView,
+  closeHoverTooltips,
+  hasHoverTooltips,
   hoverTooltip,
   keymap,
   showTooltip,
@@ -28,12 +30,12 @@ export function explaining(rows: Rows, parent: HTMLElement, line: () => number |
   const toggle = (view: EditorView) => {
     const at = line();
     const open = view.state.field(card) === null && at !== null ? cardOfLine(view, rows, at) : null;
-    view.dispatch({ effects: setCard.of(open) });
+    view.dispatch({ effects: [setCard.of(open), closeHoverTooltips] });
     return true;
   };
   const close = (view: EditorView) => {
-    if (view.state.field(card) === null) return false;
-    view.dispatch({ effects: setCard.of(null) });
+    if (view.state.field(card) === null && !hasHoverTooltips(view.state)) return false;
+    view.dispatch({ effects: [setCard.of(null), closeHoverTooltips] });
     return true;
   };
   return [
