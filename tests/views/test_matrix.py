@@ -149,3 +149,8 @@ def test_a_notebook_keeps_a_table_and_text() -> None:
 def test_a_saved_record_keeps_the_matrix(tmp_path: Path) -> None:
     matrix().report.save(tmp_path / "m.wbr")
     assert list(Report.load(tmp_path / "m.wbr").matrix) == list(matrix().report.matrix)
+
+
+def test_a_record_draws_the_figure_that_differs_most() -> None:
+    assert matrix().report.plot("matrix").get_suptitle() == "Registers of a thread"
+    assert "k0 on h100" in make().plot("ranked_configs").get_suptitle()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views import matrix, ranked
 from workbench.views.charts import bars, graph, phases, roofline
 
 if TYPE_CHECKING:
@@ -21,11 +22,15 @@ _CHARTS: Mapping[str, tuple[str, _Draw]] = {  # by name: the table that it needs
     "graph": ("kernels", graph.draw),
     "autotune": ("autotune", bars.autotune),
     "roofline": ("roofline", roofline.draw),
+    "matrix": ("matrix", matrix.chart),
+    "ranked_configs": ("ranked_configs", ranked.chart),
 }
 
 
 def plot(report: Report, name: str) -> Figure:
-    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune` or `roofline`.
+    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune`, `roofline` and more.
+
+    Of several GPUs `matrix`, of configurations that were ranked last `ranked_configs`.
 
     Raises
     ------

@@ -21,6 +21,12 @@ _NUMBERS = {
     "registers": "Int64",
     "spills": "Int64",
     "smem_bytes": "Int64",
+    "instructions": "Int64",
+    "blocks": "Int64",
+    "rank": "Int64",
+    "occupancy": "float64",
+    "bound_us": "float64",
+    "model_us": "float64",
     "time_us": "float64",
     "time_ms": "float64",
 }

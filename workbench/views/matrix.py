@@ -10,6 +10,7 @@ import pandas
 from workbench.analysis.matrix import spread, spreads
 from workbench.analysis.side_by_side import Difference
 from workbench.errors import UsageError
+from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
 from workbench.report.matrix import FIGURES, Matrix
 from workbench.views import frames
@@ -87,6 +88,14 @@ def plot(matrix: Matrix, figure: str) -> Figure:
     if all(cell.shade is None for row in drawn.rows for cell in row.cells):
         raise UsageError(f"Nothing to draw for {figure!r}: no kernel has a value of it.")
     return heat.draw(drawn)
+
+
+def chart(report: Report) -> Figure:
+    """The figure of a record's matrix in which the GPUs differ most."""
+    found = spreads(report.matrix)
+    figure = next((one.differs_in for one in found if one.differs_in), "registers")
+    targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
+    return plot(Matrix(report, targets), figure)
 
 
 def words(figure: str, value: float | None) -> str:

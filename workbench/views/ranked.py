@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pandas
 
 from workbench.errors import UsageError
+from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.ranked import RankedConfigs
 from workbench.views import frames
@@ -49,6 +50,12 @@ def plot(ranked: RankedConfigs) -> Figure:
             f"{ranked.target}. .frame() says why."
         )
     return heat.draw(heat_map(ranked))
+
+
+def chart(report: Report) -> Figure:
+    """The kernel of a record that was ranked last."""
+    last = report.ranked_configs[len(report.ranked_configs) - 1]
+    return plot(RankedConfigs(report, last.kernel, last.target))
 
 
 def heat_map(ranked: RankedConfigs) -> heat.Map:

@@ -185,3 +185,17 @@ def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: Worker) -> None:
     found = compare(elsewhere(torch.relu, (x,), worker), None, ["h100", "v100"], worker=worker)
     assert [cell.note is None for cell in found.report.matrix] == [True, False]
     assert "Inductor refuses to generate such a kernel" in str(found.report.matrix[1].note)
+
+
+def test_an_interrupt_ends_the_comparison_at_once(compiled: CompiledElsewhere) -> None:
+    own = Worker()
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compare(compiled, None, TARGETS, progress=interrupt, worker=own)
+        assert own.pid is None  # the next one starts another
+    finally:
+        own.close()

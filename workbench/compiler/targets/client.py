@@ -106,7 +106,9 @@ class Worker:
                     self.close()
                 raise
             except KeyboardInterrupt as error:
-                error.report = self._stopped()  # type: ignore[attr-defined]
+                if isinstance(job, Job):  # the others keep no record to wait for
+                    error.report = self._stopped()  # type: ignore[attr-defined]
+                self.close()
                 raise
             except BaseException:
                 self.close()
