@@ -398,6 +398,13 @@ MAKE_LAUNCHERS = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._make_launchers",
     "not loading kernels on a device that is not there",
 )
+TRITON_CACHE_FOLDER = Name(
+    "torch._inductor.runtime.cache_dir_utils:triton_cache_dir", "machine code of loaded kernels"
+)
+TRITON_HASH_KEY = Name(
+    "torch._inductor.runtime.runtime_utils:triton_hash_to_path_key",
+    "machine code of loaded kernels",
+)
 AUTOTUNER_CONFIG = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
     "the machine code of every configuration",

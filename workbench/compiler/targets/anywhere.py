@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from workbench.compiler import torch_private as tp
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.pipeline import compile_ahead
 from workbench.compiler.recipe import Recipe
@@ -26,7 +29,12 @@ def compile_anywhere(
     gpu = options.gpu
     made: Compiled | CompiledElsewhere
     if gpu is None:
-        made = compile_ahead(target, args, kwargs, options, progress)
+        if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
+            from workbench.compiler.targets.present import compile_on_gpu
+
+            made = compile_on_gpu(target, args, kwargs, options, progress)
+        else:
+            made = compile_ahead(target, args, kwargs, options, progress)
         made.recipe = Recipe(target, args, kwargs or {}, options)
         return made
     if not isinstance(args, tuple | list):
@@ -40,3 +48,10 @@ def compile_anywhere(
     )
     made.recipe = Recipe(target, args, kwargs or {}, options)
     return made
+
+
+def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
+    values = tp.TREE_LEAVES.get()((args, dict(kwargs)))
+    if isinstance(target, torch.nn.Module):
+        values = [*values, *target.parameters(), *target.buffers()]
+    return any(isinstance(v, torch.Tensor) and v.device.type == "cuda" for v in values)

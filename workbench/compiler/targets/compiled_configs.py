@@ -33,25 +33,35 @@ class CompiledConfig:
 
 
 class ConfigRecorder:
-    """Hands over each configuration when it has been compiled."""
+    """Hands over each configuration when it has been compiled, before a device loads it."""
 
     def __init__(self, patches: Patches, listener: Callable[[CompiledConfig], object]):
         self._patches = patches
         self._listener = listener
         self._sources: dict[str, str] = {}
+        self._seen: dict[int, Any] = {}  # by identity; keeps them, so that it stays theirs
 
     def install(self) -> None:
         """Watch the compilation of kernels."""
+        # where a device is there, a kernel that was loaded has forgotten where its files are
+        self._patches.observe(tp.MAKE_LAUNCHERS, PANE, before=self._on_tuner)
         self._patches.observe(tp.AUTOTUNER_PRECOMPILE, PANE, after=self._on_kernel)
 
     def _on_kernel(self, _: None, tuner: Any, *args: Any, **kwargs: Any) -> None:
+        self._on_tuner(tuner)
+
+    def _on_tuner(self, tuner: Any) -> None:
         for result in tuner.compile_results:  # also when it was compiled before, in this process
-            self._on_config(result.kernel, tuner, result.config)
+            if id(result) not in self._seen:
+                self._seen[id(result)] = result
+                self._on_config(result.kernel, tuner, result.config)
 
     def _on_config(self, kernel: Any, tuner: Any, config: Any) -> None:
-        texts, binary = code_of(kernel) if hasattr(kernel, "asm") else _from_cache(kernel)
+        texts, binary = code_of(kernel) if hasattr(kernel, "asm") else _from_cache(kernel, tuner)
         metadata = getattr(kernel, "metadata", kernel)
-        file = tuner.fn.fn.__code__.co_filename
+        # a kernel from another process comes without its function
+        function = getattr(tuner.fn, "fn", None)
+        file = str(tuner.filename) if function is None else function.__code__.co_filename
         if file not in self._sources:
             self._sources[file] = Path(file).read_text()
         choice = ", ".join(f"{name}={value}" for name, value in config.kwargs.items())
@@ -78,12 +88,20 @@ def code_of(kernel: Any) -> tuple[dict[str, str], bytes]:
     return texts, next((bytes(asm[k]) for k in ("cubin", "hsaco") if k in asm), b"")
 
 
-def _from_cache(kernel: Any) -> tuple[dict[str, str], bytes]:
+def _from_cache(kernel: Any, tuner: Any) -> tuple[dict[str, str], bytes]:
     """Inductor's own launcher keeps only the place of the binary, beside which the texts lie."""
-    binary = Path(kernel.cubin_path)
+    binary = Path(kernel.cubin_path) if kernel.cubin_path else _in_cache(kernel, tuner)
     texts = {
         stage: binary.with_suffix(f".{stage}").read_text()
         for stage in _TEXTS
         if binary.with_suffix(f".{stage}").exists()
     }
     return texts, binary.read_bytes()
+
+
+def _in_cache(kernel: Any, tuner: Any) -> Path:
+    """The binary of a kernel that is on the device already, in Triton's cache."""
+    folder = Path(tp.TRITON_CACHE_FOLDER.get()(tuner.triton_meta.get("device", 0)))
+    stem = folder / str(tp.TRITON_HASH_KEY.get()(kernel.hash)) / str(kernel.name)
+    cubin = stem.with_suffix(".cubin")
+    return cubin if cubin.exists() else stem.with_suffix(".hsaco")

@@ -43,7 +43,7 @@ def _registers(kernel: Any, gpu: Device) -> int | None:
 
 
 def _part(kernel: Any, stage: str) -> bytes:
-    """What one stage made of a kernel; Inductor's own launcher keeps only the place of the files."""
+    """What one stage made of a kernel; Inductor's own launcher keeps only where the files are."""
     asm = getattr(kernel, "asm", None)
     if asm is None:
         return Path(kernel.cubin_path).with_suffix(f".{stage}").read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
@@ -22,11 +23,13 @@ _NOT_TIMED = "estimated by a model, not timed"
 class MachineCodeRecorder:
     """Records the machine code of every kernel compiled inside of the `with`, in this thread.
 
-    Disassembling runs beside the compilation. `added` waits for it.
+    Disassembling runs beside the compilation. `added` waits for it. Choices of the autotuner count
+    as estimated unless `is_timed`, which a device of this machine does.
     """
 
-    def __init__(self, device: Device):
+    def __init__(self, device: Device, *, is_timed: bool = False):
         self._device = device
+        self._is_timed = is_timed
         self._patches = Patches()
         self._pool = ThreadPoolExecutor(max_workers=2)
         self._found: list[tuple[CompiledConfig, Future[Code]]] = []
@@ -74,14 +77,16 @@ class MachineCodeRecorder:
         tables: dict[str, Table[Any]] = {
             **report.tables,
             "kernels": Table.of(Kernel, kernels),
-            "autotune": Table.of(
-                AutotuneChoice, (replace(r, note=_NOT_TIMED) for r in report.autotune)
-            ),
+            "autotune": Table.of(AutotuneChoice, self._choices(report)),
             "assembly": Table.of(Assembly, assembly),
             "resources": Table.of(Resources, resources),
             "capabilities": Table.of(Capability, capabilities),
         }
         return replace(report, tables=tables, texts=writer.finish())
+
+    def _choices(self, report: Report) -> Iterator[AutotuneChoice]:
+        for row in report.autotune:
+            yield row if self._is_timed else replace(row, note=_NOT_TIMED)
 
     def _matching(
         self, name: str, text: str, places: Places
