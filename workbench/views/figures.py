@@ -28,9 +28,9 @@ _CHARTS: Mapping[str, tuple[str, _Draw]] = {  # by name: the table that it needs
 
 
 def plot(report: Report, name: str) -> Figure:
-    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune`, `roofline` and more.
+    """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune` or `roofline`.
 
-    Of several GPUs `matrix`, of configurations that were ranked last `ranked_configs`.
+    Of several GPUs `matrix`; of the kernel that was ranked last `ranked_configs`.
 
     Raises
     ------
