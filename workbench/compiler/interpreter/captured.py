@@ -7,13 +7,20 @@ operators and nodes, holds no tensors but constants, and says "cpu" for the devi
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.interpreter.captured_nodes import (
+    CapturedNode,
+    HigherOrderRef,
+    OperatorRef,
+    captured_nodes,
+)
+from workbench.compiler.interpreter.loop_bodies import Layout, LoopBody, layout_of, loop_body
 from workbench.compiler.patches import Patches
 from workbench.compiler.targets.program import NoProgram, Program
 
@@ -21,46 +28,16 @@ PANE = "captured_graphs"
 
 
 @dataclass(frozen=True)
-class NodeRef:
-    """The value of a node."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class OperatorRef:
-    """An operator of torch by its name, such as `aten.add.Tensor`."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class HigherOrderRef:
-    """A higher-order operator by its name, such as `flex_attention`."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class CapturedNode:
-    """One node: `target` is a reference for a call, else the name of an attribute or input."""
-
-    name: str
-    op: str
-    target: Any
-    args: Any
-    kwargs: Any
-
-
-@dataclass(frozen=True)
 class Write:
     """A buffer that a kernel writes, and the node whose value it then holds.
 
-    `buffer` is the variable of the program: for a mutation the one that is changed.
+    `buffer` is the variable of the program: for a mutation the one that is changed. Buffers that
+    are allocated only have nothing written to them.
     """
 
     buffer: str
     node: str | None
+    is_allocation: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +58,8 @@ class CapturedGraph:
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
     writes: tuple[tuple[Write, ...], ...] = ()
     kernels: Mapping[tuple[int, int], UsersKernel] = field(default_factory=dict)
+    loops: Mapping[str, LoopBody] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
 
     @property
     def targets(self) -> set[str]:
@@ -122,18 +101,38 @@ class GraphKeeper:
         if getattr(graph, "parent", None) is None:  # the parts of a graph are kept with it
             kept = captured(graph.module, is_backward=bool(graph.is_backward))
             writes = tuple(_writes(node, graph.scheduler) for node in nodes)
-            self.graphs.append(replace(kept, writes=writes))
+            loops, layouts = _loops(graph, writes)
+            self.graphs.append(replace(kept, writes=writes, loops=loops, layouts=layouts))
 
 
 def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
     found = []
+    is_allocation = type(node).__name__ == "NopKernelSchedulerNode"
     for output in node.get_outputs():
         name = output.get_name()
         origin = output.node.get_origin_node()
         for real in output.get_mutations() or (name,):
             root = scheduler.mutation_real_name.get(real, real)
-            found.append(Write(root, None if origin is None else origin.name))
+            found.append(Write(root, None if origin is None else origin.name, is_allocation))
     return tuple(found)
+
+
+def _loops(
+    graph: Any, writes: tuple[tuple[Write, ...], ...]
+) -> tuple[dict[str, LoopBody], dict[str, Layout]]:
+    """The loops of the buffers that no node of the graph has, and how buffers lie in memory."""
+    known = {write.buffer for group in writes for write in group if write.node is not None}
+    loops, layouts = {}, {}
+    for node in graph.scheduler.nodes:
+        for part in node.get_nodes():
+            for name in part.get_buffer_names():
+                layout = layout_of(graph.scheduler.name_to_buf[name].node)
+                if layout is not None:
+                    layouts[name] = layout
+                body = None if name in known else loop_body(part)
+                if body is not None:
+                    loops[name] = body
+    return loops, layouts
 
 
 def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
@@ -141,7 +140,6 @@ def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
     parts: dict[str, CapturedGraph] = {}
     constants: dict[str, torch.Tensor] = {}
     kernels: dict[tuple[int, int], UsersKernel] = {}
-    nodes = []
     for node in module.graph.nodes:
         if node.op == "get_attr":
             value = _attribute(module, node.target)
@@ -149,15 +147,11 @@ def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
                 parts[node.target] = captured(value)
             elif isinstance(value, torch.Tensor):
                 constants[node.target] = value.detach().cpu()
-        described = _described(node.target) if node.op == "call_function" else node.target
-        if isinstance(described, HigherOrderRef) and "kernel_idx" in node.kwargs:
+        if "kernel_idx" in node.kwargs:
             _keep_kernel(node.kwargs, kernels)
-        nodes.append(
-            CapturedNode(
-                node.name, node.op, described, _described(node.args), _described(node.kwargs)
-            )
-        )
-    return CapturedGraph(tuple(nodes), is_backward, parts, constants, (), kernels)
+    return CapturedGraph(
+        captured_nodes(module.graph), is_backward, parts, constants, kernels=kernels
+    )
 
 
 def _keep_kernel(kwargs: Mapping[str, Any], kernels: dict[tuple[int, int], UsersKernel]) -> None:
@@ -173,45 +167,3 @@ def _attribute(module: Any, path: str) -> Any:
     for part in path.split("."):
         module = getattr(module, part)
     return module
-
-
-def _described(value: Any) -> Any:
-    """A part of a node without anything that belongs to this process."""
-    if isinstance(value, torch.fx.Node):
-        return NodeRef(value.name)
-    if isinstance(value, torch._ops.OpOverload):
-        return OperatorRef(str(value))
-    if isinstance(value, torch._ops.HigherOrderOperator):
-        return HigherOrderRef(str(value))
-    if isinstance(value, torch.device):
-        return torch.device("cpu") if value.type == "cuda" else value
-    if isinstance(value, tuple | list):
-        return tuple(map(_described, value)) if isinstance(value, tuple) else [
-            _described(part) for part in value
-        ]  # fmt: skip
-    if isinstance(value, Mapping):
-        return {key: _described(part) for key, part in value.items()}
-    if isinstance(value, slice):
-        return slice(_described(value.start), _described(value.stop), _described(value.step))
-    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-        return str(value)
-    return value
-
-
-Resolve = Callable[[Any], Any]
-
-
-def filled(value: Any, values: Mapping[str, Any], change: Resolve = lambda leaf: leaf) -> Any:
-    """The argument that `_described` described, with the values of nodes in it."""
-    if isinstance(value, NodeRef):
-        return values[value.name]
-    if isinstance(value, tuple):
-        return tuple(filled(part, values, change) for part in value)
-    if isinstance(value, list):
-        return [filled(part, values, change) for part in value]
-    if isinstance(value, dict):
-        return {key: filled(part, values, change) for key, part in value.items()}
-    if isinstance(value, slice):
-        return slice(*(filled(part, values, change)
-                       for part in (value.start, value.stop, value.step)))  # fmt: skip
-    return change(value)

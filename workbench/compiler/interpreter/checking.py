@@ -11,6 +11,8 @@ import torch
 
 from workbench.compiler.comparing import TOLERANCES, KernelComparison, compare_tensors
 from workbench.compiler.interpreter.captured import CapturedGraph, Write
+from workbench.compiler.interpreter.loop_bodies import Layout
+from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Tolerance:
             return rtol, self.atol
         if not expected.is_floating_point() or not expected.numel():
             return rtol, atol
-        finite = expected[expected.isfinite()].double()
+        wide = expected.double()
+        finite = wide[wide.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
         return rtol, atol * max(1.0, size)
 
@@ -42,14 +45,14 @@ class Checker:
     """Told of every step of one graph, it compares what the step wrote."""
 
     def __init__(self, graph: CapturedGraph, values: Mapping[str, Any], tolerance: Tolerance):
-        self._values = values
+        self._reference = _References(graph, values)
         self._tolerance = tolerance
         self._name = "backward" if graph.is_backward else "forward"
-        self._nodes = _final_nodes(graph)
         self._left = Counter(
-            buffer for group in graph.writes for buffer in {write.buffer for write in group}
+            buffer
+            for group in graph.writes
+            for buffer in {write.buffer for write in group if not write.is_allocation}
         )
-        self._inputs = {node.name for node in graph.nodes if node.op == "placeholder"}
         self.rows: list[KernelComparison] = []
 
     def __call__(
@@ -66,14 +69,15 @@ class Checker:
                 self.rows.append(self._compared(step, name, value))
 
     def _compared(self, step: str, name: str, value: torch.Tensor) -> KernelComparison:
-        node = name if name in self._inputs else self._nodes.get(name)
-        expected = self._values.get(node) if node is not None else None
         dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
-        if node is None or not isinstance(expected, torch.Tensor):
-            note = "no node of the graph has this value"
-        elif expected.numel() != value.numel():
-            note = f"{node} has the shape {list(expected.shape)}"
-        else:
+        node, note = "", ""
+        try:
+            node, expected = self._reference.value(name)
+        except LoopsNotComputed as error:
+            note = f"nothing to compare with: {error}"
+        if not note and expected.numel() != value.numel():
+            note = f"nothing to compare with: {node} has the shape {list(expected.shape)}"
+        if not note:
             same = expected.reshape(value.shape)
             if same.dtype != value.dtype and same.is_floating_point():
                 same = same.to(value.dtype)
@@ -83,8 +87,42 @@ class Checker:
                 found.max_rel_error, found.rtol, found.atol, found.ok, self._name, found.note,
             )  # fmt: skip
         return KernelComparison(
-            step, name, node or "", dtype, shape, 0.0, 0.0, 0.0, 0.0, True, self._name, note
+            step, name, node, dtype, shape, 0.0, 0.0, 0.0, 0.0, True, self._name, note
         )
+
+
+class _References:
+    """What each buffer should hold in the end: a node's value, or what its loops compute."""
+
+    def __init__(self, graph: CapturedGraph, values: Mapping[str, Any]):
+        self._graph = graph
+        self._values = values
+        self._nodes = _final_nodes(graph)
+        self._inputs = {node.name for node in graph.nodes if node.op == "placeholder"}
+        self._flat: dict[str, torch.Tensor] = {}
+
+    def value(self, name: str) -> tuple[str, torch.Tensor]:
+        """The name of the node (or "loops") and the value; raises `LoopsNotComputed`."""
+        node = name if name in self._inputs else self._nodes.get(name)
+        found = None if node is None else self._values.get(node)
+        if node is not None and isinstance(found, torch.Tensor):
+            return node, found
+        body, layout = self._graph.loops.get(name), self._graph.layouts.get(name)
+        if body is None or layout is None:
+            raise LoopsNotComputed("no node of the graph has this value")
+        return "loops", computed(name, body, layout, self._storage)
+
+    def _storage(self, name: str) -> torch.Tensor:
+        """A buffer as it lies in memory."""
+        if name not in self._flat:
+            _, value = self.value(name)
+            size, stride = tuple(value.shape), value.stride()
+            here = Layout(size, stride, 0, value.dtype)
+            layout = here if name in self._inputs else self._graph.layouts.get(name)
+            if layout is None:
+                raise LoopsNotComputed(f"the layout of {name} is not known")
+            self._flat[name] = flattened(value, layout)
+        return self._flat[name]
 
 
 def _final_nodes(graph: CapturedGraph) -> dict[str, str]:

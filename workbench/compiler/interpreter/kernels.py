@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,8 @@ class InterpretedKernel:
         self.name = name
         self._source = source
         self._builder = builder
-        file = f"generated/{name}.py"
+        digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+        file = f"generated/{name}_{digest}.py"  # Triton keeps what it read of a file
         lines = source.splitlines(keepends=True)
         linecache.cache[file] = (len(source), None, lines, file)  # inspect reads kernels from here
         scope: dict[str, Any] = {"__name__": f"generated_{name}", "__file__": file}
@@ -45,11 +47,24 @@ class InterpretedKernel:
         self._tuner: Any = scope[name]
         self._function: Any = self._tuner.fn
 
-    def run(self, *args: Any, **named: Any) -> Launch:
-        """Run every program of the grid; raises `KernelFailure` when one of them fails."""
-        config = max(self._tuner.configs, key=_reduced_at_once)
-        given = self._arguments(args, named, config)
-        grid = tp.GRID_EXPR.get().from_meta(self._tuner.inductor_meta, config).eval_slow(given)
+    def run(
+        self,
+        args: Sequence[Any],
+        named: Mapping[str, Any],
+        grid: tuple[int, int, int] | None = None,
+    ) -> Launch:
+        """Run every program of the grid; raises `KernelFailure` when one of them fails.
+
+        A grid that is given belongs to the first configuration.
+        """
+        if grid is None:
+            config = max(self._tuner.configs, key=_reduced_at_once)
+            given = self._arguments(args, named, config)
+            grid = tp.GRID_EXPR.get().from_meta(self._tuner.inductor_meta, config).eval_slow(given)
+        else:
+            config = self._tuner.configs[0]
+            constants = dict(self._tuner.triton_meta.get("constants", {}))
+            given = {**constants, **config.kwargs, **named}
         wanted = {name: given[name] for name in self._function.arg_names if name in given}
         try:
             run_grid(self._builder, self._function, wanted, grid, self._source)
@@ -58,7 +73,7 @@ class InterpretedKernel:
         return Launch(self.name, _shown(config), grid[0] * grid[1] * grid[2])
 
     def _arguments(
-        self, args: tuple[Any, ...], named: Mapping[str, Any], config: Any
+        self, args: Sequence[Any], named: Mapping[str, Any], config: Any
     ) -> dict[str, Any]:
         """By name, as Inductor's own launcher binds them: constants are not passed."""
         names = self._function.arg_names
@@ -70,8 +85,7 @@ class InterpretedKernel:
             if len(passed) > len(args):
                 passed = [name for name in passed if name not in left_out]
         given = {**constants, **settings, **dict(zip(passed, args, strict=True))}
-        given.update({name: value for name, value in named.items() if name != "stream"})
-        return given
+        return given | dict(named)
 
 
 def _reduced_at_once(config: Any) -> int:

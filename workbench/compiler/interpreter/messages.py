@@ -36,11 +36,15 @@ class Define:
 
 @dataclass(frozen=True)
 class Run:
-    """One launch of a kernel; tensors among the arguments are `SharedTensor`."""
+    """One launch of a kernel; tensors among the arguments are `SharedTensor`.
+
+    Without a grid it is the kernel's own.
+    """
 
     key: str
     args: tuple[Any, ...]
     named: Mapping[str, Any]
+    grid: tuple[int, int, int] | None = None
 
 
 class Ended:

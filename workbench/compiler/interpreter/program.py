@@ -29,8 +29,8 @@ _NOT_HERE = ("_cuda_",)  # names of torch that a build without CUDA lacks
 class Host(Protocol):
     """Who provides what the program asks for."""
 
-    def kernel(self, name: str, source: str) -> Any:
-        """An object whose `run` launches the kernel."""
+    def kernel(self, name: str, source: str, variable: str) -> Any:
+        """An object whose `run` launches the kernel; `variable` is its name in the program."""
 
     def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
         """A new buffer."""
@@ -62,8 +62,8 @@ class _Kernels:
     def __init__(self, host: Host):
         self._host = host
 
-    def triton(self, name: str, source: str, **_: Any) -> Any:
-        return self._host.kernel(name, source)
+    def triton(self, name: str, source: str, *, variable: str = "", **_: Any) -> Any:
+        return self._host.kernel(name, source, variable or name)
 
     def wait(self, scope: Any) -> None:
         """Nothing is compiled elsewhere."""
@@ -167,6 +167,10 @@ class _Rewriter(ast.NodeTransformer):
         return self._observed(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        call, target = node.value, node.targets[0]
+        is_kernel = isinstance(call, ast.Call) and _text(call.func) == "async_compile.triton"
+        if isinstance(call, ast.Call) and is_kernel and isinstance(target, ast.Name):
+            call.keywords.append(ast.keyword("variable", ast.Constant(target.id)))
         return self._observed(node)
 
     def _assertion(self, call: ast.Call) -> ast.AST:
@@ -204,6 +208,20 @@ def _step(call: ast.AST) -> str | None:
     if text.endswith(".run") and any(keyword.arg == "stream" for keyword in call.keywords):
         return text.removesuffix(".run")
     return text if text.startswith(_LIBRARY) else None
+
+
+def kernel_sources(source: str) -> dict[str, str]:
+    """The sources of the Triton kernels in a generated program, by the names of their functions."""
+    calls = (
+        node.args
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and _text(node.func) == "async_compile.triton"
+    )
+    return {
+        str(args[0].value): str(args[1].value)
+        for args in calls
+        if isinstance(args[0], ast.Constant) and isinstance(args[1], ast.Constant)
+    }
 
 
 def _text(node: ast.AST) -> str:

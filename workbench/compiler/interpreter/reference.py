@@ -9,8 +9,8 @@ import torch
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.interpreter import random_numbers
-from workbench.compiler.interpreter.captured import (
-    CapturedGraph,
+from workbench.compiler.interpreter.captured import CapturedGraph
+from workbench.compiler.interpreter.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,

@@ -14,7 +14,7 @@ from workbench.compiler.interpreter.shared_memory import Arena
 from workbench.compiler.targets.client import WorkerEnded
 
 Edit = Callable[[str, str], str]
-"""The name of a kernel and its source → the source that is run instead."""
+"""The name of a kernel in the program and its source → the source that is run instead."""
 
 Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
 """A step, the variables that it was given, the storages that it wrote to (None: not known)."""
@@ -40,12 +40,16 @@ class Session:
         self.observer: Observe | None = None
         self.configs: dict[str, str] = {}
 
-    def kernel(self, name: str, source: str) -> _Kernel:
+    def kernel(self, name: str, source: str, variable: str) -> Kernel:
         """A kernel of the program, by its source."""
-        text = source if self._edit is None else self._edit(name, source)
-        key = hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()
-        self._defined[key] = (None, Define(key, name, text))
-        return _Kernel(self, key, name)
+        text = source if self._edit is None else self._edit(variable, source)
+        return self.unedited(name, text, variable)
+
+    def unedited(self, name: str, source: str, variable: str) -> Kernel:
+        """A kernel as it was generated."""
+        key = hashlib.sha256(f"{name}\n{source}".encode()).hexdigest()
+        self._defined.setdefault(key, (None, Define(key, name, source)))
+        return Kernel(self, key, variable)
 
     def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
         """A buffer of the program."""
@@ -62,21 +66,32 @@ class Session:
         if self._interpreter.pid is not None:
             self._interpreter.tell(Forget())
 
-    def launch(self, key: str, name: str, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        """Run a kernel on the interpreter; raises `KernelFailed`."""
+    def launch(
+        self,
+        key: str,
+        name: str,
+        args: tuple[Any, ...],
+        named: Mapping[str, Any],
+        grid: tuple[int, int, int] | None = None,
+    ) -> None:
+        """Run a kernel on the interpreter, on its own grid unless another is given.
+
+        Raises `KernelFailed`.
+        """
         self._define(key)
         moved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         values = [self._sent(arg, moved) for arg in args]
-        options = {n: self._sent(v, moved) for n, v in named.items() if n != "stream"}
+        options = {n: self._sent(v, moved) for n, v in named.items()}
         try:
-            ended = self._interpreter.run(Run(key, tuple(values), options), name)
+            ended = self._interpreter.run(Run(key, tuple(values), options, grid), name)
         except WorkerEnded as error:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
                                "that is not its own") from error  # fmt: skip
         if not isinstance(ended, Finished):
             raise KernelFailed(name, getattr(ended, "reason", "was stopped"))
         self.configs[name] = ended.config
-        written = {_storage(args[n]) for n in ended.written}
+        everything = (*args, *named.values())
+        written = {_storage(everything[n]) for n in ended.written}
         for place, (original, copied) in moved.items():
             if place in written:
                 _bytes(original).copy_(_bytes(copied)[: original.untyped_storage().nbytes()])
@@ -106,7 +121,7 @@ class Session:
         return found
 
 
-class _Kernel:
+class Kernel:
     """What the program launches."""
 
     def __init__(self, session: Session, key: str, name: str):
@@ -116,7 +131,12 @@ class _Kernel:
 
     def run(self, *args: Any, **named: Any) -> None:
         """Run it; returns when it is done."""
-        self._session.launch(self._key, self._name, args, named)
+        options = {name: value for name, value in named.items() if name != "stream"}
+        self._session.launch(self._key, self._name, args, options)
+
+    def run_on(self, grid: tuple[int, int, int], named: Mapping[str, Any]) -> None:
+        """Run it on a grid, as the user's code launches a kernel of its own."""
+        self._session.launch(self._key, self._name, (), named, grid)
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -25,7 +25,7 @@ from workbench.compiler.interpreter.captured import CapturedGraph
 from workbench.compiler.interpreter.checking import Checker, Tolerance, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
-from workbench.compiler.interpreter.program import on_cpu
+from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
 from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
 from workbench.compiler.interpreter.shared_memory import Arena
@@ -161,10 +161,37 @@ class _Verifier:
                 f"{callee.name} has to be compared with its captured graph, which could not be "
                 "kept. Pass another: verify(x, args, reference=function)."
             )
-        runner = GraphRunner(float64=question.float64)
         words = f"the captured graph of {callee.name} ({why})"
-        return words, self._callable(lambda graph, is_backward: self._graph_call(
-            runner, is_backward))  # fmt: skip
+        return words, self._captured(session, float64=question.float64)
+
+    def _captured(self, session: Session, *, float64: bool) -> Callable[..., Any]:
+        """The function with its captured graphs in place of the generated programs."""
+
+        def start(compiled: Any, is_backward: bool) -> Call:
+            graph = self._graph(is_backward)
+            if graph is None:
+                raise UsageError("The captured graph of the program was not kept.")
+            runner = self._runner(compiled, session, float64=float64)
+
+            def call(inputs: list[Any]) -> Any:
+                given = list(inputs)
+                inputs.clear()
+                return runner.run(graph, given)[0]
+
+            return call
+
+        return self._callable(start)
+
+    def _runner(self, compiled: Any, session: Session, *, float64: bool) -> GraphRunner:
+        sources = kernel_sources(compiled.source_code)
+
+        def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
+            kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
+            made = session.unedited(kernel.name, sources[kernel.name], kernel.name)
+            x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
+            made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
+
+        return GraphRunner(float64=float64, launch=launch)
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         return self._callee.entry(*args, **kwargs)
@@ -173,30 +200,21 @@ class _Verifier:
         found = [graph for graph in self._graphs if graph.is_backward == is_backward]
         return found[-1] if found else None
 
-    def _graph_call(self, runner: GraphRunner, is_backward: bool) -> Call:
-        graph = self._graph(is_backward)
-        if graph is None:
-            raise UsageError("The captured graph of the program was not kept.")
-
-        def call(inputs: list[Any]) -> Any:
-            given = list(inputs)
-            inputs.clear()
-            return runner.run(graph, given)[0]
-
-        return call
-
     def _starter(self, session: Session) -> Callable[[Any, bool], Call]:
         def start(graph: Any, is_backward: bool) -> Call:
             module = on_cpu(graph.source_code, graph.cache_key, session, constants_of(graph))
             call: Call = module.call
             captured = self._graph(is_backward) if self._question.per_kernel else None
-            return call if captured is None else self._checked(call, captured, session)
+            if captured is None:
+                return call
+            runner = self._runner(graph, session, float64=self._question.float64)
+            return self._checked(call, captured, session, runner)
 
         return start
 
-    def _checked(self, call: Call, graph: CapturedGraph, session: Session) -> Call:
-        runner = GraphRunner(float64=self._question.float64)
-
+    def _checked(
+        self, call: Call, graph: CapturedGraph, session: Session, runner: GraphRunner
+    ) -> Call:
         def checked(inputs: list[Any]) -> Any:
             given = _copied(inputs)
             with torch.random.fork_rng(), torch.no_grad():

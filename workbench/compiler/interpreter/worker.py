@@ -95,7 +95,8 @@ class _Served:
             for name, value in message.named.items()
         }
         try:
-            launch = kernel.run(*args, **named)
+            launch = kernel.run(args, named, message.grid)
         except KernelFailure as failure:
             return Stopped(str(failure))
-        return Finished(launch.config, launch.programs, self._builder.memory.written(args))
+        written = self._builder.memory.written([*args, *named.values()])
+        return Finished(launch.config, launch.programs, written)
