@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 _SASS = re.compile(r"^\s*(?:/\*[0-9a-f]{4,}\*/)?\s*(@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.M)
-_PTX = re.compile(r"^\s*\{?\s*(@!?%?\w+\s+)?((?:[a-z]|\.[a-z])[\w.:]*)(?=[\s;]|$)", re.M)
+_PTX = re.compile(r"^\s*\{?\s*(@!?%?\w+\s+)?(\.?[a-z]\w*(?:(?:\.|::)\w+)*)(?=[\s;]|$)", re.M)
 _AMD = re.compile(r"^\s*(\.?[a-z]\w+)(?=\s|$)", re.M)
 _MLIR = re.compile(r'^\s*(?:[%\w:#, ]+ = )?"?([a-z]\w*\.[a-z_0-9.]*\w)', re.M)
 _LLVM = re.compile(r"^[ \t]+(?:%[\w.]+ = )?(?:(?:tail|musttail|notail) )?([a-z]\w*)(?=\s)", re.M)
