@@ -30,7 +30,7 @@ TITLES = {
     "instructions": "Instructions",
     "bound_us": "Least time by the roofline (estimate)",
 }
-SHADES = "those that differ most on top; darker: further from the best of its row"
+SHADES = "those that differ most on top; stronger colour: further from the best of its row"
 ESTIMATES = ("occupancy", "bound_us")
 _ROWS = 8
 _LETTERS = 34

@@ -25,7 +25,7 @@ def page(matrix: Matrix, path: str | PathLike[str] | None = None) -> str:
     text = document(
         f"{title_of(matrix.report)} on several GPUs",
         f"<h1>{name} on {escape(', '.join(matrix.targets))}</h1><p>{_SOURCE}</p>"
-        f"<p>{escape(SHADES.capitalize())}.</p>{tables}{_remarks(matrix)}",
+        f"<p>{escape(SHADES.capitalize())}.</p>{tables}{_remarks(matrix, '<h2>Remarks</h2>')}",
     )
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
@@ -48,7 +48,7 @@ def fragment(matrix: Matrix) -> str:
                 f"{heat_table(heat_map(matrix, figure))}</details>"
             )
     note = f'<div style="opacity: 0.75; font-size: 12px">{escape(SHADES.capitalize())}. {_SOURCE}'
-    return f"<div>{head}{''.join(parts)}{_remarks(matrix)}{note}</div></div>"
+    return f"<div>{head}{''.join(parts)}{_remarks(matrix, '')}{note}</div></div>"
 
 
 def _section(matrix: Matrix, figure: str) -> str:
@@ -61,13 +61,13 @@ def _has(matrix: Matrix, figure: str) -> bool:
     return any(getattr(cell, figure) is not None for cell in matrix.report.matrix)
 
 
-def _remarks(matrix: Matrix) -> str:
+def _remarks(matrix: Matrix, title: str) -> str:
     rows = [cell for cell in matrix.report.matrix if cell.note]
     if not rows:
         return ""
     body = "".join(
-        f'<tr><th scope="row">{escape(cell.kernel)}</th><td class="text">{escape(cell.target)}'
-        f'</td><td class="text">{escape(cell.note or "")}</td></tr>'
+        f'<tr><th scope="row" style="font-weight: normal">{escape(cell.kernel)}</th>'
+        f'<td class="text">{escape(cell.target)}</td><td class="text">{escape(cell.note or "")}</td></tr>'
         for cell in rows[:MOST]
     )
-    return f"<h2>Remarks</h2><div class='scroll'><table><tbody>{body}</tbody></table></div>"
+    return f"{title}<div class='scroll'><table><tbody>{body}</tbody></table></div>"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 
 from workbench.views.charts.heat import Cell, Map
-from workbench.views.units import ABSENT
 
+_PLACE = "padding: 3px 10px; text-align: right"  # a notebook has no style sheet
 MOST = 200
 """Rows of a table in a page; `.frame()` has all."""
 _STYLE = """
@@ -18,11 +18,12 @@ body { margin: 24px; background: var(--page); color: var(--ink);
   font: 14px/1.45 system-ui, sans-serif }
 h1 { font-size: 18px; margin: 0 0 4px } h2 { font-size: 14px; margin: 24px 0 4px }
 p { margin: 4px 0; color: var(--faint); max-width: 80ch }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: 13px }
+.scroll { overflow-x: auto; margin-bottom: 16px }
+table { border-collapse: collapse; font-size: 13px }
 th, td { padding: 3px 10px; text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums }
 thead th { border-bottom: 1px solid var(--rule) } th[scope=row], td.text { text-align: left;
-  font-weight: normal } td.text { white-space: normal }
+  font-weight: normal } td.text { white-space: normal; min-width: 24ch }
 th[scope=row] { position: sticky; left: 0; background: var(--page) }
 td.none { color: var(--faint) }
 """
@@ -39,7 +40,7 @@ def document(title: str, body: str) -> str:
 
 def heat_table(heat: Map) -> str:
     """A heat map as a table: its shades as backgrounds that suit light and dark pages."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heat.columns)
+    head = "".join(f'<th scope="col" style="{_PLACE}">{escape(n)}</th>' for n in heat.columns)
     body = "".join(
         f'<tr><th scope="row" style="text-align: left; font-weight: normal">{escape(row.label)}'
         f"</th>{''.join(_cells(row.cells))}</tr>"
@@ -57,8 +58,8 @@ def heat_table(heat: Map) -> str:
 def _cells(cells: tuple[Cell, ...]) -> Iterator[str]:
     for cell in cells:
         if cell.shade is None:
-            yield f'<td class="none">{ABSENT}</td>'
+            yield f'<td class="none" style="{_PLACE}">{escape(cell.words)}</td>'
             continue
         # a share of a colour that is seen on light and on dark pages, the number stays readable
-        tint = f"rgb(47 109 179 / {0.05 + 0.5 * cell.shade:.2f})"
-        yield f'<td style="background-color: {tint}">{escape(cell.words)}</td>'
+        tint = f"rgb(60 125 205 / {0.04 + 0.56 * cell.shade:.2f})"
+        yield f'<td style="{_PLACE}; background-color: {tint}">{escape(cell.words)}</td>'

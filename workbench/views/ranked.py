@@ -18,12 +18,14 @@ from workbench.views import frames
 from workbench.views.charts import heat
 from workbench.views.places import ops_of
 from workbench.views.plain_page import MOST, document, heat_table
-from workbench.views.units import ABSENT, percent_text, plural, seconds_text
+from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROWS = 8
+_LEFT = 'style="text-align: left; font-weight: normal"'
+_COLUMNS = ("Rank", "Warps", "Stages", "Model", "Registers", "Spills", "Shared", "Occupancy")
 MODEL = (
     "Compiled for the GPU and ranked by a model: nothing was run. Time the first few on the device "
     "before you rely on the order."
@@ -89,7 +91,7 @@ def heat_map(ranked: RankedConfigs) -> heat.Map:
             heat.Row(choice or "–", tuple(cells.get((choice, *at), absent) for at in columns))
             for choice in choices
         ),
-        caption="best on top; darker: further from the best; compiled, not run",
+        caption="best on top; stronger colour: further from the best; compiled, not run",
         corner="Sizes",
     )
 
@@ -154,40 +156,28 @@ def fragment(ranked: RankedConfigs) -> str:
 
 
 def _table(ranked: RankedConfigs) -> str:
-    head = (
-        "Rank",
-        "Sizes",
-        "Warps",
-        "Stages",
-        "Model",
-        "Registers",
-        "Spills",
-        "Shared",
-        "Occupancy",
-    )
-    cells = "".join(f'<th scope="col">{name}</th>' for name in head)
+    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in ranked.rows[:MOST])
     rest = len(ranked.rows) - MOST
     more = f"<p>{rest} more in .frame()</p>" if rest > 0 else ""
     return (
-        '<div class="scroll"><table><thead><tr>'
-        f'{cells}<th scope="col" style="text-align: left">Why it cannot win</th></tr></thead>'
-        f"<tbody>{body}</tbody></table>{more}</div>"
+        f'<div class="scroll"><table><thead><tr><th scope="col" {_LEFT}>Sizes</th>{head}'
+        f'<th scope="col" {_LEFT}>Remark</th></tr></thead><tbody>{body}</tbody></table>{more}</div>'
     )
 
 
 def _cells(row: RankedConfig) -> Iterator[str]:
+    yield f'<th scope="row" {_LEFT}>{escape(row.choice or ABSENT)}</th>'
     values = (
         row.rank,
-        row.choice or None,
         row.warps,
         row.stages,
         None if row.model_us is None else seconds_text(row.model_us * 1e-6),
         row.registers,
         row.spills,
-        row.smem_bytes,
+        None if row.smem_bytes is None else bytes_text(row.smem_bytes),
         None if row.occupancy is None else percent_text(row.occupancy, 1),
     )
     for value in values:
         yield f"<td>{escape(ABSENT if value is None else str(value))}</td>"
-    yield f'<td class="text" style="text-align: left">{escape(row.losing or row.note or "")}</td>'
+    yield f'<td class="text" {_LEFT}>{escape(row.losing or row.note or "")}</td>'
