@@ -31,7 +31,7 @@ class Engine:
         if target not in self.names:
             raise UsageError(f"There is no target {target!r}.")
         request = replace(self.report.request, target=target)
-        return self._job(f"block for {target}", Made(replace(self.report, request=request)))
+        return self._job("block", Made(replace(self.report, request=request)))
 
     def compare(self, targets: Sequence[str]) -> ThreadJob[Any]:
         return self._job("Kernels of block", Compared(self.report))

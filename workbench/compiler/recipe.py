@@ -10,7 +10,8 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from workbench.compiler.guard_sandbox import Example
 from workbench.compiler.paths import Path
 from workbench.compiler.request import Options, Progress
 from workbench.compiler.sample_tensors import Description, tensor_of
+from workbench.compiler.sources import CELLS, Places
 from workbench.compiler.torch_state import TorchState
 from workbench.errors import UsageError
 
@@ -93,6 +95,7 @@ class Recipe:
         self._target = target
         self._options = options
         self._state = TorchState.current()
+        self._cells = Places().cells
         self._held: dict[str, _Held] = {}
 
         def hold(value: torch.Tensor, path: Path) -> None:
@@ -120,7 +123,7 @@ class Recipe:
         from workbench.compiler.targets.anywhere import compile_anywhere
 
         args, kwargs = self.inputs()
-        with self._state.applied(keep=frozenset()):
+        with self._as_then():
             return compile_anywhere(self._target, args, kwargs, self.options(target), progress)
 
     def compile_in_background(self, target: str) -> Any:
@@ -128,5 +131,15 @@ class Recipe:
         from workbench.compiler.background import compile_in_background
 
         args, kwargs = self.inputs()
-        with self._state.applied(keep=frozenset()):
+        with self._as_then():
             return compile_in_background(self._target, args, kwargs, self.options(target))
+
+    @contextmanager
+    def _as_then(self) -> Iterator[None]:
+        """The modes of torch and the names of cells as when it was first compiled."""
+        token = CELLS.set(self._cells)
+        try:
+            with self._state.applied(keep=frozenset()):
+                yield
+        finally:
+            CELLS.reset(token)

@@ -28,22 +28,26 @@ class Switch:
         self._variable = variable
         self._present = present
         self._job: Any = None
+        self._title = ""
         self._thread: threading.Thread | None = None
 
     def __call__(self, view: View, ask: str, question: TargetQuestion) -> None:
         """Start; raises `UsageError` for what cannot be compiled and while something is."""
         if self._job is not None and not self._job.done():
-            raise UsageError(f"{self._job.name} is still being compiled: cancel it first.")
+            raise UsageError(f"{self._title} is still being compiled: cancel it first.")
         names = question["targets"]
         if ask == "retarget":
             if len(names) != 1:
                 raise UsageError(f"One target takes the place of another: {len(names)} were given.")
-            line = f'{self._variable}.on("{names[0]}")'
-            self._follow(view, self._engine.start(names[0]), line)
+            job = self._engine.start(names[0])
+            self._follow(
+                view, job, f"{job.name} for {names[0]}", f'{self._variable}.on("{names[0]}")'
+            )
         else:
             listed = ", ".join(f'"{name}"' for name in names)
+            job = self._engine.compare(names)
             line = f"wb.matrix({self._variable}, targets=[{listed}])"
-            self._follow(view, self._engine.compare(names), line)
+            self._follow(view, job, job.name, line)
 
     def cancel(self) -> bool:
         """End what runs; False when nothing does."""
@@ -54,21 +58,22 @@ class Switch:
         if self._thread is not None:
             self._thread.join(timeout)
 
-    def _follow(self, view: View, job: Any, line: str) -> None:
-        self._job = job
-        view.follow(_state(job))
-        self._thread = threading.Thread(target=self._until_end, args=(view, job, line), daemon=True)
+    def _follow(self, view: View, job: Any, title: str, line: str) -> None:
+        self._job, self._title = job, title
+        view.follow(_state(job, title))
+        arguments = (view, job, title, line)
+        self._thread = threading.Thread(target=self._until_end, args=arguments, daemon=True)
         self._thread.start()
 
-    def _until_end(self, view: View, job: Any, line: str) -> None:
+    def _until_end(self, view: View, job: Any, title: str, line: str) -> None:
         while not job.wait(_SHORTEST):
-            view.follow(_state(job))
+            view.follow(_state(job, title))
         if job.progress["status"] == "done":
             self._present(job.result(), line, view)
-        view.follow(_state(job))
+        view.follow(_state(job, title))
 
 
-def _state(job: Any) -> Progress:
+def _state(job: Any, title: str) -> Progress:
     found: Progress = job.progress
     running = found["status"] == "running"
-    return {**found, "title": f"Compiling {job.name}…" if running else job.name}
+    return {**found, "title": f"Compiling {title}…" if running else title}

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+from workbench.compiler.sources import Places
 from workbench.compiler.targets.messages import Surroundings
 from workbench.compiler.targets.stand_ins import StandIns
 
 
 def here() -> Surroundings:
     """The surroundings of this process."""
-    shell = getattr(builtins, "get_ipython", lambda: None)()
-    cells = dict(getattr(getattr(shell, "compile", None), "_filename_map", None) or {})
+    cells = Places().cells
     sources = {
         file: tuple(entry[2])
         for file, entry in list(linecache.cache.items())

@@ -179,7 +179,7 @@ def targets_of(present: str, names: Iterable[str], why_not: str | None = None) -
     gpus = {gpu.name: f"{gpu.title}, {gpu.arch}" for gpu in Catalogue.built_in()}
     words = {**gpus, **_HERE}
     choices: list[wire.TargetChoice] = [
-        {"name": name, "words": words.get(name, name)} for name in dict.fromkeys([present, *names])
+        {"name": name, "words": words.get(name, name)} for name in dict.fromkeys([*names, present])
     ]
     return {"present": present, "choices": choices, "why_not": why_not}
 

@@ -124,7 +124,7 @@ function Form({ store, targets, close }: FormProps) {
       </div>
       {error && <Message note={{ title: "That cannot be done.", text: error, tone: "break" }} />}
       <p class="mut" role="status">
-        <Prose text={place.why ?? compare.why ?? " "} />
+        <Prose text={(compare.why && place.why) ?? " "} />
       </p>
       <div class="row">
         <button
@@ -175,7 +175,7 @@ function Choice({ choice, isShown, isChosen, turn }: ChoiceProps) {
   return (
     <label title={choice.words}>
       <input type="checkbox" checked={isChosen} onChange={turn} />
-      <b class="mono">{choice.name}</b>
+      <b class="mono">{choice.name}</b>{" "}
       <span class="mut cut">{isShown ? `${choice.words} (shown)` : choice.words}</span>
     </label>
   );
