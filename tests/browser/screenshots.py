@@ -28,8 +28,9 @@ def halves(x: torch.Tensor) -> torch.Tensor:
 
 
 def reports() -> Iterator[tuple[str, Report]]:
-    """What the pictures show: a recorded block, breaks, a training step that was measured."""
+    """What the pictures show: two records, breaks, a training step that was measured."""
     yield "block", Report.load(ROOT / "tests" / "records" / "block.wbr")
+    yield "h100", Report.load(ROOT / "tests" / "records" / "norm_h100.wbr")
     yield "breaks", wb.explain(halves, (torch.rand(8, 8),)).report
     model = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0)
     x = torch.rand(4, 32, 64)

@@ -92,8 +92,11 @@ def test_an_instruction_is_explained_by_key_and_under_the_pointer(
     assert "mov.u32" in card.inner_text()
 
 
-def test_two_gpus_side_by_side(open_page: Callable[..., Any], saved: str) -> None:
-    watched = open_page(scheme="dark")
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 800)])
+def test_two_gpus_side_by_side(
+    open_page: Callable[..., Any], saved: str, scheme: str, width: int
+) -> None:
+    watched = open_page(scheme=scheme, width=width)
     page = watched.page
     show(page, kernels(saved, "k1"))
     press(page, "Compare")

@@ -61,7 +61,7 @@ class Code:
 
     title: str
     text: str
-    language: Literal["python", "cpp", "text"] = "python"
+    language: Literal["python", "cpp", "ptx", "text"] = "python"
     facts: tuple[str, ...] = ()
     kernel: str | None = None
     is_open: bool = False

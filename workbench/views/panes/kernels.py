@@ -6,6 +6,7 @@ from workbench.analysis.kinds import is_fallback
 from workbench.report import Kernel, Report
 from workbench.views.blocks import Block, Code, Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
+from workbench.views.panes import machine_code
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.places import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text
@@ -21,7 +22,7 @@ def pane(report: Report, limits: Limits) -> Pane:
         return Pane("kernels", "Kernels", (nothing,), 0)
     kernels = list(report.kernels)
     blocks: list[Block] = [_grid(report, kernels, limits), *_codes(report, kernels, limits)]
-    blocks += _wrappers(report, limits)
+    blocks += [*_wrappers(report, limits), *machine_code.blocks(report, limits)]
     return Pane("kernels", "Kernels", (*blocks, *omitted(report, "kernels")), len(kernels))
 
 
