@@ -1,8 +1,20 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from workbench.compiler.profile import _Matcher, measure_machine, profile
-from workbench.compiler.timing import Program, clock_overhead_ns, programs_of, proxies
+from workbench.compiler.timing import (
+    HOST_CLOCK,
+    Clock,
+    DeviceClock,
+    Program,
+    Timings,
+    clock_of,
+    clock_overhead_ns,
+    programs_of,
+    proxies,
+)
 from workbench.errors import WorkbenchError
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.profile import Machine
@@ -72,7 +84,7 @@ def test_the_program_is_left_as_it_was():
     before = [dict(program.scope) for program in programs]
 
     def interrupted():
-        with proxies(programs, []):
+        with proxies(programs, Timings()):
             assert [dict(p.scope) for p in programs] != before
             raise KeyboardInterrupt
 
@@ -117,3 +129,38 @@ def test_the_machine_is_measured():
     machine = measure_machine()
     assert machine.bytes_per_s > 1e8
     assert 0 < clock_overhead_ns(100) < 1e6
+
+
+class Steps(Clock):
+    """A clock of a device: a moment is a number, and nothing is known before it was waited for."""
+
+    def __init__(self) -> None:
+        self.moment, self.waited = 0, 0
+
+    def now(self) -> int:
+        self.moment += 1
+        return self.moment
+
+    def wait(self) -> None:
+        self.waited += 1
+
+
+def test_triton_kernels_are_timed_by_the_clock_of_their_device():
+    started = []
+    tuner = SimpleNamespace(compile_results=[], run=lambda *args, **_: started.append(args), n=3)
+    program = Program({"triton_0": tuner, "other": 1}, is_backward=False, names={"triton_0"})
+    assert isinstance(clock_of([program]), DeviceClock)
+    timings = Timings(Steps())
+    with proxies([program], timings):
+        program.scope["triton_0"].run(1, stream=0)
+        program.scope["triton_0"].run(2, stream=0)
+        assert program.scope["triton_0"].n == 3
+    assert started == [(1,), (2,)]
+    assert timings.taken() == [((0, "triton_0"), 1), ((0, "triton_0"), 1)]
+    assert timings.clock.waited == 1
+    assert timings.taken() == []
+    assert program.scope["triton_0"] is tuner
+
+
+def test_a_program_without_triton_kernels_is_timed_on_the_host():
+    assert clock_of([Program({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK

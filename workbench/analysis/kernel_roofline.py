@@ -49,6 +49,15 @@ def with_rooflines(report: Report, gpu: Gpu) -> Report:
     return replace(report, tables={**report.tables, "roofline": table})
 
 
+def with_measured(report: Report) -> Report:
+    """The report with the times of its kernels, of one call, beside the bounds in `roofline`."""
+    if not len(report.roofline):
+        return report
+    times = {kernel.id: _time(kernel) for kernel in report.kernels}
+    rows = [replace(row, measured_us=times.get(row.kernel)) for row in report.roofline]
+    return replace(report, tables={**report.tables, "roofline": Table.of(KernelRoofline, rows)})
+
+
 def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
     """A row for every kernel and library call, in their order."""
     wanted = {id for kernel in report.kernels for id in kernel.nodes}
@@ -87,8 +96,12 @@ def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoof
         bound=found.bound if is_whole else None,
         bound_us=None if moved is None and flops is None else found.time_us,
         attainable_tflops=found.attainable_tflops if is_whole else None,
-        measured_us=None if kernel.time_us is None else kernel.time_us / max(kernel.calls, 1),
+        measured_us=_time(kernel),
     )
+
+
+def _time(kernel: Kernel) -> float | None:
+    return None if kernel.time_us is None else kernel.time_us / max(kernel.calls, 1)
 
 
 def _moved(kernel: Kernel) -> int | None:

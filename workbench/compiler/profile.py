@@ -9,14 +9,27 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.kernel_roofline import with_measured
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.repeating import Subject, copies, operator_times, timed_runs
-from workbench.compiler.timing import Log, Program, clock_overhead_ns, proxies
+from workbench.compiler.timing import (
+    HOST_CLOCK,
+    Clock,
+    Log,
+    Program,
+    Timings,
+    clock_of,
+    clock_overhead_ns,
+    proxies,
+)
 from workbench.errors import WorkbenchError
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile import KernelTime, Machine, Profile
 
-_TRIAD_ELEMENTS = 1 << 24  # 64 MiB of float32 each: beyond the caches of today's processors
+_TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
+    "cpu": 1 << 24,
+    "cuda": 1 << 27,
+}
 _NOISY = 0.25  # quartile distance over median from which times should not be compared
 
 
@@ -45,15 +58,17 @@ def profile(
     """Measure one call: each kernel and library call, the whole, and the eager original.
 
     The generated code runs as it is; while it is measured the globals of its program are replaced
-    by proxies that read the clock. Inputs are copied, gradients are computed but not accumulated,
-    the random state is restored. `machine` takes the facts measured by an earlier profile.
+    by proxies that read the clock, on a GPU by events in its stream. Inputs are copied, gradients
+    are computed but not accumulated, the random state is restored. `machine` takes the facts
+    measured by an earlier profile.
 
     Raises
     ------
     WorkbenchError
         When the call runs no generated program, such as for the backends eager and aot_eager.
     """
-    with torch.random.fork_rng(devices=[]):
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
         subject = Subject(call, *copies(args, kwargs or {}), tuple(parameters))
         programs = subject.programs()
         if not programs:
@@ -62,7 +77,9 @@ def profile(
                 "ran no program of Inductor's. Compile with backend='inductor' (and without "
                 "cpp_wrapper) to profile kernels."
             )
-        machine = machine or measure_machine()
+        clock = clock_of(programs)
+        subject = replace(subject, clock=clock)
+        machine = machine or measure_machine(clock)
         runs, calls = _measure(subject, programs, repeats)
         original = None if eager is None else replace(subject, call=eager)
         eager_us = None if original is None else _median_us(original.seconds(repeats))
@@ -87,12 +104,11 @@ def _measure(
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
     calls = subject.seconds(repeats)
-    log: Log = []
+    timings = Timings(subject.clock)
     runs: list[Log] = []
-    with proxies(programs, log):
+    with proxies(programs, timings):
         for _ in timed_runs(subject.run, repeats):
-            runs.append(list(log))
-            log.clear()
+            runs.append(timings.taken())
     calls += subject.seconds(repeats)  # before and after: drift shows as spread
     labels = [label for label, _ in runs[-1]]  # the first has the calls of the warm-up before it
     return [run for run in runs if [label for label, _ in run] == labels], calls
@@ -152,16 +168,23 @@ def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
             times[row.kernel] = times.get(row.kernel, 0.0) + row.time_us
     kernels = [replace(k, time_us=times.get(k.id)) for k in report.kernels]
     table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
-    return replace(report, tables={**report.tables, "kernels": table})
+    return with_measured(replace(report, tables={**report.tables, "kernels": table}))
 
 
-def measure_machine() -> Machine:
-    """Measure this machine's memory bandwidth (a triad) and the clock."""
-    a, b, c = (torch.ones(_TRIAD_ELEMENTS) for _ in range(3))
+def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
+    """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
+    device = "cpu" if clock is HOST_CLOCK else "cuda"
+    a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
+
+    def triad() -> None:
+        torch.add(b, c, alpha=3.0, out=a)
+        clock.wait()
+
     with torch.no_grad():
-        seconds = min(timed_runs(lambda: torch.add(b, c, alpha=3.0, out=a), 10))
+        seconds = min(timed_runs(triad, 10))
     moved = 3 * a.numel() * a.element_size()
-    return Machine(moved / seconds, torch.get_num_threads(), clock_overhead_ns())
+    overhead = clock_overhead_ns() if clock is HOST_CLOCK else 0.0  # events lie on the device
+    return Machine(moved / seconds, torch.get_num_threads(), overhead)
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
-from workbench.compiler.timing import Program, programs_of
+from workbench.compiler.timing import HOST_CLOCK, Clock, Program, programs_of
 from workbench.report.profile import OperatorTime
 
 WARM_CALLS = 3
@@ -20,12 +20,16 @@ _SECONDS = 1.0  # spent on each measurement
 
 @dataclass(frozen=True)
 class Subject:
-    """A call that can be repeated, with its backward pass when it has one."""
+    """A call that can be repeated, with its backward pass when it has one.
+
+    `clock` is that of the device, which may still work when a call has returned.
+    """
 
     call: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     parameters: tuple[torch.Tensor, ...]
+    clock: Clock = HOST_CLOCK
 
     def forward(self) -> Any:
         """The outputs of one call."""
@@ -41,8 +45,9 @@ class Subject:
             torch.autograd.grad(ends, leaves, starts, allow_unused=True)
 
     def run(self) -> None:
-        """Call it once, forward and backward."""
+        """Call it once, forward and backward, and wait until it is done."""
         self.backward(self.forward())
+        self.clock.wait()
 
     def programs(self) -> list[Program]:
         """The generated programs that one run calls, in order."""
@@ -89,7 +94,7 @@ def timed_runs(run: Callable[[], object], repeats: int) -> Iterator[float]:
             return
 
 
-def _operator_clock(log: list[tuple[str, int]]) -> Any:
+def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
     """A context that notes what each operator takes, below autograd."""
 
     class OperatorClock(tp.DISPATCH_MODE.get()):  # type: ignore[misc]  # found at run time
@@ -100,6 +105,7 @@ def _operator_clock(log: list[tuple[str, int]]) -> Any:
             try:
                 return func(*args, **(kwargs or {}))
             finally:
+                clock.wait()
                 log.append((str(func), time.perf_counter_ns() - start))
 
     return OperatorClock()
@@ -111,7 +117,7 @@ def operator_times(original: Subject, repeats: int) -> Iterator[OperatorTime]:
 
     def once() -> None:
         log: list[tuple[str, int]] = []
-        with _operator_clock(log):
+        with _operator_clock(log, original.clock):
             outputs = original.forward()
             forward = len(log)
             original.backward(outputs)
