@@ -16,6 +16,7 @@ from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
 from workbench.report.matrix import FIGURES, Matrix
 from workbench.views.charts.heat import shades
+from workbench.views.display import show
 
 TARGETS = ("t4", "a100", "h100")
 A = "MOV R1, c[0x0][0x28] ;\nS2R R0, SR_TID.X ;\nEXIT ;"
@@ -154,3 +155,10 @@ def test_a_saved_record_keeps_the_matrix(tmp_path: Path) -> None:
 def test_a_record_draws_the_figure_that_differs_most() -> None:
     assert matrix().report.plot("matrix").get_suptitle() == "Registers of a thread"
     assert "k0 on h100" in make().plot("ranked_configs").get_suptitle()
+
+
+def test_the_view_of_a_record_shows_its_matrix() -> None:
+    made = matrix()
+    shown = show(made)
+    assert shown.report is made.report
+    assert WHY in shown._repr_mimebundle_()["text/html"]

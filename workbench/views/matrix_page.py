@@ -67,7 +67,8 @@ def _remarks(matrix: Matrix, title: str) -> str:
         return ""
     body = "".join(
         f'<tr><th scope="row" style="font-weight: normal">{escape(cell.kernel)}</th>'
-        f'<td class="text">{escape(cell.target)}</td><td class="text">{escape(cell.note or "")}</td></tr>'
+        f'<td class="text">{escape(cell.target)}</td>'
+        f'<td class="text">{escape(cell.note or "")}</td></tr>'
         for cell in rows[:MOST]
     )
     return f"{title}<div class='scroll'><table><tbody>{body}</tbody></table></div>"

@@ -29,6 +29,7 @@ from workbench.compiler.targets.kernel_choice import (
     triton_kernels,
     values_of,
 )
+from workbench.compiler.targets.present import present_device
 from workbench.compiler.targets.ranking import Product, Tile, template_ms
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
@@ -92,20 +93,18 @@ def gpu_of(report: Report) -> Gpu:
     Raises
     ------
     UsageError
-        It was made for the CPU, or for a GPU that is not in the catalogue.
+        It has no Triton kernels, or there is no GPU in this machine.
     """
     triton_kernels(report)
     catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
     if report.request.target in catalogue:
         return catalogue[report.request.target]
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    found = next((gpu for gpu in catalogue if gpu.device_name == name), None)
-    if found is None:
+    if not torch.cuda.is_available():
         raise UsageError(
-            f"This machine has {name}, which the catalogue does not describe: add it as "
-            "wb.targets says, or compile with target= and one of its names."
+            "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
+            'such as target="h100", to rank its configurations here.'
         )
-    return found
+    return present_device()[0].spec
 
 
 def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
@@ -183,7 +182,7 @@ def _model(
     found = _estimate(sweep, config, resident, stack)
     if found is None:
         return None, _NO_MODEL
-    return found.time_us, f"most of it by the model: {found.because}"
+    return found.time_us, f"by the model mostly {found.because}"
 
 
 def _estimate(sweep: _Sweep, config: Config, resident: int, stack: int) -> Estimate | None:
