@@ -125,6 +125,15 @@ def test_the_artifact_says_where_it_is(sample_report: Report) -> None:
     assert titles[:3] == ["File", "Inputs", "Request"]
 
 
+def test_an_artifact_for_another_machine_says_where_it_runs(sample_report: Report) -> None:
+    there = replace(sample_report, request=replace(sample_report.request, target="h100"))
+    facts = document(there, Setting(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
+    (where,) = [words for name, words in facts if name == "Runs on"]
+    assert where.startswith("a machine with the GPU of h100")
+    here = document(sample_report, Setting(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
+    assert "Runs on" not in dict(here)
+
+
 def test_backward_kernels_say_so(sample_report: Report) -> None:
     kernel = replace(sample_report.kernels[0], is_backward=True)
     tables = {**sample_report.tables, "kernels": Table.of(Kernel, [kernel])}

@@ -54,8 +54,9 @@ class PackedKernels:
     def emit(self, bundle: Any) -> None:
         """Write the files of the kernels where Triton looks, and offer what can be started."""
         for autotuner in getattr(bundle, "static_autotuners", ()):
-            # would compile more configurations where a kernel takes many registers
+            # what Inductor adds where a kernel takes many registers is packed already
             autotuner.kernel.inductor_meta["dynamic_scale_rblock"] = False
+            vars(autotuner.kernel).pop("_could_rblock_scale", None)  # the answer before that
         tp.TRITON_BUNDLER.get().read_and_emit(bundle)
 
     def __call__(self, torch: Any, name: str, source: str, **options: Any) -> Any:

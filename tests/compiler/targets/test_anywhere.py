@@ -52,7 +52,6 @@ def test_the_report_is_full_and_can_be_kept(compiled: Any, tmp_path: Any) -> Non
         (lambda c: c.verify(*INPUTS), "cannot be run here"),
         (lambda c: wb.verify(c, INPUTS), "cannot be run here"),
         (lambda c: wb.profile(c, INPUTS), "Nothing can be measured on NVIDIA H100"),
-        (lambda c: c.save("x.aot"), "can only be written on a machine that has one"),
     ],
 )
 def test_what_needs_the_device_is_refused(compiled: Any, ask: Any, words: str) -> None:

@@ -48,10 +48,10 @@ def _precompiling(gpu: Device) -> Callable[..., None]:
             self._reload_kernel = reload_kernel
         is_new = not self.compile_results
         self._precompile_worker()
+        if is_new:
+            add_halved_reductions(self, gpu)  # before it is packed: nothing is added at load
         if static_triton_bundle_key is not None and self.is_statically_launchable():
             tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
-        if is_new:
-            add_halved_reductions(self, gpu)
 
     return precompile
 
