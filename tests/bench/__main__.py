@@ -20,6 +20,7 @@ from tests.bench import (
     bench_report,
     bench_view,
     bench_virtual,
+    bench_virtual_verify,
 )
 from tests.bench.figure import Figure
 
@@ -35,6 +36,7 @@ BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
     "notebook": bench_notebook.figures,
     "models": bench_models.figures,
     "virtual": bench_virtual.figures,
+    "virtual-verify": bench_virtual_verify.figures,
 }
 
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from workbench.compiler.callables import Callee, resolve
-from workbench.compiler.comparing import (
-    Comparison,
-    KernelComparison,
-    Verification,
-    compare,
-    compare_tensors,
-    copies,
-    leaves_of,
-    restored,
-)
-from workbench.compiler.interpreter.calling import callable_here, grad_mode, tensors_of
+from workbench.compiler.comparing import Comparison, KernelComparison, Verification
+from workbench.compiler.interpreter.calling import callable_here, tensors_of
 from workbench.compiler.interpreter.captured import CapturedGraph
 from workbench.compiler.interpreter.checking import Checker, Tolerance, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
+from workbench.compiler.interpreter.outcomes import (
+    Inputs,
+    Outcome,
+    compared,
+    pairs,
+    run,
+    settled,
+)
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
 from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
@@ -37,7 +36,6 @@ NOT_MODELLED = (
     "Races between programs, the rounding of TF32, TMA, warps and the limits of shared memory are "
     "not modelled."
 )
-_SEED = 20
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,6 @@ class Question:
     float64: bool = False
     tolerance: Tolerance = field(default_factory=Tolerance)
     edit: Edit | None = None
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What a run gave and what it changed."""
-
-    output: Any
-    inputs: Any
-    buffers: Any
-    gradients: Any
 
 
 def verify_program(
@@ -110,7 +98,7 @@ class _Verifier:
         self._graphs: tuple[CapturedGraph, ...] = (
             pickle.loads(program.graphs) if program.graphs else ()
         )
-        self._kernels: list[KernelComparison] = []
+        self._inputs = Inputs(question.args, question.kwargs, callee.module, program.contract)
         self._checkers: list[Checker] = []
 
     def verified(self) -> Verification:
@@ -123,23 +111,40 @@ class _Verifier:
 
     def _compared(self, session: Session) -> Verification:
         name, reference = self._reference(session)
-        expected = self._run(reference)
-        start = self._starter(session)
+        expected = run(reference, self._inputs)
         try:
-            actual = self._run(self._callable(start))
+            actual = run(self._callable(self._starter(session)), self._inputs)
         except KernelFailed as failure:
-            self._kernels += [row for checker in self._checkers for row in checker.rows]
-            self._kernels.append(_failed(failure))
-            return self._verification(name, session, ())
-        self._kernels += [row for checker in self._checkers for row in checker.rows]
-        return self._verification(name, session, tuple(self._rows(expected, actual)))
+            return self._verification(name, session, (), [_failed(failure)])
+        rows = self._rows(session, expected, actual, is_original=reference == self._eager)
+        return self._verification(name, session, rows)
+
+    def _rows(
+        self, session: Session, expected: Outcome, actual: Outcome, *, is_original: bool
+    ) -> tuple[Comparison, ...]:
+        question = self._question
+        sides = list(pairs(self._inputs, expected, actual))
+        rows = [compared(pair, question.tolerance, float64=question.float64) for pair in sides]
+        if all(row.ok for row in rows) or not is_original or not self._graphs:
+            return tuple(rows)
+        wide = run(self._captured(session, float64=True), self._inputs)
+        exact = {name: value for name, _, value in pairs(self._inputs, expected, wide)}
+        return tuple(
+            row if row.ok else settled(row, pair, exact.get(pair[0]))
+            for row, pair in zip(rows, sides, strict=True)
+        )
 
     def _verification(
-        self, name: str, session: Session, rows: tuple[Comparison, ...]
+        self,
+        name: str,
+        session: Session,
+        rows: tuple[Comparison, ...],
+        failed: Sequence[KernelComparison] = (),
     ) -> Verification:
+        kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
-        return Verification(rows, name, tuple(self._kernels), (NOT_MODELLED, *ran))
+        return Verification(rows, name, (*kernels, *failed), (NOT_MODELLED, *ran))
 
     def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
@@ -233,59 +238,12 @@ class _Verifier:
         program = self._program
         return callable_here(program.frozen, program.contract, self._callee, GraphParts(start))
 
-    def _run(self, function: Callable[..., Any]) -> _Outcome:
-        module = self._callee.module
-        args, kwargs = copies(self._question.args, self._question.kwargs)
-        with restored(module), grad_mode(self._program.contract):
-            output = function(*args, **kwargs)
-            gradients = _gradients(output, (args, kwargs), module)
-            buffers = {} if module is None else {
-                name: buffer.detach().clone() for name, buffer in module.named_buffers()
-            }  # fmt: skip
-        return _Outcome(leaves_of(output), (args, kwargs), buffers, gradients)
-
-    def _rows(self, expected: _Outcome, actual: _Outcome) -> Iterator[Comparison]:
-        yield from self._pairs("output", expected.output, actual.output)
-        before = leaves_of((self._question.args, dict(self._question.kwargs)))
-        inputs = [leaves_of(outcome.inputs) for outcome in (expected, actual)]
-        for old, left, right in zip(before, *inputs, strict=True):
-            if isinstance(old[1], torch.Tensor) and not (
-                _same(old[1], left[1]) and _same(old[1], right[1])
-            ):
-                yield from self._pairs("input", [left], [right])
-        for name in expected.buffers:
-            pair = ([("out", side.buffers[name])] for side in (expected, actual))
-            yield from self._pairs(f"buffer {name}", *pair)
-        for name in expected.gradients:
-            pair = ([("out", side.gradients[name])] for side in (expected, actual))
-            yield from self._pairs(f"gradient of {name}", *pair)
-
-    def _pairs(self, where: str, expected: Any, actual: Any) -> Iterator[Comparison]:
-        """Compare leaves, each tensor by its own tolerance."""
-        tensors = [isinstance(leaf, torch.Tensor) for _, leaf in expected]
-        if len(expected) != len(actual) or not all(tensors):
-            yield from compare(where, expected, actual, None, None)
-            return
-        for (name, left), (_, right) in zip(expected, actual, strict=True):
-            if isinstance(right, torch.Tensor) and left.dtype != right.dtype:
-                left = left.to(right.dtype) if self._question.float64 else left
-            shown = name.replace("out", where, 1)
-            limits = self._question.tolerance.of(left)
-            if isinstance(right, torch.Tensor):
-                yield compare_tensors(shown, left, right, *limits)
-            else:
-                yield from compare(where, [(name, left)], [(name, right)], *limits)
-
 
 def _failed(failure: KernelFailed) -> KernelComparison:
     infinite = float("inf")
     return KernelComparison(
         failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, False, note=str(failure)
     )
-
-
-def _same(left: Any, right: Any) -> bool:
-    return isinstance(right, torch.Tensor) and torch.equal(left.detach(), right.detach())
 
 
 def _copied(inputs: list[Any]) -> list[Any]:
@@ -304,25 +262,3 @@ def _copied(inputs: list[Any]) -> list[Any]:
         copied = torch.empty(0, dtype=value.dtype)
         made.append(copied.set_(twin, value.storage_offset(), value.shape, value.stride()))
     return made
-
-
-def _gradients(output: Any, inputs: Any, module: torch.nn.Module | None) -> dict[str, Any]:
-    """Gradients of the inputs and parameters, for outputs weighed at random."""
-    results = [
-        leaf for _, leaf in leaves(output, Path("out"))
-        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
-    ]  # fmt: skip
-    if not results:
-        return {}
-    learned = {
-        str(path): leaf for path, leaf in leaves(inputs, Path("call"))
-        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
-    }  # fmt: skip
-    if module is not None:
-        learned.update((n, p) for n, p in module.named_parameters() if p.requires_grad)
-    if not learned:
-        return {}
-    generator = torch.Generator().manual_seed(_SEED)
-    weights = [torch.randn(leaf.shape, generator=generator).to(leaf.dtype) for leaf in results]
-    found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
-    return {n: g.detach() for n, g in zip(learned, found, strict=True) if g is not None}

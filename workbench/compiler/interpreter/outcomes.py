@@ -1,0 +1,137 @@
+"""What a run of a function gave and changed, and two such runs compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.comparing import (
+    Comparison,
+    compare,
+    compare_tensors,
+    copies,
+    leaves_of,
+    restored,
+)
+from workbench.compiler.interpreter.calling import grad_mode
+from workbench.compiler.interpreter.checking import Tolerance
+from workbench.compiler.paths import Path, leaves
+
+_SEED = 20
+ROUNDINGS = 4.0
+"""How many times further than the original a value may be from its own in double precision."""
+
+Pair = tuple[str, Any, Any]
+"""The name of a leaf, what was expected, what came."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a function is called with, and the module whose state it may change."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    module: torch.nn.Module | None
+    contract: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave and what it changed."""
+
+    output: Any
+    inputs: Any
+    buffers: Mapping[str, torch.Tensor]
+    gradients: Mapping[str, torch.Tensor]
+
+
+def run(function: Callable[..., Any], inputs: Inputs) -> Outcome:
+    """Call it on copies of the inputs; the random state and the module's buffers are restored."""
+    module = inputs.module
+    args, kwargs = copies(inputs.args, inputs.kwargs)
+    with restored(module), grad_mode(inputs.contract):
+        output = function(*args, **kwargs)
+        gradients = _gradients(output, (args, kwargs), module)
+        named = () if module is None else module.named_buffers()
+        buffers = {name: buffer.detach().clone() for name, buffer in named}
+    return Outcome(leaves_of(output), (args, kwargs), buffers, gradients)
+
+
+def _gradients(output: Any, inputs: Any, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:
+    """Gradients of the inputs and parameters, for outputs weighed at random."""
+    tensors = [leaf for _, leaf in leaves(output, Path("out")) if isinstance(leaf, torch.Tensor)]
+    results = [leaf for leaf in tensors if leaf.requires_grad]
+    learned = {
+        str(path): leaf
+        for path, leaf in leaves(inputs, Path("call"))
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    }
+    if module is not None:
+        learned.update((n, p) for n, p in module.named_parameters() if p.requires_grad)
+    if not results or not learned:
+        return {}
+    dice = torch.Generator().manual_seed(_SEED)
+    weights = [torch.randn(leaf.shape, generator=dice).to(leaf.dtype) for leaf in results]
+    found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
+    return {n: g.detach() for n, g in zip(learned, found, strict=True) if g is not None}
+
+
+def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[Pair]:
+    """The leaves of two runs side by side; inputs and buffers where one of the runs wrote."""
+    yield from _leaves("output", expected.output, actual.output)
+    sides = [leaves_of(outcome.inputs) for outcome in (expected, actual)]
+    given = leaves_of((before.args, dict(before.kwargs)))
+    for old, left, right in zip(given, *sides, strict=True):
+        if isinstance(old[1], torch.Tensor) and not (
+            torch.equal(old[1], left[1]) and torch.equal(old[1], right[1])
+        ):
+            yield old[0].replace("out", "input", 1), left[1], right[1]
+    for name, buffer in expected.buffers.items():
+        yield f"buffer {name}", buffer, actual.buffers[name]
+    for name in {**expected.gradients, **actual.gradients}:
+        both = (side.gradients.get(name) for side in (expected, actual))
+        yield f"gradient of {name}", *both
+
+
+def _leaves(where: str, expected: Any, actual: Any) -> Iterator[Pair]:
+    names = [[name for name, _ in side] for side in (expected, actual)]
+    if names[0] != names[1]:
+        yield where, names[0], names[1]
+        return
+    for (name, left), (_, right) in zip(expected, actual, strict=True):
+        yield name.replace("out", where, 1), left, right
+
+
+def compared(pair: Pair, tolerance: Tolerance, *, float64: bool) -> Comparison:
+    """One leaf; a reference in double precision is rounded to the dtype of what came."""
+    name, left, right = pair
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        if float64 and left.is_floating_point() and right.is_floating_point():
+            left = left.to(right.dtype)
+        return compare_tensors(name, left, right, *tolerance.of(left))
+    return next(compare(name, [("out", left)], [("out", right)], None, None))
+
+
+def settled(row: Comparison, pair: Pair, wide: Any) -> Comparison:
+    """A second opinion on a leaf that differs: the same in double precision.
+
+    Where the original itself is off by as much, as a sum is whose terms cancel, the difference is
+    one of rounding.
+    """
+    _, left, right = pair
+    tensors = (left, right, wide)
+    if not all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in tensors):
+        return row
+    if left.shape != right.shape or left.shape != wide.shape or not left.numel():
+        return row
+    own = float((left.double() - wide.double()).abs().max())
+    its = float((right.double() - wide.double()).abs().max())
+    if not its <= ROUNDINGS * own:  # NaN is no rounding
+        return row
+    note = (
+        f"within rounding: in double precision the original is off by {own:.1e}, this by {its:.1e}"
+    )
+    return replace(row, ok=True, note=note)
