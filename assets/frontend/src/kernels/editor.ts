@@ -81,9 +81,14 @@ export class CodeEditor {
   }
 
   /** Calls back whenever the text is scrolled. */
-  onScroll(call: (top: number, left: number) => void): void {
-    const { scrollDOM } = this.view;
-    scrollDOM.addEventListener("scroll", () => call(scrollDOM.scrollTop, scrollDOM.scrollLeft));
+  onScroll(call: () => void): void {
+    this.view.scrollDOM.addEventListener("scroll", call);
+  }
+
+  /** How far the text is scrolled: from the top, from the left. */
+  place(): [number, number] {
+    const { scrollTop, scrollLeft } = this.view.scrollDOM;
+    return [scrollTop, scrollLeft];
   }
 
   scrollTo(top: number, left: number): void {
