@@ -405,6 +405,19 @@ TRITON_HASH_KEY = Name(
     "torch._inductor.runtime.runtime_utils:triton_hash_to_path_key",
     "machine code of loaded kernels",
 )
+SHOULD_PAD = Name(
+    "torch._inductor.fx_passes.pad_mm:_should_pad", "padding products by a model, not by timing"
+)
+PADDED_LENGTH = Name("torch._inductor.fx_passes.pad_mm:get_padded_length", "padding products")
+PAD_ALIGNMENT = Name("torch._inductor.fx_passes.pad_mm:get_alignment_size", "padding products")
+PAD_IS_FREE = Name(
+    "torch._inductor.fx_passes.pad_mm:should_exclude_padding_time", "padding products"
+)
+IS_COMPUTE_BOUND = Name("torch._inductor.fx_passes.pad_mm:is_mm_compute_bound", "padding products")
+HINT_SYMBOLS = Name("torch._inductor.fx_passes.pad_mm:hint_symbols", "padding products")
+MAX_CLOCK_RATE = Name(
+    "torch._utils_internal:max_clock_rate", "rates that torch asks nvidia-smi for"
+)
 AUTOTUNER_CONFIG = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
     "the machine code of every configuration",

@@ -36,7 +36,13 @@ def beliefs() -> dict[str, Any]:
         *(tp.CUDA_LAZY_INIT, tp.CUDA_DEVICE_GUARD, tp.CUDA_ALLOCATOR_ENABLED, tp.SM_CARVEOUT),
         *(*tp.CUDA_DEVICE_SWITCHES, *tp.CUDA_INDEX_CALLS, tp.AVOID_DEVICE_INIT),
         *(tp.SET_DRIVER_TO_GPU, tp.AUTOTUNER_PRECOMPILE, tp.TEMPLATE_PRECOMPILE, tp.MAKE_LAUNCHERS),
-        *(tp.MAKE_BENCHMARK_FN, tp.UNIFORM_VALUE, tp.AUTOTUNE_LOOKUP),
+        *(
+            tp.SHOULD_PAD,
+            tp.MAX_CLOCK_RATE,
+            tp.MAKE_BENCHMARK_FN,
+            tp.UNIFORM_VALUE,
+            tp.AUTOTUNE_LOOKUP,
+        ),
     )
     return {
         "torch.cuda": dict(vars(torch.cuda)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.halved_reductions import can_be_added
+from workbench.compiler.targets.padding import can_be_decided
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
 
@@ -39,9 +40,11 @@ def _timings(report: Report) -> Iterator[Fidelity]:
             "others.",
         )
     if any(op.startswith(_PRODUCTS) for kernel in report.kernels for op in kernel.ops):
+        how = "chosen by a model" if can_be_decided() else "left out"
         yield Fidelity(
             "padding",
-            "No matrix was padded: torch pads where a measurement on the device says that it pays.",
+            f"Padding of matrices was {how}: torch pads where a measurement on the device says "
+            "that it pays.",
         )
     if any(kernel.name.startswith("triton_tem") for kernel in report.kernels):
         yield Fidelity(

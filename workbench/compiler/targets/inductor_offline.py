@@ -10,6 +10,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.targets.device import Device
 from workbench.compiler.targets.halved_reductions import add_halved_reductions
+from workbench.compiler.targets.padding import can_be_decided, deciding
 from workbench.compiler.targets.stand_ins import StandIns
 
 Rank = Callable[[Any, int], float]
@@ -18,7 +19,6 @@ Rank = Callable[[Any, int], float]
 OPTIONS = {
     "compile_threads": 1,  # Inductor's own workers would look for a device
     "benchmark_epilogue_fusion": False,  # would time kernels
-    "shape_padding": False,  # would allocate and time matrices
     "autotune_in_subproc": False,  # would start processes that look for a device
 }
 
@@ -31,8 +31,13 @@ def compile_offline(stand_ins: StandIns, gpu: Device, rank: Rank) -> None:
     stand_ins.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
     stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
     stand_ins.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
+    options = dict(OPTIONS)
+    if can_be_decided():
+        stand_ins.name(tp.SHOULD_PAD, deciding(gpu.spec))
+    else:
+        options["shape_padding"] = False  # would allocate and time matrices
     config = tp.INDUCTOR_CONFIG.get()
-    known = {name: value for name, value in OPTIONS.items() if hasattr(config, name)}
+    known = {name: value for name, value in options.items() if hasattr(config, name)}
     stand_ins.enter(config.patch(known))
 
 

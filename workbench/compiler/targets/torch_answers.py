@@ -39,6 +39,7 @@ def answer_for(gpu: Device, stand_ins: StandIns) -> None:
         stand_ins.name(row, _always(0))
     stand_ins.name(tp.CUDA_ALLOCATOR_ENABLED, _always(True))
     stand_ins.name(tp.SM_CARVEOUT, _always(None))
+    stand_ins.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
     _device_interface(gpu, stand_ins)
     stand_ins.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
 
