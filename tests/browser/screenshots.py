@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ import torch
 import workbench as wb
 from tests.browser.driving import running_chromium
 from tests.browser.panes import addresses, show
+from workbench.compiler.targets.elsewhere import CompiledElsewhere
 from workbench.report import Report
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +29,12 @@ def halves(x: torch.Tensor) -> torch.Tensor:
     return y.softmax(-1) @ x.t()
 
 
+def scores(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """A function with a reduction of each row and one of each column."""
+    y = torch.nn.functional.layer_norm(x, (x.shape[-1],), weight)
+    return torch.softmax(torch.nn.functional.gelu(y) + y.sum(0), dim=-1)
+
+
 def reports() -> Iterator[tuple[str, Report]]:
     """What the pictures show: two records, breaks, a training step that was measured."""
     yield "block", Report.load(ROOT / "tests" / "records" / "block.wbr")
@@ -37,6 +45,16 @@ def reports() -> Iterator[tuple[str, Report]]:
     compiled = wb.aot_compile(model, (x,), grad=True)
     compiled.profile(x)
     yield "encoder", compiled.report
+    yield "gpu", gpu_report()
+
+
+def gpu_report() -> Report:
+    """Kernels for a GPU that is not here, on several others, and one of them in a static sweep."""
+    compiled = wb.aot_compile(scores, (torch.rand(512, 1024), torch.rand(1024)), target="h100")
+    assert isinstance(compiled, CompiledElsewhere)
+    matrix = wb.matrix(compiled, targets=["t4", "a100", "h100", "b200", "mi300x"]).report
+    ranked = compiled.rank_configs("k0", warps=(4, 8), stages=(1,)).report.ranked_configs
+    return replace(matrix, tables={**matrix.tables, "ranked_configs": ranked})
 
 
 def main(folder: Path) -> None:

@@ -27,6 +27,9 @@ _LISTS: Mapping[str, str] = {
     "phases": "phases",
     "kernels": "kernels",
     "choices": "autotune",
+    "ranked": "ranked_configs",
+    "points": "roofline",
+    "matrix": "matrix",
     "sources": "sources",
 }
 """The lists of a document that may be long, and their tables."""

@@ -21,6 +21,12 @@ _NOTHING = (
     "-m max-autotune lets it time templates against library calls."
 )
 
+_NOTHING_ON_A_GPU = (
+    "Inductor had nothing to choose from in this mode. "
+    '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
+    "model; -m max-autotune lets Inductor choose among templates and library calls."
+)
+
 
 def pane(report: Report, limits: Limits) -> Pane:
     """Choices by operator, the chosen one marked; then what a model ranked."""
@@ -72,7 +78,7 @@ def _ranked(report: Report, limits: Limits) -> list[Block]:
             "–" if row.spills is None else row.spills,
             "–" if row.occupancy is None else percent_text(row.occupancy, 1),
             "–" if row.model_us is None else seconds_text(row.model_us * 1e-6),
-            row.losing or row.note or "",
+            row.losing or "",
         )
         for row in shown
     )
@@ -86,7 +92,7 @@ def _ranked(report: Report, limits: Limits) -> list[Block]:
         Column("Spills", "number"),
         Column("Occupancy (estimate)", "number"),
         Column("Model", "number"),
-        Column("Why it cannot win"),
+        Column("Why it loses"),
     )
     note = Note(RANKED_TITLE, RANKED_TEXT)
     return [note, Grid("Configurations", columns, rows, "ranked_configs", more)]
@@ -100,7 +106,8 @@ def empty(report: Report) -> Note | None:
     """Why there is no choice to show, or None."""
     if len(report.autotune) or len(report.ranked_configs):
         return None
-    return missing(report, "autotune", "Nothing was timed.", _NOTHING)
+    text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
+    return missing(report, "autotune", "Nothing was timed.", text)
 
 
 def _best(choices: list[AutotuneChoice]) -> dict[str, float]:

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { bytes, microseconds, percent, plural } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
-import { Frame, Mark, Tag } from "../ui/basics";
+import { Frame, Mark } from "../ui/basics";
 import type { Ranked } from "../wire";
 import { byRank, firstAxes, subjects, varied } from "./axes";
 import { Plane } from "./plane";
@@ -174,11 +174,11 @@ function columnsOf(rows: readonly Ranked[]): Column<Ranked>[] {
     },
     {
       key: "why",
-      title: "Why it cannot win",
+      title: "Why it loses",
       width: "minmax(110px, 1.4fr)",
-      value: (row) => row.losing ?? row.note ?? "",
-      draw: (row) =>
-        row.losing ? <Tag tone="fallback">{row.losing}</Tag> : <span class="mut">{row.note}</span>,
+      value: (row) => row.losing ?? "",
+      full: (row) => row.losing ?? row.note ?? "",
+      draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
     },
   ];
 }
