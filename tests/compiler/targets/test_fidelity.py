@@ -54,3 +54,19 @@ def test_decisions_of_the_device_are_listed(
 
 def test_nothing_is_listed_where_nothing_differs(worker: Worker) -> None:
     assert topics(worker, torch.sin, torch.randn(3)) == {}
+
+
+def between(x: Tensor) -> Tensor:
+    doubled = x.relu() * 2
+    there = doubled.cpu().sin()
+    return there.to(x.device).sum(-1) + doubled.sum(-1)
+
+
+def test_the_parts_that_cuda_graphs_replace_are_counted(worker: Worker) -> None:
+    graphs = {"triton.cudagraphs": True}
+    (row,) = topics(worker, between, torch.randn(64, 64), options=graphs)["CUDA graphs"]
+    assert "the 2 parts that the program is cut into" in row.text
+    (row,) = topics(worker, product, torch.randn(8, 8), torch.randn(8, 8), options=graphs)[
+        "CUDA graphs"
+    ]
+    assert "the part that the program is cut into" in row.text

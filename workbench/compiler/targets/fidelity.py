@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,12 +15,18 @@ from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity
 
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
+_PARTITION = re.compile(r"^ *def partition_\d+\(", re.MULTILINE)
 _MOVES = ("cpu", "cuda")  # methods of a tensor or module that name a device
 
 
 def with_fidelity(report: Report, device: Device, options: Mapping[str, Any]) -> Report:
     """The report with the table `fidelity`; `options` are those of Inductor."""
-    rows = [*_timings(report), *_options(options), *_kernels(report, device), *_devices(report)]
+    rows = [
+        *_timings(report),
+        *_options(report, options),
+        *_kernels(report, device),
+        *_devices(report),
+    ]
     return replace(report, tables={**report.tables, "fidelity": Table.of(Fidelity, rows)})
 
 
@@ -60,10 +67,18 @@ def _timings(report: Report) -> Iterator[Fidelity]:
         )
 
 
-def _options(options: Mapping[str, Any]) -> Iterator[Fidelity]:
+def _options(report: Report, options: Mapping[str, Any]) -> Iterator[Fidelity]:
     """Options that act when the code first runs."""
     if options.get("triton.cudagraphs"):
-        yield Fidelity("CUDA graphs", "CUDA graphs are recorded when the code first runs.")
+        programs = [report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers]
+        parts = sum(len(_PARTITION.findall(program)) for program in programs)
+        how = ", where torch can replace the whole program by one"
+        if parts:
+            how = (
+                f", of {'the part' if parts == 1 else f'the {parts} parts'} that the program is "
+                "cut into (partition_0 and so on); what lies outside of them starts as usual"
+            )
+        yield Fidelity("CUDA graphs", f"CUDA graphs are recorded when the code first runs{how}.")
     if options.get("coordinate_descent_tuning"):
         yield Fidelity(
             "coordinate descent", "Tuning by coordinate descent happens when a kernel first runs."
