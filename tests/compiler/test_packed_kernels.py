@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from workbench.artifacts.manifest import BuiltFor
 from workbench.compiler import torch_private as tp
 from workbench.compiler.packed_kernels import (
     PackedKernels,
@@ -49,7 +50,7 @@ def test_a_kernel_is_found_that_another_build_packed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(packed, "_cache", {theirs: "the kernel"})
     asked: list[tuple[Any, ...]] = []
     torch = SimpleNamespace(triton=lambda name, source, **options: asked.append((name, options)))
-    provide = PackedKernels(other_build.hex())
+    provide = PackedKernels(BuiltFor("h100", "H100", "sm_90a", torch_key=other_build.hex()))
     provide(lambda: torch, "triton_a", "code", device_str="cuda")
     provide(lambda: torch, "triton_b", "not packed")
     assert packed._cache == {packed.key("code"): "the kernel"}
@@ -61,7 +62,7 @@ def test_nothing_is_added_to_what_was_packed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tp.TRITON_BUNDLER.get(), "read_and_emit", emitted.append)
     kernel = SimpleNamespace(inductor_meta={"dynamic_scale_rblock": True}, _could_rblock_scale=True)
     bundle = SimpleNamespace(static_autotuners=[SimpleNamespace(kernel=kernel)])
-    PackedKernels("00").emit(bundle)
+    PackedKernels(BuiltFor("h100", "H100", "sm_90a")).emit(bundle)
     assert emitted == [bundle]
     assert kernel.inductor_meta == {"dynamic_scale_rblock": False}
     assert not hasattr(kernel, "_could_rblock_scale")

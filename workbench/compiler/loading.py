@@ -161,7 +161,7 @@ def _load(
 
 def _packed_kernels(manifest: Manifest) -> PackedKernels | None:
     """Whoever finds GPU kernels that another build of torch packed; None for a file made here."""
-    return PackedKernels(manifest.built_for.torch_key) if manifest.built_for else None
+    return PackedKernels(manifest.built_for) if manifest.built_for else None
 
 
 def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.artifacts.manifest import BuiltFor
 from workbench.compiler import torch_private as tp
 
 BINARIES = (".cubin", ".hsaco")
@@ -48,8 +49,9 @@ class PackedKernels:
     build to build (+cpu, +cu130): they are put where this build looks.
     """
 
-    def __init__(self, torch_key: str):
-        self._key = bytes.fromhex(torch_key)
+    def __init__(self, built_for: BuiltFor):
+        self.built_for = built_for
+        self._key = bytes.fromhex(built_for.torch_key)
 
     def emit(self, bundle: Any) -> None:
         """Write the files of the kernels where Triton looks, and offer what can be started."""

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from workbench.artifacts.machine import cpu_flags
-from workbench.artifacts.manifest import Build
+from workbench.artifacts.manifest import Build, BuiltFor
 from workbench.artifacts.preflight import BUILD_FLAGS
 from workbench.compiler import torch_private as tp
 from workbench.compiler.first_compile import fast_start
@@ -41,6 +41,7 @@ class Kept:
 
     libraries: Mapping[str, bytes]
     build: Build | None
+    built_for: BuiltFor | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Frozen:
 
     `aliases` are names that the bytecode reads from its globals, each with the place to import it
     from (`module` or `module:qualified.name`). `missing_names` have no such place: whoever loads
-    must hand them over.
+    must hand them over. `built_for` is that of the file which the function was loaded from.
     """
 
     payload: bytes
@@ -59,6 +60,7 @@ class Frozen:
     aliases: Mapping[str, str]
     missing_names: tuple[str, ...] = ()
     external_data: tuple[str, ...] = ()
+    built_for: BuiltFor | None = None
 
 
 def freeze(
@@ -87,6 +89,7 @@ def freeze(
         aliases=aliases,
         missing_names=missing,
         external_data=tuple(external_data or ()),
+        built_for=kept.built_for if kept else None,
     )
 
 

@@ -55,6 +55,7 @@ def save_artifact(
             contract=dict(contract_json),
             baked=tuple(baked_json),
             guards=dict(guards_json or {}),
+            built_for=frozen.built_for,
         ),
         report=report,
         module=module if weights == BUNDLE else None,
@@ -71,14 +72,15 @@ def write_frozen(
     report: Report | None,
     module: Any | None,
     isa: str | Sequence[str] = NATIVE,
+    device: str | None = None,
     store: TrustStore | None = None,
 ) -> str:
     """Write a frozen function and return the digest; `module` is one whose tensors go along.
 
-    `manifest` says what the function is; what the file holds and needs is added here.
+    `manifest` says what the function is; what the file holds and needs is added here. The tensors
+    arrive where they are, or all on `device`.
     """
     builds = packed_builds(frozen, isa)
-    there = frozen.device if manifest.built_for else None
     with container.private_folder() as folder:
         members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
         for build, kernels in builds:
@@ -95,7 +97,7 @@ def write_frozen(
             aliases=frozen.aliases,
             missing_names=frozen.missing_names,
             external_data=frozen.external_data,
-            weights=None if module is None else _bundle(module, folder, members, there),
+            weights=None if module is None else _bundle(module, folder, members, device),
         )
         whole = container.with_members(whole, members)
         whole = (store or TrustStore.of_user()).sign_if_possible(whole)
@@ -123,15 +125,14 @@ def _options(report: Report | None) -> dict[str, Any]:
 
 
 def _bundle(
-    module: Any, folder: Path, members: dict[str, container.Content], there: str | None
+    module: Any, folder: Path, members: dict[str, container.Content], device: str | None
 ) -> Mapping[str, Any]:
     bundle = packing.pack(module, folder)
     members[container.WEIGHTS] = bundle.file
     members[container.SKELETON] = bundle.skeleton
-    if there is None:
+    if device is None:
         return bundle.table
-    # compiled for a GPU that is not here: every tensor of the call was taken to be on it
-    rows = [{**row, "device": there} for row in bundle.table["tensors"]]
+    rows = [{**row, "device": device} for row in bundle.table["tensors"]]
     return {**bundle.table, "tensors": rows}
 
 

@@ -147,7 +147,7 @@ class Libraries:
 
     def kept(self) -> Kept:
         """What saving again needs."""
-        return Kept(self._contents, self._build)
+        return Kept(self._contents, self._build, self.gpu.built_for if self.gpu else None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""

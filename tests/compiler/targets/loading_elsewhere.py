@@ -49,6 +49,7 @@ def _ours(path: str, spec: object, release: str) -> None:
     from workbench.artifacts.devices import GpuFacts
     from workbench.artifacts.machine import current_machine
     from workbench.compiler.loading import load_artifact
+    from workbench.compiler.payload import freeze
     from workbench.specs import Gpu
 
     assert isinstance(spec, Gpu)
@@ -63,6 +64,8 @@ def _ours(path: str, spec: object, release: str) -> None:
     )
     loaded = load_artifact(path, machine=machine, trust=True)
     assert callable(loaded.callable)
+    assert loaded.manifest is not None
+    assert freeze(loaded.callable).built_for == loaded.manifest.built_for  # saved again as it was
 
 
 def _torchs(path: str, spec: object, release: str) -> None:

@@ -32,6 +32,6 @@ def test_the_program_comes_back_with_the_report(worker: Worker) -> None:
 def test_what_cannot_be_frozen_says_why() -> None:
     compiled = compile_ahead(scaled, (torch.randn(16, 32),), None, Options())
     broken: Any = SimpleNamespace(plan=compiled.plan, report=compiled.report, aot_fn=None)
-    program = program_of(broken, H100.spec)
+    program = program_of(broken, H100.spec, {})
     assert isinstance(program, NoProgram)
     assert "cannot be taken apart: AttributeError" in program.reason

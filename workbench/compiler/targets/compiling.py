@@ -85,7 +85,7 @@ def _compile(
                 )
             inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
             report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
-            return report, keeper.added(program_of(compiled, job.gpu.spec))
+            return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
         except KeyboardInterrupt as error:
             recorder.hurry()
             if (found := getattr(error, "report", None)) is not None:

@@ -56,7 +56,15 @@ def save_elsewhere(
         baked=program.baked,
         guards=dict(program.guards),
     )
-    return write_frozen(path, frozen, manifest, report=compiled.report, module=module, isa=isa)
+    return write_frozen(
+        path,
+        frozen,
+        manifest,
+        report=compiled.report,
+        module=module,
+        isa=isa,
+        device=frozen.device,  # every tensor of the call was taken to be there
+    )
 
 
 def _whole(compiled: CompiledElsewhere) -> Program:

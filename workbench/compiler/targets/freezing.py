@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,8 @@ from workbench.artifacts.manifest import BuiltFor, GpuKernel
 from workbench.compiler import plan_json, portable
 from workbench.compiler import torch_private as tp
 from workbench.compiler.compiled import Compiled
-from workbench.compiler.packed_kernels import (
-    PackedBinary,
-    kernels_asked_for,
-    packed_binaries,
-)
+from workbench.compiler.packed_kernels import kernels_asked_for, packed_binaries
 from workbench.compiler.payload import freeze, generated_programs
-from workbench.compiler.targets import amd
-from workbench.compiler.targets.binary_tools import inspect_cubin
 from workbench.compiler.targets.program import NoProgram, Program
 from workbench.errors import WorkbenchError
 from workbench.specs import Gpu
@@ -28,8 +22,13 @@ from workbench.specs import Gpu
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 
 
-def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
-    """The frozen program of a compilation in this process, which was made for `gpu`."""
+def program_of(
+    compiled: Compiled, gpu: Gpu, registers: Mapping[bytes, int | None]
+) -> Program | NoProgram:
+    """The frozen program of a compilation in this process, which was made for `gpu`.
+
+    `registers` are those of a thread for each machine code.
+    """
     plan = compiled.plan
     request = replace(compiled.report.request, target=gpu.name)
     try:
@@ -38,7 +37,7 @@ def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
         outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
         frozen = freeze(aot_fn, outside)
         programs = generated_programs(aot_fn)
-        built_for = _built_for(programs, gpu)
+        built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
         return NoProgram(str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
@@ -59,7 +58,9 @@ def program_of(compiled: Compiled, gpu: Gpu) -> Program | NoProgram:
     )
 
 
-def _built_for(programs: Sequence[Any], gpu: Gpu) -> BuiltFor:
+def _built_for(
+    programs: Sequence[Any], gpu: Gpu, registers: Mapping[bytes, int | None]
+) -> BuiltFor:
     binaries = tuple(packed_binaries(programs))
     codes = [found[1] for b in binaries if (found := _TARGET.search(b.assembly))]
     return BuiltFor(
@@ -68,18 +69,8 @@ def _built_for(programs: Sequence[Any], gpu: Gpu) -> BuiltFor:
         arch=codes[0] if codes else gpu.arch,
         triton=release("triton"),
         torch_key=tp.TORCH_KEY.get()().hex(),
-        kernels=tuple(_kernel(binary) for binary in binaries),
+        kernels=tuple(
+            GpuKernel(b.name, hashlib.sha256(b.binary).hexdigest(), registers.get(b.binary))
+            for b in binaries
+        ),
     )
-
-
-def _kernel(binary: PackedBinary) -> GpuKernel:
-    digest = hashlib.sha256(binary.binary).hexdigest()
-    return GpuKernel(binary.name, digest, _registers(binary))
-
-
-def _registers(binary: PackedBinary) -> int | None:
-    if _TARGET.search(binary.assembly) is None:
-        registers: int | None = amd.usage(binary.assembly).get("registers")
-        return registers
-    usage = inspect_cubin(binary.binary).usage  # kept from when the report was made
-    return usage.registers if usage else None

@@ -54,6 +54,10 @@ class MachineCodeRecorder:
         """Leave out what nobody has begun to read; somebody waits for what there is."""
         self._found = [found for found in self._found if not found[1].cancel()]
 
+    def registers(self) -> dict[bytes, int | None]:
+        """The registers of each machine code, as the report has them."""
+        return {config.binary: code.result().resources.registers for config, code in self._found}
+
     def added(self, report: Report) -> Report:
         """The report with the tables `assembly` and `resources`."""
         writer = TextWriter()
