@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.bench.figure import ROOT, Figure
+from tests.bench.long_code import long_code
 from tests.bench.view_pages import MOVE, PAINTED, UNTIL, open_page, whole_page
 from tests.big_report import big_report
 from tests.browser.driving import Lab, running_chromium, running_lab, watched_page
@@ -54,6 +55,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         yield from _moving(browser, here)
         yield _table(browser, here, repeats)
         yield _linked(browser, here)
+        yield from _machine_code(browser, here)
         yield from _report(browser, here, repeats)
 
 
@@ -140,6 +142,30 @@ def _linked(browser: Any, folder: Path) -> Figure:
     middle, most = statistics.median(times), max(times)
     note = f"21 clicks, slowest {most:.0f} ms"
     return _limit("linked selection, three 12,000-line panes (ms)", middle, 50, "ms", note)
+
+
+def _machine_code(browser: Any, folder: Path) -> Iterator[Figure]:
+    """From a click on a line of SASS, and on a Triton line that thousands of lines come from."""
+    page = open_page(browser, whole_page(long_code(10_000), folder / "machine.html"))
+    page.locator(KERNELS).click()
+    page.locator("select[aria-label=Kernel]").select_option("k1")
+    page.locator(".kernels").get_by_role("button", name="SASS", exact=True).click()
+    page.wait_for_function("() => document.querySelectorAll('.cm-content').length === 4")
+    page.wait_for_timeout(1_000)
+    # of the Triton source, the eight lines that compute
+    for column, lines, name in (
+        (3, "% 25 + 1", "a line of SASS"),
+        (1, "% 8 + 32", "a Triton line"),
+    ):
+        select = SELECT.replace(
+            "document.querySelector('.cm-content')",
+            f"document.querySelectorAll('.cm-content')[{column}]",
+        ).replace("% 25 + 1", lines)
+        times = page.evaluate(select, list(range(3, 24)))
+        middle, most = statistics.median(times), max(times)
+        note = f"21 clicks, slowest {most:.0f} ms"
+        yield _limit(f"linked selection, {name} and 10,000 of SASS (ms)", middle, 50, "ms", note)
+    page.close()
 
 
 def _report(browser: Any, folder: Path, repeats: int) -> Iterator[Figure]:
