@@ -61,6 +61,14 @@ class Retarget:
         job = self._jobs[target] = self._known.compile_in_background(target)
         return job
 
+    def first_for(self, targets: Sequence[str]) -> str | None:
+        """The GPU that the call is compiled for before kernels can be compared, if it has to be.
+
+        Code for a CPU has no kernel that a GPU could run.
+        """
+        kernels = self._x.report.kernels
+        return None if any(kernel.language == "triton" for kernel in kernels) else targets[0]
+
     def compare(self, targets: Sequence[str]) -> ThreadJob[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
@@ -72,16 +80,20 @@ class Retarget:
         if own:
             raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
         gpus_of(targets)
+        first = self.first_for(targets)
 
         def work(steps: Steps) -> Matrix:
+            made = self._x
+            if first is not None:
+                made = self._made[first] = self._known.compile(first, steps)
             steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
 
             def built(words: str, elapsed: float) -> None:
                 steps.kernel(words)
 
-            return compare(self._x, None, targets, progress=built)
+            return compare(made, None, targets, progress=built)
 
-        name = f"Kernels of {self._x.report.request.name}"
+        name = f"kernels of {self._x.report.request.name}"
         return ThreadJob(name, work, warm_worker().close)
 
     @property

@@ -172,7 +172,8 @@ def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:
             show(found, again, view=view)
             return
         check, sandbox = live_guards(x)
-        switch, targets = live_targets(x, setting)
+        switch, _ = live_targets(x, setting)
+        targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
     return Switch(engine, setting.variable, show_in_place), targets_of(present, engine.names)

@@ -19,7 +19,8 @@ _SHORTEST = 0.2  # seconds between two updates of the view
 class Switch:
     """Starts what the front end asks for and follows it; one at a time.
 
-    `engine` compiles: it has `start(target)` and `compare(targets)`, which return a job. `present`
+    `engine` compiles: it has `start(target)` and `compare(targets)`, which return a job, and
+    `first_for(targets)`, what has to be compiled before kernels can be compared. `present`
     shows a result in the view; its text is the line of Python that gives the same.
     """
 
@@ -46,7 +47,9 @@ class Switch:
         else:
             listed = ", ".join(f'"{name}"' for name in names)
             job = self._engine.compare(names)
-            line = f"wb.matrix({self._variable}, targets=[{listed}])"
+            first = self._engine.first_for(names)
+            compared = self._variable if first is None else f'{self._variable}.on("{first}")'
+            line = f"wb.matrix({compared}, targets=[{listed}])"
             self._follow(view, job, job.name, line)
 
     def cancel(self) -> bool:

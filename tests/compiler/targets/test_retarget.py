@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 import workbench as wb
+from workbench.compiler.recipe import Recipe
+from workbench.compiler.request import Options
 from workbench.compiler.retarget import Retarget
 from workbench.errors import UsageError
+from workbench.report import Report, Request
 
 
 def double(x: torch.Tensor) -> torch.Tensor:
@@ -26,7 +31,7 @@ def test_another_gpu_takes_its_place(retarget: Retarget) -> None:
     assert made.target == "t4"
     assert retarget.on("t4") is made
     assert made.report.request.name == "double"
-    assert "capture" in " ".join(step["name"] for step in job.progress["steps"])
+    assert "backend_compile" in [step["name"] for step in job.progress["steps"]]
     assert job.progress["kernels"]
 
 
@@ -36,6 +41,17 @@ def test_gpus_are_compared(retarget: Retarget) -> None:
     assert matrix.targets == ("t4", "h100")
     assert len(matrix.report.matrix) == 2
     assert len(job.progress["kernels"]) == 2
+
+
+def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
+    here = Recipe(double, (torch.rand(64),), {}, Options())
+    on_cpu = SimpleNamespace(report=Report(request=Request(name="double", target="host")))
+    retarget = Retarget(on_cpu, here)
+    assert retarget.first_for(["t4", "a100"]) == "t4"
+    matrix = retarget.compare(["t4", "a100"]).result(120)
+    assert matrix.report.request.target == "t4"
+    assert len(matrix.report.matrix) == 2
+    assert retarget.on("t4").report.request.target == "t4"
 
 
 def test_what_is_no_gpu_is_refused_before_anything_runs(retarget: Retarget) -> None:
