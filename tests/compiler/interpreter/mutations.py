@@ -1,7 +1,7 @@
 """Changes one constant, operator, mask or index of a generated kernel, at a seeded place.
 
 What would change nothing is left out by construction: the constants of shapes, hints for caches,
-statements whose result nobody stores.
+statements whose result nobody stores, the wrapping of negative indices, which no input has.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def mutations(source: str, name: str) -> list[Mutation]:
     function = next(
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name
     )
-    live = _live(function)
+    live = _live(function) - _wrapped(function)
     found = []
     for statement in _statements(function):
         if not (isinstance(statement, ast.Expr) or _targets(statement) & live):
@@ -58,7 +58,7 @@ def mutations(source: str, name: str) -> list[Mutation]:
     return found
 
 
-def chosen(source: str, name: str, seed: int) -> Mutation | None:
+def chosen(source: str, name: str, seed: float) -> Mutation | None:
     """One of the changes: first its kind, then its place, both by the seed."""
     by_kind: dict[str, list[Mutation]] = {}
     for mutation in mutations(source, name):
@@ -100,6 +100,24 @@ def _live(function: ast.FunctionDef) -> set[str]:
             if uses is not None:
                 live |= {part.id for part in ast.walk(uses) if isinstance(part, ast.Name)}
     return live
+
+
+def _wrapped(function: ast.FunctionDef) -> set[str]:
+    """The variables that stand for a negative index: `where(i < 0, wrapped, i)`."""
+    signs = {
+        next(iter(_targets(node))): ast.unparse(node.value.left)
+        for node in _statements(function)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Compare)
+        and ast.unparse(node.value).endswith("< 0")
+    }
+    found = set(signs)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.where":
+            condition, wrapped, index = map(ast.unparse, node.args)
+            if signs.get(condition) == index:
+                found.add(wrapped)
+    return found
 
 
 def _changes(statement: ast.stmt) -> Iterator[tuple[str, ast.AST, ast.AST]]:
@@ -150,8 +168,8 @@ def _of_operator(node: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST]]:
 
 def _of_comparison(node: ast.AST, kind: str) -> Iterator[tuple[str, ast.AST, ast.AST]]:
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPPED:
-        if kind == "mask":  # one element less
-            less = ast.BinOp(node.comparators[0], ast.Sub(), ast.Constant(1))
+        if kind == "mask":  # half of the elements
+            less = ast.BinOp(node.comparators[0], ast.FloorDiv(), ast.Constant(2))
             yield kind, node, ast.Compare(node.left, node.ops, [less])
         else:
             swapped = _SWAPPED[type(node.ops[0])]()

@@ -58,7 +58,7 @@ class InterpretedKernel:
         A grid that is given belongs to the first configuration.
         """
         if grid is None:
-            config = max(self._tuner.configs, key=_reduced_at_once)
+            config = self._config()
             given = self._arguments(args, named, config)
             grid = tp.GRID_EXPR.get().from_meta(self._tuner.inductor_meta, config).eval_slow(given)
         else:
@@ -71,6 +71,13 @@ class InterpretedKernel:
         except Exception as error:  # a wrong kernel may raise whatever Python can
             raise KernelFailure(self.name, _reason(error)) from error
         return Launch(self.name, _shown(config), grid[0] * grid[1] * grid[2])
+
+    def _config(self) -> Any:
+        """The configuration with the fewest steps in which a reduction still has several."""
+        hints = dict(getattr(self._tuner, "size_hints", None) or {})
+        length = math.prod(hint for name, hint in hints.items() if name.startswith("r"))
+        several = [config for config in self._tuner.configs if _reduced_at_once(config) < length]
+        return max(several or self._tuner.configs, key=_reduced_at_once)
 
     def _arguments(
         self, args: Sequence[Any], named: Mapping[str, Any], config: Any

@@ -67,7 +67,7 @@ class Memory:
             outside &= (used < start) | (used + np.uint64(size) > end)
         if outside.any():
             raise OutOfBoundsError(
-                f"{does} {self._distance(int(used[outside][0]))} its arguments, "
+                f"{does} up to {self._distance(int(used[outside][0]), size)} its arguments, "
                 f"{int(outside.sum())} elements in all"
             )
 
@@ -89,15 +89,13 @@ class Memory:
     def _holds(self, first: int, last: int, size: int) -> bool:
         return any(start <= first and last + size <= end for start, end in self._ranges)
 
-    def _distance(self, address: int) -> str:
-        """Where an address is, in words without addresses."""
-        nearest = min(
-            ((min(abs(address - start), abs(address - end)), address < start)
-             for start, end in self._ranges),
-            default=(0, False),
-        )  # fmt: skip
-        side = "before" if nearest[1] else "behind"
-        return f"{nearest[0]} bytes {side}"
+    def _distance(self, address: int, size: int) -> str:
+        """Where an element is, in words without addresses."""
+        sides = [(start - address, "before") for start, _ in self._ranges if address < start]
+        ends = [address + size - end for _, end in self._ranges]
+        sides += [(over, "behind") for over in ends if over > 0]
+        count, side = min(sides, default=(0, "behind"))
+        return f"{count} bytes {side}"
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:

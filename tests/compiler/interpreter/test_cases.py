@@ -1,0 +1,37 @@
+"""Every case that compiles gives what its original gives, kernel by kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compiler.interpreter.programs import compiled_case, verified
+from tests.compiler.targets.model_cases import CASES
+from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.targets.client import Worker
+
+WITHOUT_NUMBERS = ("transformer_of_templates", "seven_billion_parameters")
+QUICK = ("dynamic_batch", "attention_by_hand", "float8", "scatter", "kernels_of_the_user")
+OTHERS = tuple(
+    name
+    for name, case in CASES.items()
+    if case.refused is None and name not in (*QUICK, *WITHOUT_NUMBERS)
+)
+
+
+def check(name: str, worker: Worker, interpreter: Interpreter) -> None:
+    compiled, args = compiled_case(name, worker)
+    found = verified(compiled, args, interpreter, per_kernel=True)
+    assert found.ok, found.kernel_table.to_string() + found.table.to_string()
+    ran = {row.kernel for row in found.kernels}
+    assert {k.name for k in compiled.report.kernels if k.language == "triton"} <= ran
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_few_cases(name: str, worker: Worker, interpreter: Interpreter) -> None:
+    check(name, worker, interpreter)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_case(name: str, worker: Worker, interpreter: Interpreter) -> None:
+    check(name, worker, interpreter)
