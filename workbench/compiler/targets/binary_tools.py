@@ -34,10 +34,10 @@ class Inspected:
 @lru_cache(maxsize=256)
 def inspect_cubin(cubin: bytes) -> Inspected:
     """Disassemble a cubin, with the PTX line of each instruction, and read its resources."""
+    usage, no_usage = cubin_usage(cubin)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        usage, no_usage = _usage(file)
         sass, no_sass = _run("nvdisasm", "-gp", "-c", "-ndf", str(file))
     notes = [note for note in (no_usage, no_sass) if note]
     return Inspected(sass, usage, "; ".join(notes) or None)
