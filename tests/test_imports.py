@@ -109,7 +109,7 @@ def test_the_package_imports_neither_torch_nor_ipython() -> None:
     assert heavy.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["load", "inspect", "aot_compile"])
+@pytest.mark.parametrize("name", ["load", "inspect", "check", "machine", "aot_compile"])
 def test_a_serving_image_needs_no_notebook_packages(name: str) -> None:
     run(
         "import sys\n"

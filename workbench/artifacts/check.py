@@ -8,10 +8,11 @@ from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.container import open_file, read_artifact
 from workbench.artifacts.machine import Machine, current_machine
+from workbench.artifacts.opening import open_any
 from workbench.artifacts.preflight import requirements
 from workbench.artifacts.requirement import Requirement
+from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:
     import pandas
@@ -79,6 +80,11 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     file is no artifact of ours or damaged, `UsageError` for a machine that cannot be read.
     """
     there = current_machine() if machine is None else Machine.of(machine)
-    with open_file(path) as file:
-        manifest = read_artifact(file).manifest
+    with open_any(path) as opened:
+        manifest = opened.manifest
+    if manifest is None:
+        raise ArtifactError(
+            f"{os.fspath(path)} was written by torch itself, which does not record what a file "
+            "needs. Write it with Compiled.save."
+        )
     return Check(os.fspath(path), there, requirements(manifest, there))

@@ -191,7 +191,7 @@ def test_torchs_own_loader_takes_the_payload_too(compile_for: Compile, tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["h100", "a100", "mi300x"])
-@pytest.mark.parametrize("case", ["training", "reductions", "own kernel"])
+@pytest.mark.parametrize("case", ["training", "reductions", "own kernel", "module"])
 def test_every_kind_loads_without_compiling(
     compile_for: Compile, tmp_path: Path, case: str, target: str
 ) -> None:
@@ -199,6 +199,7 @@ def test_every_kind_loads_without_compiling(
         "training": (loss, (torch.randn(64, 128), torch.randn(128, 16, requires_grad=True))),
         "reductions": (statistics, (torch.randn(32, 20000),)),
         "own kernel": (own_kernel, (torch.randn(1000),)),
+        "module": (Block(), (torch.randn(4, 32),)),
     }[case]
     path = tmp_path / "case.aot"
     compile_for(fn, *args, target=target).save(path)
