@@ -51,7 +51,9 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
     for name in part_names(report):
         if embed == "light":
             why = _LIGHT
-        elif not has_room or least.get(name, 0) > budget.left:
+        elif (
+            not has_room or least.get(name, 0) > budget.left or not _compared(name) <= parts.keys()
+        ):
             why = _too_big(limit)
         else:
             part = build(name)
@@ -141,6 +143,14 @@ def part_names(report: Report) -> Iterator[str]:
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
     yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))
     yield from _machine_code(report)
+
+
+def _compared(name: str) -> set[str]:
+    """The parts without which a part shows nothing: the texts of a comparison."""
+    if not name.startswith("compare:"):
+        return set()
+    _, *ids, stage = name.removesuffix(":loose").split(":")
+    return {f"asm:{':'.join(ids[:2])}:{stage}", f"asm:{':'.join(ids[2:])}:{stage}"}
 
 
 _SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir")

@@ -118,3 +118,12 @@ def test_what_does_not_fit_says_so(report: Report) -> None:
     whole = embedded(report, Setting(), "full", 300_000)
     assert whole["left_out"] == {}
     assert "compare:k1:c0:k1:a100:sass:loose" in whole["parts"]
+
+
+def test_a_comparison_is_kept_only_beside_its_texts(report: Report) -> None:
+    for limit in (40_000, 60_000, 80_000):
+        parts = embedded(report, Setting(), "full", limit)["parts"]
+        for name in parts:
+            if name.startswith("compare:"):
+                _, a, b, c, d, stage, *_ = name.split(":")
+                assert {f"asm:{a}:{b}:{stage}", f"asm:{c}:{d}:{stage}"} <= parts.keys()

@@ -126,10 +126,11 @@ function configName(store: Store, id: string): string {
   return config ? `${kernelOf(id)} ${configLabel(config, store.doc.value?.target)}` : id;
 }
 
-/** A configuration in words; those for another GPU begin with its name. */
+/** A configuration in words; those for another GPU, and cells of a matrix, begin with its name. */
 export function configLabel(config: Config, target: string | undefined): string {
   const choice = config.choice || config.id;
-  return config.target && config.target !== target ? `${config.target}: ${choice}` : choice;
+  const isOwn = config.target === target && !config.id.endsWith(`:${config.target}`);
+  return config.target && !isOwn ? `${config.target}: ${choice}` : choice;
 }
 
 /** A guard by its source, or by its kind where it is about torch as a whole. */
