@@ -25,6 +25,12 @@ def test_addresses_and_blanks_do_not_count() -> None:
     assert shape(A, moved) == [("same", 4, 4)]
 
 
+def test_places_in_the_source_do_not_count() -> None:
+    ptx = '\t.file 1 "a.py"\n\t.loc\t1 24 28  // a.py:24:28\n\tret;'
+    other = '\t.file 1 "b.py"\n\t.loc\t1 23 28  // b.py:23:28\n\tret;'
+    assert shape(ptx, other) == [("same", 3, 3)]
+
+
 def test_lines_are_the_same_changed_or_added() -> None:
     assert shape(A, B) == [("same", 1, 1), ("changed", 2, 3), ("same", 1, 1)]
 

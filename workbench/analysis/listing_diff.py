@@ -17,6 +17,7 @@ Above it lines that occur very often match only beside a rarer one, or a compari
 
 _ADDRESS = re.compile(r"/\*[0-9a-fx]*\*/")
 _COMMENT = re.compile(r"(?://|;\s).*$")
+_PLACE = re.compile(r"^\s*\.(?:loc|file)\b.*")
 _SPACE = re.compile(r"\s+")
 _REGISTER = re.compile(
     r"(?<![\w.])(%(?:rd|rs|r|fd|f|p|h|hh|b|q)|UR|UP|R|P|B|[sva](?=\d|\[))(\d+|\[\d+(?::\d+)?\])(?!\w)"
@@ -35,8 +36,9 @@ class Block(NamedTuple):
 def compare(before: str, after: str, *, loose: bool = False) -> list[Block]:
     """Two texts as blocks that are the same, changed, added or removed, in order.
 
-    Addresses, comments and blanks do not count; with `loose` neither do the numbers of registers,
-    values and labels, so that code that was only renumbered is the same.
+    Addresses, comments, blanks and directives that name a place in the source do not count; with
+    `loose` neither do the numbers of registers, values and labels, so that code that was only
+    renumbered is the same.
     """
     a, b = _lines(before, loose), _lines(after, loose)
     head = _common(a, b)
@@ -64,7 +66,8 @@ _KINDS: dict[str, Kind] = {
 
 
 def _lines(text: str, loose: bool) -> list[str]:
-    lines = (_SPACE.sub(" ", _COMMENT.sub("", _ADDRESS.sub("", line))) for line in text.split("\n"))
+    cleaned = (_ADDRESS.sub("", _PLACE.sub(".loc", line)) for line in text.split("\n"))
+    lines = (_SPACE.sub(" ", _COMMENT.sub("", line)) for line in cleaned)
     if loose:
         lines = (_VALUE.sub(r"\1", _REGISTER.sub(r"\1", line)) for line in lines)
     return [line.strip() for line in lines]

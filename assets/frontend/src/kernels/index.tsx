@@ -121,7 +121,8 @@ function useConfigs(store: Store, state: KernelState, kernel: Kernel) {
   const known = state.configs.value[kernel.id];
   const other = kernel.configs.find((each) => each.id === state.compared.value) ?? null;
   // In a comparison a line of either side may be selected: that must not swap the sides.
-  const selected = other ? null : store.selected.value;
+  const id = store.selected.value;
+  const selected = other && id !== null && kindOf(id) === "asm-line" ? null : id;
   const config = configFor(kernel, selected, known);
   useEffect(() => {
     if (config && config.id !== known)
