@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,6 +110,14 @@ def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
     place = (f"{kernel}:t4", "ttir")
     assert rows[place].lines == before[f"{kernel}:h100", "ttir"].lines
     assert rows[f"{kernel}:t4", "ptx"].lines
+
+
+def test_only_what_was_compiled_or_loaded_by_trust_is_run(
+    compiled: CompiledElsewhere, worker: Worker
+) -> None:
+    looked_at = SimpleNamespace(report=compiled.report)  # as an inspection of a file has one
+    found = compare(looked_at, None, ["mi300x"], worker=worker)
+    assert any("its TTIR calls" in str(cell.note) for cell in found.report.matrix)
 
 
 def test_another_configuration_can_be_compared(compiled: CompiledElsewhere, worker: Worker) -> None:

@@ -49,10 +49,16 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
         sources = _Sources(stand_ins)
         for build in job.builds:  # here, because imports do not go well in two threads
             sources.prepare(build)
+        again: list[Build] = []
         with ThreadPoolExecutor(max_workers=job.at_once) as pool:
-            running = [pool.submit(_built, build, sources) for build in job.builds]
+            running = {pool.submit(_built, build, sources): build for build in job.builds}
             for done in as_completed(running):
-                send(done.result())
+                if done.result().resources is None and job.at_once > 1:
+                    again.append(running[done])
+                else:
+                    send(done.result())
+        for build in again:  # Triton promises nothing about threads: alone, an error is an error
+            send(_built(build, sources))
     return AllBuilt()
 
 
@@ -223,7 +229,9 @@ def _cache() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The line of a message of Triton that says what is wrong, which is its last."""
+    """The line of a message of Triton that says what is wrong, the last of the first error."""
+    while error.__cause__ is not None:  # in a helper: each call around it says only where it is
+        error = error.__cause__  # type: ignore[assignment]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = lines[-1] if lines else type(error).__name__
     inner = last.partition('("')

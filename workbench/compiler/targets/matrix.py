@@ -5,7 +5,7 @@ compilation, each in one configuration, compiled by Triton for every GPU. Induct
 generate other code for another GPU: a matrix says what the compiler makes of the same kernel.
 A number of warps is taken as it is; on AMD's GPUs a warp has 64 threads.
 
-A `Report` may come from a file, so none of its source is run through Triton's front end, which
+A `Report`, or anything else that has one, may come from a file, so none of its source is run through Triton's front end, which
 follows what a source imports and calls. Its TTIR, which is only data, is compiled instead.
 """
 
@@ -16,12 +16,14 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.analysis.kernel_roofline import rooflines
+from workbench.compiler.compiled import Compiled
 from workbench.compiler.request import Options, Progress
 from workbench.compiler.targets.anywhere import compile_anywhere
 from workbench.compiler.targets.build_all import build_all
 from workbench.compiler.targets.build_messages import Build, Built
 from workbench.compiler.targets.client import Worker, warm_worker
 from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.elsewhere import CompiledElsewhere
 from workbench.compiler.targets.kernel_choice import (
     Chosen,
     chosen,
@@ -80,11 +82,9 @@ def _compiled(
     x: Any, args: tuple[Any, ...] | None, first: Gpu, progress: Progress | None
 ) -> tuple[Report, bool]:
     """The record, and whether its sources were generated or vouched for in this process."""
-    if isinstance(x, Report):
-        return x, False
-    report = getattr(x, "report", None)
-    if isinstance(report, Report):
-        return report, not isinstance(x, Matrix)
+    report = x if isinstance(x, Report) else getattr(x, "report", None)
+    if isinstance(report, Report):  # what an inspection of a file has found is nobody's
+        return report, isinstance(x, Compiled | CompiledElsewhere)
     if not callable(x):
         raise UsageError(
             f"A {type(x).__name__} has no kernels. Pass what aot_compile returned, a report, or a "
