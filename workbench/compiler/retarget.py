@@ -94,7 +94,7 @@ class Retarget:
             return compare(made, None, targets, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
-        return ThreadJob(name, work, warm_worker().close)
+        return ThreadJob(name, work, warm_worker().kill)
 
     @property
     def _known(self) -> Recipe:

@@ -186,6 +186,10 @@ class Worker:
     def retire(self) -> None:
         """End the process from any thread, and start no other: who waits gets `WorkerEnded`."""
         self._is_retired = True
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process from any thread; the one that waits for it cleans up."""
         process = self._process
         if process is not None:
             process.kill()
