@@ -5,8 +5,9 @@ compilation, each in one configuration, compiled by Triton for every GPU. Induct
 generate other code for another GPU: a matrix says what the compiler makes of the same kernel.
 A number of warps is taken as it is; on AMD's GPUs a warp has 64 threads.
 
-A `Report`, or anything else that has one, may come from a file, so none of its source is run through Triton's front end, which
-follows what a source imports and calls. Its TTIR, which is only data, is compiled instead.
+A `Report`, or what else has one, may come from a file, so none of its source is run through
+Triton's front end, which follows what a source imports and calls. Its TTIR, which is only data, is
+compiled instead.
 """
 
 from __future__ import annotations
