@@ -13,16 +13,15 @@ import time
 from collections.abc import Callable
 from functools import cache
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.compiler.request import Progress
 from workbench.compiler.targets.build_messages import AllBuilt, BuildJob, Built
 from workbench.compiler.targets.hearing import error_of, tell
 from workbench.compiler.targets.messages import Done, Failed, Job, Ready, Stop, Told
+from workbench.compiler.targets.worker_environment import worker_variables
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.report import Report
-from workbench.settings import Settings
 
 START_S = 120.0
 JOB_S = 1800.0
@@ -238,7 +237,7 @@ class Worker:
 
     def variables(self) -> dict[str, str]:
         """The environment of the process."""
-        return _variables()
+        return worker_variables()
 
     def _receive(self, deadline: float, task: str) -> object:
         connection = self._connected
@@ -289,21 +288,3 @@ def warm_worker() -> Worker:
 @cache
 def _worker_of(pid: int) -> Worker:
     return Worker()
-
-
-def _variables() -> dict[str, str]:
-    """The environment of the worker: our import path, caches of its own, no other device.
-
-    What was compiled for a virtual GPU must not answer for a real one of the same name.
-    """
-    settings = Settings.from_environment()
-    hidden = {"TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES"}
-    kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    base = Path(settings.inductor_cache or settings.cache_folder) / "virtual_gpu" / "inductor"
-    return kept | {
-        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-        "TORCHINDUCTOR_CACHE_DIR": str(base),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that look for a device
-        "CUDA_VISIBLE_DEVICES": "",
-        "HIP_VISIBLE_DEVICES": "",
-    }
