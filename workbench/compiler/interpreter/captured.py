@@ -7,6 +7,7 @@ operators and nodes, holds no tensors but constants, and says "cpu" for the devi
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -120,8 +121,15 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
 def _loops(
     graph: Any, writes: tuple[tuple[Write, ...], ...]
 ) -> tuple[dict[str, LoopBody], dict[str, Layout]]:
-    """The loops of the buffers that no node of the graph has, and how buffers lie in memory."""
-    known = {write.buffer for group in writes for write in group if write.node is not None}
+    """Loops and how buffers lie in memory.
+
+    Loops are those of the buffers that no node of the graph has, and of those that are written to
+    again: the node has what they hold in the end.
+    """
+    all_writes = [write for group in writes for write in group]
+    counts = Counter(write.buffer for write in all_writes if not write.is_allocation)
+    known = {write.buffer for write in all_writes if write.node is not None}
+    known -= {name for name, count in counts.items() if count > 1}
     loops, layouts = {}, {}
     for node in graph.scheduler.nodes:
         for part in node.get_nodes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,26 +53,41 @@ class Checker:
             for group in graph.writes
             for buffer in {write.buffer for write in group if not write.is_allocation}
         )
+        self._all = Counter(self._left)
         self.rows: list[KernelComparison] = []
 
     def __call__(
         self, step: str, variables: Mapping[str, Any], written: frozenset[int] | None
     ) -> None:
-        """Compare the variables that a step wrote to for the last time."""
+        """Compare the variables that a step wrote to."""
         for name, value in variables.items():
             if not isinstance(value, torch.Tensor) or not self._left.get(name):
                 continue
             if written is not None and value.untyped_storage().data_ptr() not in written:
                 continue
+            is_first = self._left[name] == self._all[name]
             self._left[name] -= 1
-            if not self._left[name]:
-                self.rows.append(self._compared(step, name, value))
+            self.rows.append(
+                self._compared(step, name, value, self._expected(name, is_first=is_first))
+            )
 
-    def _compared(self, step: str, name: str, value: torch.Tensor) -> KernelComparison:
+    def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
+        """What a buffer should hold now: in between only its own loops say it."""
+        if not self._left[name]:
+            return lambda: self._reference.value(name)
+        return lambda: self._reference.by_loops(name, known=is_first)
+
+    def _compared(
+        self,
+        step: str,
+        name: str,
+        value: torch.Tensor,
+        expect: Callable[[], tuple[str, torch.Tensor]],
+    ) -> KernelComparison:
         dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
         node, note = "", ""
         try:
-            node, expected = self._reference.value(name)
+            node, expected = expect()
         except LoopsNotComputed as error:
             note = f"nothing to compare with: {error}"
         if not note and expected.numel() != value.numel():
@@ -107,6 +122,12 @@ class _References:
         found = None if node is None else self._values.get(node)
         if node is not None and isinstance(found, torch.Tensor):
             return node, found
+        return self.by_loops(name)
+
+    def by_loops(self, name: str, *, known: bool = True) -> tuple[str, torch.Tensor]:
+        """What its loops compute; not `known` is what a buffer holds between two writes."""
+        if not known:
+            raise LoopsNotComputed("a later kernel writes to it too")
         body, layout = self._graph.loops.get(name), self._graph.layouts.get(name)
         if body is None or layout is None:
             raise LoopsNotComputed("no node of the graph has this value")

@@ -26,7 +26,8 @@ class Interpreter(Worker):
     def tell(self, message: Define | Forget) -> None:
         """Send what has no answer."""
         self.start()
-        self._connected.send(message)
+        with self._lock:
+            self._connected.send(message)
 
     def run(self, launch: Run, name: str) -> Ended:
         """Run a kernel that was defined; raises `CaptureError` when the process ends."""

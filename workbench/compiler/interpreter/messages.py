@@ -74,4 +74,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Forget:
-    """The kernels and the memory of the last job are not needed any more."""
+    """Kernels and segments of shared memory that are not needed any more."""
+
+    keys: tuple[str, ...]
+    paths: tuple[str, ...]

@@ -92,8 +92,7 @@ def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[Pair]:
     for name, buffer in expected.buffers.items():
         yield f"buffer {name}", buffer, actual.buffers[name]
     for name in {**expected.gradients, **actual.gradients}:
-        both = (side.gradients.get(name) for side in (expected, actual))
-        yield f"gradient of {name}", *both
+        yield f"gradient of {name}", expected.gradients.get(name), actual.gradients.get(name)
 
 
 def _leaves(where: str, expected: Any, actual: Any) -> Iterator[Pair]:

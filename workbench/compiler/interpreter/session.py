@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ class Session:
         self._edit = edit
         self._defined: dict[str, tuple[int | None, Define]] = {}
         self._written: frozenset[int] | None = None
+        self._name = secrets.token_hex(8)  # several sessions may use one interpreter
         self.observer: Observe | None = None
         self.configs: dict[str, str] = {}
 
@@ -47,7 +49,7 @@ class Session:
 
     def unedited(self, name: str, source: str, variable: str) -> Kernel:
         """A kernel as it was generated."""
-        key = hashlib.sha256(f"{name}\n{source}".encode()).hexdigest()
+        key = f"{self._name} {hashlib.sha256(f'{name}{source}'.encode()).hexdigest()}"
         self._defined.setdefault(key, (None, Define(key, name, source)))
         return Kernel(self, key, variable)
 
@@ -64,7 +66,7 @@ class Session:
     def close(self) -> None:
         """Have the interpreter forget the kernels and the memory."""
         if self._interpreter.pid is not None:
-            self._interpreter.tell(Forget())
+            self._interpreter.tell(Forget(tuple(self._defined), self._arena.paths))
 
     def launch(
         self,

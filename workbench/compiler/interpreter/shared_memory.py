@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -33,6 +34,11 @@ class Arena:
             os.close(file)
         self._segments.clear()
         self._files.clear()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The segments, as another process opens them."""
+        return tuple(path for path, _, _ in self._segments)
 
     def empty(
         self, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
@@ -115,6 +121,7 @@ class Mapped:
         tensor: torch.Tensor = made
         return tensor
 
-    def forget(self) -> None:
-        """Close every segment; the next job brings its own."""
-        self._segments.clear()
+    def forget(self, paths: Iterable[str]) -> None:
+        """Let go of segments; what they held is freed when nobody else has them."""
+        for path in paths:
+            self._segments.pop(path, None)

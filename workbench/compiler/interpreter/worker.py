@@ -68,8 +68,9 @@ class _Served:
         elif isinstance(message, Run):
             return self._run(message)
         elif isinstance(message, Forget):
-            self._mapped.forget()
-            self._kernels.clear()
+            self._mapped.forget(message.paths)
+            for key in message.keys:
+                self._kernels.pop(key, None)
         return None
 
     def _define(self, message: Define) -> None:

@@ -1,0 +1,29 @@
+"""The reference for random numbers is Philox as its authors published it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from workbench.compiler.interpreter.random_numbers import philox, random, random_integers
+
+
+def test_the_published_answer() -> None:
+    words = philox(0, np.zeros(1, dtype=np.int64))
+    assert [int(word[0]) for word in words] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+
+
+def test_numbers_depend_on_the_seed_and_the_position() -> None:
+    first, second = (random((4, 1000), torch.tensor(seed), "rand") for seed in (1, 2))
+    assert torch.equal(first, random((4000,), torch.tensor(1), "rand").reshape(4, 1000))
+    assert not torch.equal(first, second)
+    assert 0 <= first.min() <= first.max() < 1
+    assert abs(float(first.mean()) - 0.5) < 0.02
+
+
+def test_normal_numbers_and_integers() -> None:
+    normal = random((20000,), torch.tensor(3), "randn")
+    assert abs(float(normal.mean())) < 0.03
+    assert abs(float(normal.std()) - 1) < 0.03
+    drawn = random_integers(-2, 3, (1000,), torch.tensor(4))
+    assert set(drawn.tolist()) == {-2, -1, 0, 1, 2}
