@@ -87,7 +87,8 @@ def test_an_instruction_is_explained_by_key_and_under_the_pointer(
     page.keyboard.press("Escape")
     card.wait_for(state="detached")
     assert page.locator(".status .path").inner_text().startswith("PTX")  # the line stays selected
-    column(page, "PTX").get_by_text("mov.u32").first.hover()
+    box = column(page, "PTX").locator(".cm-line", has_text="mov.u32").first.bounding_box()
+    page.mouse.move(box["x"] + 40, box["y"] + 8)  # hovering redraws the line, so not its element
     card.wait_for()
     assert "mov.u32" in card.inner_text()
 
