@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler import torch_private as tp
+
 
 @dataclass(frozen=True)
 class NodeRef:
@@ -59,9 +61,10 @@ def described(value: Any) -> Any:
     """A part of a node without anything that belongs to this process."""
     if isinstance(value, torch.fx.Node):
         return NodeRef(value.name)
-    if isinstance(value, torch._ops.OpOverload):
+    operators = tp.OPS.get()
+    if isinstance(value, operators.OpOverload):
         return OperatorRef(str(value))
-    if isinstance(value, torch._ops.HigherOrderOperator):
+    if isinstance(value, operators.HigherOrderOperator):
         return HigherOrderRef(str(value))
     if isinstance(value, torch.device):
         return torch.device("cpu") if value.type == "cuda" else value
