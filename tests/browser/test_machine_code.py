@@ -87,8 +87,12 @@ def test_an_instruction_is_explained_by_key_and_under_the_pointer(
     page.keyboard.press("Escape")
     card.wait_for(state="detached")
     assert page.locator(".status .path").inner_text().startswith("PTX")  # the line stays selected
-    box = column(page, "PTX").locator(".cm-line", has_text="mov.u32").first.bounding_box()
-    page.mouse.move(box["x"] + 40, box["y"] + 8)  # hovering redraws the line, so not its element
+    other = column(page, "PTX").locator(".cm-line", has_text="mov.u32").first
+    other.scroll_into_view_if_needed()
+    box = other.bounding_box()
+    for step in (40, 42, 44):  # by place: the line is redrawn under the pointer
+        page.mouse.move(box["x"] + step, box["y"] + 8)
+        page.wait_for_timeout(100)
     card.wait_for()
     assert "mov.u32" in card.inner_text()
 

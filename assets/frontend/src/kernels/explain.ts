@@ -46,7 +46,10 @@ export function explaining(rows: Rows, parent: HTMLElement, line: () => number |
       { key: "e", run: toggle },
       { key: "Escape", run: close },
     ]),
-    hoverTooltip((view, position) => cardAt(view, rows, position), { hoverTime: 250 }),
+    // One card at a time: the pointer rests where a line was just chosen.
+    hoverTooltip((view, at) => (view.state.field(card) ? null : cardAt(view, rows, at)), {
+      hoverTime: 250,
+    }),
     EditorView.domEventHandlers({ blur: (_, view) => void close(view) }),
   ];
 }
