@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,8 +21,6 @@ from workbench.compiler.interpreter.checking import Tolerance
 from workbench.compiler.paths import Path, leaves
 
 _SEED = 20
-ROUNDINGS = 4.0
-"""How many times further than the original a value may be from its own in double precision."""
 
 Pair = tuple[str, Any, Any]
 """The name of a leaf, what was expected, what came."""
@@ -112,25 +110,3 @@ def compared(pair: Pair, tolerance: Tolerance, *, float64: bool) -> Comparison:
             left = left.to(right.dtype)
         return compare_tensors(name, left, right, *tolerance.of(left))
     return next(compare(name, [("out", left)], [("out", right)], None, None))
-
-
-def settled(row: Comparison, pair: Pair, wide: Any) -> Comparison:
-    """A second opinion on a leaf that differs: the same in double precision.
-
-    Where the original itself is off by as much, as a sum is whose terms cancel, the difference is
-    one of rounding.
-    """
-    _, left, right = pair
-    tensors = (left, right, wide)
-    if not all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in tensors):
-        return row
-    if left.shape != right.shape or left.shape != wide.shape or not left.numel():
-        return row
-    own = float((left.double() - wide.double()).abs().max())
-    its = float((right.double() - wide.double()).abs().max())
-    if not its <= ROUNDINGS * own:  # NaN is no rounding
-        return row
-    note = (
-        f"within rounding: in double precision the original is off by {own:.1e}, this by {its:.1e}"
-    )
-    return replace(row, ok=True, note=note)

@@ -13,7 +13,7 @@ from workbench.compiler.callables import Callee, resolve
 from workbench.compiler.comparing import Comparison, KernelComparison, Verification
 from workbench.compiler.interpreter.calling import callable_here, tensors_of
 from workbench.compiler.interpreter.captured import CapturedGraph
-from workbench.compiler.interpreter.checking import Checker, Tolerance, wanted_nodes
+from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
 from workbench.compiler.interpreter.outcomes import (
@@ -22,7 +22,6 @@ from workbench.compiler.interpreter.outcomes import (
     compared,
     pairs,
     run,
-    settled,
 )
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
@@ -218,19 +217,26 @@ class _Verifier:
             captured = self._graph(is_backward) if self._question.per_kernel else None
             if captured is None:
                 return call
-            runner = self._runner(graph, session, float64=self._question.float64)
-            return self._checked(call, captured, session, runner)
+            return self._checked(call, captured, session, graph)
 
         return start
 
-    def _checked(
-        self, call: Call, graph: CapturedGraph, session: Session, runner: GraphRunner
-    ) -> Call:
+    def _checked(self, call: Call, graph: CapturedGraph, session: Session, compiled: Any) -> Call:
+        runner = self._runner(compiled, session, float64=self._question.float64)
+
         def checked(inputs: list[Any]) -> Any:
-            given = _copied(inputs)
+            given, again = _copied(inputs), _copied(inputs)
+            state = torch.random.get_rng_state()
+
+            def in_double() -> Mapping[str, Any]:
+                wide = self._runner(compiled, session, float64=True)
+                with torch.random.fork_rng(), torch.no_grad():
+                    torch.random.set_rng_state(state)
+                    return wide.run(graph, again, wanted_nodes(graph))[1]
+
             with torch.random.fork_rng(), torch.no_grad():
                 _, values = runner.run(graph, given, wanted_nodes(graph))
-            checker = Checker(graph, values, self._question.tolerance)
+            checker = Checker(graph, values, self._question.tolerance, in_double)
             self._checkers.append(checker)
             session.observer = checker
             try:
