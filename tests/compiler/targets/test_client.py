@@ -76,6 +76,17 @@ def test_errors_come_back_with_what_was_recorded(worker: Worker) -> None:
         worker.compile(job(branches, torch.randn(3), torch.randn(3)))
 
 
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a @ b
+
+
+def test_templates_that_a_device_lacks_are_named(worker: Worker) -> None:
+    x = torch.randn(64, 64)
+    only = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+    with pytest.raises(CaptureError, match=r"no Triton template .* on Tesla T4\. .*add ATEN"):
+        worker.compile(job(product, x, x, gpu=Device(Catalogue.built_in()["t4"]), options=only))
+
+
 def test_bfloat16_is_refused_where_the_device_has_none(worker: Worker) -> None:
     x = torch.randn(8, 8, dtype=torch.bfloat16)
     with pytest.raises(CaptureError, match="Inductor compiles no bfloat16 for Tesla V100"):

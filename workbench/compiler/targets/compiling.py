@@ -33,6 +33,7 @@ _ALWAYS = nullcontext()
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
 _NO_BFLOAT16 = "BF16 is not supported"
+_NO_TEMPLATE = "NoValidChoicesError"
 _NOT_COMPARABLE = "is not comparable"
 """Of sympy, about an index; releases of torch before the fault was cured, on a real GPU too."""
 
@@ -112,6 +113,12 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
         words = (
             f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
             "Use float16 or float32, or another target, such as 'a100'."
+        )
+    elif _NO_TEMPLATE in str(error):
+        words = (
+            f"Inductor has no Triton template for an operation of this code on {device.name}. Let "
+            "it call the library there: add ATEN to max_autotune_gemm_backends (or to "
+            "max_autotune_conv_backends), as in 'TRITON,ATEN'."
         )
     elif _NOT_COMPARABLE in str(error):
         words = (
