@@ -24,7 +24,15 @@ class Interpreter(Worker):
         return super().variables() | {"TRITON_INTERPRET": "1"}
 
     def tell(self, message: Define | Forget) -> None:
-        """Send what has no answer."""
+        """Send what has no answer; to another process where this one has ended meanwhile."""
+        try:
+            self._send(message)
+        except OSError:
+            self.close()
+            if isinstance(message, Define):
+                self._send(message)
+
+    def _send(self, message: Define | Forget) -> None:
         self.start()
         with self._lock:
             self._connected.send(message)
