@@ -23,11 +23,11 @@ def guards_of_real_tensors(patches: Patches) -> None:
 
 
 def _real_reducer(inner: Reducer) -> Reducer:
-    def reducer_override(pickler: Any, value: Any) -> Any:
+    fake, rebuild = tp.FAKE_TENSOR.get(), tp.UNPICKLE_GUARDED_TENSOR.get()
+
+    def reducer_override(pickler: Any, value: Any) -> Any:  # asked about every object in guards
         found = inner(pickler, value)
-        rebuild = tp.UNPICKLE_GUARDED_TENSOR.get()
-        is_tensor = isinstance(found, tuple) and found[0] == rebuild
-        if not is_tensor or not isinstance(value, tp.FAKE_TENSOR.get()):
+        if not isinstance(value, fake) or not isinstance(found, tuple) or found[0] != rebuild:
             return found
         _, device, pytype, _, grad = found[1]
         if isinstance(value, torch.nn.Parameter):

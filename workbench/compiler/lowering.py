@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from workbench.compiler import torch_private as tp
@@ -61,7 +62,11 @@ class LoweringRecorder:
     @property
     def current(self) -> Lowered | None:
         """The graph that is being lowered."""
-        return self._by_graph.get(id(_graph())) if self.lowered else None
+        return self._by_graph.get(id(self._virtualized.graph)) if self.lowered else None
+
+    @cached_property
+    def _virtualized(self) -> Any:  # asked for with every pair that could be fused
+        return tp.VIRTUALIZED.get()
 
     def close(self) -> None:
         """Forget which of torch's objects were seen."""
