@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TypeVar
 
-from workbench.compiler.targets.listings import Listing
+from workbench.compiler.targets.listings import Chain, Listing
 from workbench.report.machine_rows import Runs
 
 Value = TypeVar("Value")
@@ -36,20 +36,31 @@ def joined(lines: Iterable[tuple[int, int]]) -> Runs:
 
 def source_runs(listing: Listing, file: str, offset: int) -> Runs:
     """Runs with their line in the kernel's own `file`, whose text begins `offset` lines later."""
-    own = (
-        next((place.line - offset for place in chain if place.base == file), 0)
-        for chain in listing.chains
-    )
-    return tuple((first, last, line) for first, last, line in runs(own) if line > 0)
+
+    def own(chain: Chain) -> int:
+        return next((place.line - offset for place in chain if place.base == file), 0)
+
+    found = runs(_of_each(listing.chains, own))
+    return tuple((first, last, line) for first, last, line in found if line > 0)
 
 
 def helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, int], ...]:
     """Runs that come from another file than the kernel's, with their line there."""
-    own = (
-        (chain[0].file, chain[0].line) if chain and chain[0].base != file else None
-        for chain in listing.chains
-    )
-    return tuple((first, last, *place) for first, last, place in runs(own) if place is not None)
+
+    def helper(chain: Chain) -> tuple[str, int] | None:
+        return (chain[0].file, chain[0].line) if chain and chain[0].base != file else None
+
+    found = runs(_of_each(listing.chains, helper))
+    return tuple((first, last, *place) for first, last, place in found if place is not None)
+
+
+def _of_each(chains: Iterable[Chain], value: Callable[[Chain], Value]) -> Iterator[Value]:
+    """The value of every chain, found once for the many lines that share one."""
+    known: dict[int, Value] = {}
+    for chain in chains:
+        if id(chain) not in known:
+            known[id(chain)] = value(chain)
+        yield known[id(chain)]
 
 
 def ptx_runs(listing: Listing) -> Runs:
