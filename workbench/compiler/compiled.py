@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.calling import caller
 from workbench.compiler.guard_sandbox import Example, GuardSandbox
+from workbench.compiler.other_targets import OtherTargets
 from workbench.compiler.plan import CallPlan
 from workbench.compiler.quick_check import constants_of, quick_check
 from workbench.errors import ContractError
@@ -19,15 +20,11 @@ from workbench.report import Report
 
 if TYPE_CHECKING:
     from workbench.compiler.recipe import Recipe
-    from workbench.compiler.request import Progress
-    from workbench.compiler.retarget import Retarget
-    from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.report.profile import Profile
-    from workbench.report.ranked import RankedConfigs
 
 
-class Compiled:
+class Compiled(OtherTargets):
     """What `aot_compile` and `load` return.
 
     Call it exactly like the thing that was compiled; for a module the module itself is not
@@ -114,18 +111,6 @@ class Compiled:
     def guard_sandbox(self) -> GuardSandbox:
         """Other inputs to try against the guards, without running anything."""
         return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
-
-    @cached_property
-    def retarget(self) -> Retarget:
-        """Other targets to compile the same call for."""
-        from workbench.compiler.retarget import Retarget
-
-        return Retarget(self, self.recipe)
-
-    def on(self, target: str) -> Compiled | CompiledElsewhere:
-        """The same call compiled for another target, such as "h100"; compiled once, then kept."""
-        found: Compiled | CompiledElsewhere = self.retarget.on(target)
-        return found
 
     def _build_call(self) -> Callable[..., Any]:
         artifacts, plan = self._aot_fn._artifacts, self._plan
@@ -215,33 +200,6 @@ class Compiled:
         from workbench.compiler.profile import profile_compiled
 
         return profile_compiled(self, args, kwargs)
-
-    def rank_configs(
-        self,
-        kernel: str,
-        *,
-        blocks: Mapping[str, Iterable[int]] | None = None,
-        warps: Iterable[int] | None = None,
-        stages: Iterable[int] | None = None,
-        progress: Progress | None = None,
-    ) -> RankedConfigs:
-        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
-
-        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
-        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
-        a kernel or parameter that does not exist; the message lists those that do.
-        """
-        from workbench.compiler.targets.ranked import gpu_of, rank_configs
-
-        return rank_configs(
-            self.report,
-            gpu_of(self.report),
-            kernel,
-            blocks=blocks,
-            warps=warps,
-            stages=stages,
-            progress=progress,
-        )
 
     def save(
         self,

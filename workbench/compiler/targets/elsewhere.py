@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.compiler.callables import resolve
 from workbench.compiler.modes import merged_options
+from workbench.compiler.other_targets import OtherTargets
 from workbench.compiler.request import Options, Progress
 from workbench.compiler.targets.client import Worker, warm_worker
 from workbench.compiler.targets.device import Device
@@ -24,13 +24,10 @@ from workbench.specs import Gpu
 
 if TYPE_CHECKING:
     from workbench.compiler.comparing import Verification
-    from workbench.compiler.compiled import Compiled
     from workbench.compiler.recipe import Recipe
-    from workbench.compiler.retarget import Retarget
-    from workbench.report.ranked import RankedConfigs
 
 
-class CompiledElsewhere:
+class CompiledElsewhere(OtherTargets):
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
     def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
@@ -54,18 +51,6 @@ class CompiledElsewhere:
     def name(self) -> str:
         """The name of the function or module."""
         return self.report.request.name
-
-    @cached_property
-    def retarget(self) -> Retarget:
-        """Other targets to compile the same call for."""
-        from workbench.compiler.retarget import Retarget
-
-        return Retarget(self, self.recipe)
-
-    def on(self, target: str) -> Compiled | CompiledElsewhere:
-        """The same call compiled for another target, such as "host"; compiled once, then kept."""
-        found: Compiled | CompiledElsewhere = self.retarget.on(target)
-        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a GPU that is not here."""
@@ -101,33 +86,6 @@ class CompiledElsewhere:
         from workbench.compiler.targets.cross_saving import save_elsewhere
 
         return save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
-
-    def rank_configs(
-        self,
-        kernel: str,
-        *,
-        blocks: Mapping[str, Iterable[int]] | None = None,
-        warps: Iterable[int] | None = None,
-        stages: Iterable[int] | None = None,
-        progress: Progress | None = None,
-    ) -> RankedConfigs:
-        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
-
-        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
-        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
-        a kernel or parameter that does not exist; the message lists those that do.
-        """
-        from workbench.compiler.targets.ranked import rank_configs
-
-        return rank_configs(
-            self.report,
-            self.gpu,
-            kernel,
-            blocks=blocks,
-            warps=warps,
-            stages=stages,
-            progress=progress,
-        )
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""

@@ -1,0 +1,63 @@
+"""What every compilation offers about code for other GPUs: its call again, kernels otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.recipe import Recipe
+    from workbench.compiler.request import Progress
+    from workbench.compiler.retarget import Retarget
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
+    from workbench.report.ranked import RankedConfigs
+
+
+class OtherTargets:
+    """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
+
+    report: Report
+    recipe: Recipe | None
+
+    @cached_property
+    def retarget(self) -> Retarget:
+        """Other targets to compile the same call for."""
+        from workbench.compiler.retarget import Retarget
+
+        return Retarget(self, self.recipe)
+
+    def on(self, target: str) -> Compiled | CompiledElsewhere:
+        """The same call compiled for another target, such as "h100"; compiled once, then kept."""
+        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        return found
+
+    def rank_configs(
+        self,
+        kernel: str,
+        *,
+        blocks: Mapping[str, Iterable[int]] | None = None,
+        warps: Iterable[int] | None = None,
+        stages: Iterable[int] | None = None,
+        progress: Progress | None = None,
+    ) -> RankedConfigs:
+        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
+
+        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
+        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
+        a kernel or parameter that does not exist; the message lists those that do.
+        """
+        from workbench.compiler.targets.ranked import gpu_of, rank_configs
+
+        return rank_configs(
+            self.report,
+            gpu_of(self.report),
+            kernel,
+            blocks=blocks,
+            warps=warps,
+            stages=stages,
+            progress=progress,
+        )
