@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,11 @@ def test_errors_come_with_their_report_and_what_cannot_be_is_said_at_once() -> N
     async def awaited() -> object:
         return await job
 
-    with pytest.raises(CaptureError, match="cannot be captured in one graph") as caught:
-        asyncio.run(awaited())
+    # where browser tests ran, this thread has a loop already
+    with (
+        ThreadPoolExecutor(1) as thread,
+        pytest.raises(CaptureError, match="cannot be captured in one graph") as caught,
+    ):
+        thread.submit(lambda: asyncio.run(awaited())).result(120)
     assert caught.value.report is not None
     assert job.progress["status"] == "failed"

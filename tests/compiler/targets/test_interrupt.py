@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -37,6 +38,14 @@ class Interrupting:
 
     def kernel(self, name: str) -> None:
         self("kernel", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A signal is heard also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
