@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.bench.bench_load import gpt2
-from tests.bench.figure import Figure, interleaved, ratio
+from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 NAME = "compile with full capture / plain torch, 6-layer GPT-2 (CPU s)"
 REACH = 1.10
+FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
+    with empty_caches() as variables:
+        folder = str(Path(variables["TMPDIR"]) / "inductor")
+        found = child(__name__, "2" if quick else "9", variables=variables | {FOLDER: folder})
+    yield ratio(NAME, found["ours"], found["theirs"], REACH)
+    yield ratio("  A/A: plain torch / plain torch", found["same"], found["other"], None)
+    more = float(found["more"])
+    note = f"torch builds {found['built']} kernels, we build {found['built_by_us']}"
+    yield Figure("  C++ builds that torch does not make", more, None, more, 0, "count", note)
+
+
+def measure_here(pairs: int) -> dict[str, object]:
+    """CPU seconds of both ways in turn, then of plain torch against itself."""
     import torch
 
     import workbench as wb
@@ -31,17 +46,18 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         with torch.no_grad():
             return torch_path.compile_module(case.model, case.inputs)
 
-    pairs = 2 if quick else 9
     built = [_kernels(way) for way in (theirs, ours)]  # also builds what is reused from here on
-    yield ratio(NAME, *interleaved(_cpu(ours), _cpu(theirs), pairs), REACH)
-    yield ratio("  A/A: plain torch / plain torch", *_same(theirs, pairs), None)
-    more = float(len(built[1] - built[0]))
-    note = f"torch builds {len(built[0])} kernels, we build {len(built[1])}"
-    yield Figure("  C++ builds that torch does not make", more, None, more, 0, "count", note)
-
-
-def _same(way: Callable[[], Any], pairs: int) -> tuple[list[float], list[float]]:
-    return interleaved(_cpu(way), _cpu(way), pairs)
+    mine, other = interleaved(_cpu(ours), _cpu(theirs), pairs)
+    same, again = interleaved(_cpu(theirs), _cpu(theirs), pairs)
+    return {
+        "ours": mine,
+        "theirs": other,
+        "same": same,
+        "other": again,
+        "more": len(built[1] - built[0]),
+        "built": len(built[0]),
+        "built_by_us": len(built[1]),
+    }
 
 
 def _kernels(way: Callable[[], Any]) -> set[str]:
@@ -74,7 +90,9 @@ def _forget() -> None:
 
     torch._dynamo.reset()
     gc.collect()
-    for folder in (os.environ.get("TORCHINDUCTOR_CACHE_DIR"),):
-        for cache in ("fxgraph", "aotautograd"):
-            if folder:
-                shutil.rmtree(Path(folder) / cache, ignore_errors=True)
+    for cache in ("fxgraph", "aotautograd"):
+        shutil.rmtree(Path(os.environ[FOLDER]) / cache, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(int(sys.argv[1]))))
