@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from workbench.report import Report
+from workbench.views import wire
 from workbench.views.document import Setting, document
 
-PANES = (
-    "overview",
-    "graphs",
-    "breaks",
-    "fusion",
-    "kernels",
-    "timeline",
-    "autotune",
-    "roofline",
-    "matrix",
-    "artifact",
-)
+PANES: tuple[str, ...] = get_args(wire.PaneId)
 
 
 def addresses(report: Report, page: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
@@ -180,10 +180,3 @@ def _suits(source: TritonSource, config: Config) -> bool:
 def _power(number: int) -> int:
     """The next power of two."""
     return 1 << max(number - 1, 0).bit_length()
-
-
-def configs_of(rows: Iterable[tuple[Mapping[str, object], int, int]]) -> Iterator[Config]:
-    """Configurations of a compilation, from their values, warps and stages."""
-    for values, warps, stages in rows:
-        sizes = tuple((name, v) for name, v in values.items() if type(v) is int)
-        yield Config(sizes, warps, stages)

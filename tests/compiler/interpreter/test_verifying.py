@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.targets.client import Worker
+from workbench.compiler.targets.program import Program
 
 
 def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpreter) -> None:
@@ -52,6 +55,18 @@ def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Inte
     assert not found.ok
     assert "writes" in found.kernels[-1].note
     assert found.wrong_kernel == found.kernels[-1].kernel
+
+
+@pytest.mark.parametrize("case", ["layer_norm", "random_numbers"])
+def test_kernels_are_not_passed_over_where_the_graph_was_not_kept(
+    case: str, worker: Worker, interpreter: Interpreter
+) -> None:
+    compiled, args = compiled_case(case, worker)
+    assert isinstance(compiled.program, Program)
+    compiled.program = replace(compiled.program, graphs=b"", no_graphs="it cannot be sent")
+    with pytest.raises(wb.UsageError, match=r"was not kept \(it cannot be sent\)"):
+        verified(compiled, args, interpreter, per_kernel=True)
+    assert "was not kept" in verified(compiled, args, interpreter).notes[-1]
 
 
 def test_a_reference_in_double_precision(worker: Worker, interpreter: Interpreter) -> None:

@@ -89,13 +89,18 @@ class GraphKeeper:
         self._patches.close()
 
     def added(self, program: Program | NoProgram) -> Program | NoProgram:
-        """The program with the graphs; without them where something in them cannot be sent."""
-        if isinstance(program, NoProgram) or self._patches.failed:
+        """The program with the graphs, or with the reason why they cannot be kept."""
+        if isinstance(program, NoProgram):
+            return program
+        why = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
+        if why is not None:
+            return replace(program, no_graphs=why)
+        if not self.graphs:
             return program
         try:
             return replace(program, graphs=pickle.dumps(tuple(self.graphs)))
-        except (pickle.PicklingError, TypeError, AttributeError):
-            return program
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            return replace(program, no_graphs=f"it cannot be sent: {error}")
 
     def _keep(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph

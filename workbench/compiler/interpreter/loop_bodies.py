@@ -68,13 +68,3 @@ def loop_body(snode: Any) -> LoopBody | None:
         blocks=blocks,
         indirect={str(name): text(size) for name, size in body.indirect_var_ranges.items()},
     )
-
-
-def buffers_read(body: LoopBody) -> set[str]:
-    """The buffers that a loop body loads from."""
-    return {
-        node.args[1]
-        for block in body.blocks.values()
-        for node in block
-        if node.op == "call_method" and node.target in ("load", "load_seed")
-    }

@@ -84,6 +84,12 @@ def _refuse_meta(callee: Callee, question: Question) -> None:
             )
 
 
+_NO_GRAPH = (
+    "The captured graph was not kept ({}): random numbers are not drawn from the same seeds as the "
+    "reference's, and a difference has no second opinion in double precision."
+)
+
+
 class _Verifier:
     """One verification."""
 
@@ -146,7 +152,8 @@ class _Verifier:
         kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
-        return Verification(rows, name, (*kernels, *failed), (NOT_MODELLED, *ran))
+        lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
+        return Verification(rows, name, (*kernels, *failed), (NOT_MODELLED, *ran, *lost))
 
     def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
@@ -165,8 +172,8 @@ class _Verifier:
             return callee.name, self._eager
         if not self._graphs:
             raise UsageError(
-                f"{callee.name} has to be compared with its captured graph, which could not be "
-                "kept. Pass another: verify(x, args, reference=function)."
+                f"{callee.name} has to be compared with its captured graph, which was not kept "
+                f"({self._program.no_graphs}). Pass another: verify(x, args, reference=function)."
             )
         words = f"the captured graph of {callee.name} ({why})"
         return words, self._captured(session, float64=question.float64)
@@ -214,9 +221,15 @@ class _Verifier:
         def start(graph: Any, is_backward: bool) -> Call:
             module = on_cpu(graph.source_code, graph.cache_key, session, constants_of(graph))
             call: Call = module.call
-            captured = self._graph(is_backward) if self._question.per_kernel else None
-            if captured is None:
+            if not self._question.per_kernel:
                 return call
+            captured = self._graph(is_backward)
+            if captured is None:
+                raise UsageError(
+                    f"The kernels of {self._callee.name} cannot be compared one by one: the graph "
+                    f"they were made from was not kept ({self._program.no_graphs}). Verify without "
+                    "per_kernel."
+                )
             return self._checked(call, captured, session, graph)
 
         return start

@@ -21,7 +21,7 @@ class Program:
 
     `contract`, `baked` and `guards` are the JSON of a manifest. `not_packed` are the kernels whose
     machine code is not in the frozen code. `graphs` are the pickled graphs that were lowered, for a
-    comparison kernel by kernel; empty when they cannot be pickled.
+    comparison kernel by kernel; where they are empty, `no_graphs` says why.
     """
 
     frozen: Frozen
@@ -31,6 +31,7 @@ class Program:
     built_for: BuiltFor
     not_packed: tuple[str, ...] = ()
     graphs: bytes = b""
+    no_graphs: str = "no graph was lowered"
 
 
 @dataclass(frozen=True)
