@@ -153,7 +153,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "foreign zip": (lambda p: zipfile.ZipFile(p, "w").close(), "no manifest.json"),
     "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-90]), "truncated or damaged"),
     "half": (lambda p: p.write_bytes(p.read_bytes()[:400]), "truncated or damaged"),
-    "comment cut": (lambda p: p.write_bytes(p.read_bytes()[:-30]), "directory was changed"),
+    "comment cut": (lambda p: p.write_bytes(p.read_bytes()[:-30]), "another end"),
     "appended": (lambda p: p.write_bytes(p.read_bytes() + b"x"), "damaged"),
     "truncated pickle": (lambda p: p.write_bytes(pickle.dumps("x" * 99, 4)[:-3]), "truncated"),
     "path traversal": (add("../../evil.so"), "'../../evil.so', which does not belong"),

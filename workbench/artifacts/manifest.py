@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from workbench.errors import ArtifactError
+from workbench.artifacts.records import SignedRecord
 
 SCHEMA = 1
-KIND = "aot-workbench artifact"
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -105,11 +100,15 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(SignedRecord):
     """Everything that is known about an artifact without running any of it.
 
     `contract`, `baked`, `guards` and `weights` are plain JSON that other rooms write and read.
     """
+
+    KIND: ClassVar[str] = "aot-workbench artifact"
+    SCHEMA: ClassVar[int] = SCHEMA
+    NOUN: ClassVar[str] = "artifact"
 
     versions: Versions = field(default_factory=Versions)
     needs: SystemNeeds = field(default_factory=SystemNeeds)
@@ -128,70 +127,3 @@ class Manifest:
     members: Mapping[str, Member] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
     schema: int = SCHEMA
-
-    @property
-    def digest(self) -> str:
-        """`sha256:` and the hash of the manifest without its signatures: names all the content."""
-        return f"sha256:{hashlib.sha256(self.signed_bytes()).hexdigest()}"
-
-    def signed_bytes(self) -> bytes:
-        """The bytes that a signature covers."""
-        return replace(self, signatures=()).to_bytes()
-
-    def to_bytes(self) -> bytes:
-        """The content of `manifest.json`."""
-        data = {"kind": KIND, **asdict(self)}
-        return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True).encode()
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Manifest:
-        """Read what `to_bytes` wrote; raises `ArtifactError` for anything else."""
-        try:
-            data = json.loads(content)
-        except ValueError as error:
-            raise ArtifactError(
-                f"The manifest of the artifact is damaged ({error}). Get the file again."
-            ) from error
-        if not isinstance(data, dict) or data.get("kind") != KIND:
-            raise ArtifactError("The manifest is not one of this workbench: a foreign file.")
-        _check_schema(data.get("schema"))
-        try:
-            return _manifest(data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ArtifactError(
-                f"The manifest of the artifact is damaged ({error}). Get the file again."
-            ) from error
-
-
-def _check_schema(schema: Any) -> None:
-    if not isinstance(schema, int):
-        raise ArtifactError("The manifest of the artifact names no schema: a foreign file.")
-    if schema > SCHEMA:
-        raise ArtifactError(
-            f"The artifact has schema {schema}, this workbench reads up to {SCHEMA}. "
-            "Upgrade aot-workbench to open it."
-        )
-
-
-def _record(cls: type[Record], data: Mapping[str, Any]) -> Record:
-    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known})
-
-
-def _built_for(data: Mapping[str, Any]) -> BuiltFor:
-    kernels = [_record(GpuKernel, v) for v in data["kernels"]]
-    return _record(BuiltFor, {**data, "kernels": kernels})
-
-
-def _manifest(data: Mapping[str, Any]) -> Manifest:
-    target = data.get("built_for")
-    parts = {
-        **data,
-        "built_for": None if target is None else _built_for(target),
-        "versions": _record(Versions, data["versions"]),
-        "needs": _record(SystemNeeds, data["needs"]),
-        "members": {str(k): _record(Member, v) for k, v in data["members"].items()},
-        "builds": [_record(Build, v) for v in data["builds"]],
-        "signatures": [_record(Signature, v) for v in data["signatures"]],
-    }
-    return _record(Manifest, parts)

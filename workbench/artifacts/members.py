@@ -1,0 +1,127 @@
+"""The members of an open zip file: where they are, their bytes, verified copies of them."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from workbench.artifacts.manifest import Member
+from workbench.artifacts.zip_frame import AGAIN, chunks, data_start
+from workbench.errors import ArtifactError
+
+_MANIFEST_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of an open file whose frame was checked; none was read yet.
+
+    Not for two threads at once: they share the position of the file.
+    """
+
+    file: BinaryIO
+    entries: Mapping[str, zipfile.ZipInfo]
+
+    def entry(self, name: str) -> zipfile.ZipInfo:
+        """One member; raises `ArtifactError` when there is none of that name."""
+        try:
+            return self.entries[name]
+        except KeyError:
+            raise ArtifactError(f"The file holds no member {name}.") from None
+
+    def offset(self, name: str) -> int:
+        """Where the bytes of a member start in the file, for mapping them."""
+        return data_start(self.file, self.entry(name))
+
+    def size(self, name: str) -> int:
+        """The bytes of a member."""
+        return self.entry(name).file_size
+
+    def raw(self, name: str) -> bytes:
+        """The bytes of one member as they are, compared with nothing."""
+        return b"".join(self._chunks(name))
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a member has the hash that the manifest gives, or else its checksum."""
+        check = self._checking(name)
+        for chunk in self._chunks(name):
+            check.update(chunk)
+        return check.fits
+
+    def unpack(self, folder: Path, names: Iterable[str], *, verify: bool = True) -> dict[str, Path]:
+        """Copy members into a folder, hashing the copies; raises `ArtifactError` on a difference.
+
+        With `verify=False` the hash is left out (big weights).
+        """
+        return {name: self._unpack(folder / name, name, verify) for name in names}
+
+    def hash_of(self, name: str) -> str | None:
+        """The SHA-256 in hex that a member must have; None where no manifest gives one."""
+        return None
+
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        start = self.offset(name)
+        return chunks(self.file, start, start + self.size(name))
+
+    def _checking(self, name: str) -> _Checking:
+        expected = self.hash_of(name)
+        return _Checking(expected or self.entry(name).CRC)
+
+    def _unpack(self, to: Path, name: str, verify: bool) -> Path:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        check = self._checking(name)
+        with to.open("xb") as out:
+            for chunk in self._chunks(name):
+                out.write(chunk)
+                if verify:
+                    check.update(chunk)
+        if verify and not check.fits:
+            raise ArtifactError(
+                f"The file is damaged: {name} does not have the hash that belongs to it. {AGAIN}"
+            )
+        return to
+
+
+class _Checking:
+    """Compares bytes with a SHA-256, or with a zip's checksum where there is no other."""
+
+    def __init__(self, expected: str | int) -> None:
+        self._expected = expected
+        self._digest = hashlib.sha256()
+        self._crc = 0
+
+    def update(self, chunk: bytes) -> None:
+        if isinstance(self._expected, int):
+            self._crc = zlib.crc32(chunk, self._crc)
+        else:
+            self._digest.update(chunk)
+
+    @property
+    def fits(self) -> bool:
+        found = self._crc if isinstance(self._expected, int) else self._digest.hexdigest()
+        return found == self._expected
+
+
+def read_manifest(file: BinaryIO, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of the member that lists the others; raises `ArtifactError` when damaged."""
+    if entry.file_size > _MANIFEST_LIMIT:
+        raise ArtifactError(f"The member {entry.filename} is too big ({entry.file_size} bytes).")
+    start = data_start(file, entry)
+    content = b"".join(chunks(file, start, start + entry.file_size))
+    if zlib.crc32(content) != entry.CRC:
+        raise ArtifactError(f"The file is damaged: {entry.filename} was changed. {AGAIN}")
+    return content
+
+
+def compare_sizes(entries: Mapping[str, zipfile.ZipInfo], listed: Mapping[str, Member]) -> None:
+    """Raise `ArtifactError` unless the members are those that the manifest lists, by size."""
+    sizes = {name: entry.file_size for name, entry in entries.items()}
+    expected = {name: member.size for name, member in listed.items()}
+    if sizes != expected:
+        odd = min(name for name, _ in sizes.items() ^ expected.items())
+        raise ArtifactError(f"The file is damaged: {odd} is not what the manifest lists. {AGAIN}")
