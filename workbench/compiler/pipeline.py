@@ -21,6 +21,7 @@ from workbench.compiler.compiled import Compiled
 from workbench.compiler.contract import Contract
 from workbench.compiler.early_header import EarlyHeader
 from workbench.compiler.first_compile import early_header, fast_start
+from workbench.compiler.frame_stack import roomy_frames
 from workbench.compiler.garbage import few_collections
 from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filter
 from workbench.compiler.guard_sandbox import Example
@@ -52,6 +53,7 @@ class _Run:
     step: str = "prepare"
 
 
+@roomy_frames
 @few_collections()
 def compile_ahead(
     target: Any,
