@@ -8,6 +8,7 @@ def test_folders_follow_the_desktop_convention():
     assert settings.cache_folder == Path("/home/ann/.cache/aot-workbench")
     assert settings.data_folder == Path("/home/ann/.local/share/aot-workbench")
     assert settings.inductor_cache is None
+    assert settings.policy_file is None
 
 
 def test_each_folder_can_be_chosen():
@@ -17,3 +18,8 @@ def test_each_folder_can_be_chosen():
     assert settings.cache_folder == Path("/c/aot-workbench")
     assert settings.data_folder == Path("/keys")
     assert settings.inductor_cache == "/k"
+
+
+def test_a_policy_may_lie_elsewhere():
+    settings = Settings.from_environment({"AOT_WORKBENCH_POLICY": "/team/policy.toml"})
+    assert settings.policy_file == Path("/team/policy.toml")

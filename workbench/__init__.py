@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         profile,
         recompile,
         show,
+        sign,
         targets,
         trust,
+        trust_key,
         verify,
     )
     from workbench.errors import (
@@ -57,8 +59,10 @@ _PUBLIC = {
         "profile",
         "recompile",
         "show",
+        "sign",
         "targets",
         "trust",
+        "trust_key",
         "verify",
     ),
     "workbench.errors": (
@@ -93,8 +97,10 @@ __all__ = [
     "profile",
     "recompile",
     "show",
+    "sign",
     "targets",
     "trust",
+    "trust_key",
     "verify",
 ]
 

@@ -322,6 +322,64 @@ def trust(path: str | PathLike[str]) -> str:
     return run(path)
 
 
+def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) -> str:
+    """Sign an `.aot` file or a package with a team's ed25519 key and return its digest.
+
+    The signature is added to the manifest in place; everything else in the file, and its digest,
+    stay as they are. A pair of keys is made with::
+
+        openssl genpkey -algorithm ed25519 -out team.pem
+        openssl pkey -in team.pem -pubout -out team.pub.pem
+
+    Parameters
+    ----------
+    key
+        The path of the private key in PEM form, or an `Ed25519PrivateKey` of `cryptography`.
+    password
+        What the private key is encrypted with.
+
+    Raises
+    ------
+    UsageError
+        The key cannot be read, or the file has no manifest because torch itself wrote it.
+    ArtifactError
+        The file is damaged or cannot be written.
+    """
+    from workbench.artifacts.signing import sign as run
+
+    return run(path, key, password=password)
+
+
+def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
+    """Trust what the owner of an ed25519 key signs, on this account; returns the key as a word.
+
+    A policy file can demand a signature, or forbid `trust=True`: `policy.toml` in the data folder
+    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
+    `$AOT_WORKBENCH_POLICY` names. It beats whatever `load` is given::
+
+        signed_by = ["release.pub.pem", "ed25519:9c0e…", "user"]
+        forbid_trust_true = true
+
+    Parameters
+    ----------
+    key
+        A public key: the path of a PEM file, its text, `"ed25519:…"` as returned here, or an
+        `Ed25519PublicKey` of `cryptography`.
+    name
+        What `inspect` and errors call the key; the name of the file unless given.
+    revoke
+        Trust the key no longer, also where a policy names it; `key` may be its name.
+
+    Raises
+    ------
+    UsageError
+        It is no public key, or another key has that name.
+    """
+    from workbench.artifacts.trust import trust_key as run
+
+    return run(key, name=name, revoke=revoke)
+
+
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
     """Compile again, on this torch, what the file was made from: for the same target."""
     from workbench.compiler.files import recompile as run

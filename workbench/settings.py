@@ -15,23 +15,26 @@ NAME = "aot-workbench"
 
 @dataclass(frozen=True)
 class Settings:
-    """Folders and switches that come from outside; `inductor_cache` is None when nobody set it."""
+    """Folders and switches that come from outside; what is None was set by nobody."""
 
     cache_folder: Path
     data_folder: Path
     inductor_cache: str | None = None
+    policy_file: Path | None = None
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] | None = None) -> Settings:
         """Read the variables of this process, or the given ones."""
         known = os.environ if variables is None else variables
         home = Path(known.get("HOME") or Path.home())
+        policy = known.get("AOT_WORKBENCH_POLICY")
         return cls(
             cache_folder=_folder(known, "AOT_WORKBENCH_CACHE", "XDG_CACHE_HOME", home / ".cache"),
             data_folder=_folder(
                 known, "AOT_WORKBENCH_DATA", "XDG_DATA_HOME", home / ".local" / "share"
             ),
             inductor_cache=known.get("TORCHINDUCTOR_CACHE_DIR") or None,
+            policy_file=Path(policy) if policy else None,
         )
 
 

@@ -127,21 +127,12 @@ def inspect(path: str | PathLike[str], *, store: TrustStore | None = None) -> Ar
             path=os.fspath(path),
             kind=opened.kind,
             digest=opened.digest,
-            signature=_signature(opened, store or TrustStore.of_user()),
+            signature=(store or TrustStore.of_user()).standing(opened.digest, opened.manifest),
             size=opened.size,
             manifest=opened.manifest,
             members=_members(opened),
             pickles=tuple(_pickles(opened)),
         )
-
-
-def _signature(opened: OpenedFile, store: TrustStore) -> str:
-    manifest = opened.manifest
-    if manifest is not None and store.signed_by_user(manifest):
-        return "signed by you"
-    if opened.digest in store.digests():
-        return "trusted by you"
-    return "signed by somebody else" if manifest and manifest.signatures else "not signed"
 
 
 def _members(opened: OpenedFile) -> tuple[MemberFacts, ...]:

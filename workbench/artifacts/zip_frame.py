@@ -24,7 +24,7 @@ _COMMENT_LIMIT = 0xFFFF
 _DIRECTORY_LIMIT = 8 << 20  # of all headers together; 10,000 members take 2 MiB
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _LATER_SIZES = 0x8  # sizes and checksum follow the data
-_SEAL_SIZE = 71
+SEAL_SIZE = 71
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def frame_hash(file: IO[bytes], entries: Iterable[zipfile.ZipInfo]) -> bytes:
         for chunk in chunks(file, at, start):
             digest.update(chunk)
         at = start + entry.compress_size
-    for chunk in chunks(file, at, size - _SEAL_SIZE):
+    for chunk in chunks(file, at, size - SEAL_SIZE):
         digest.update(chunk)
     return b"sha256:" + digest.hexdigest().encode()
 
@@ -179,11 +179,11 @@ def frame_hash(file: IO[bytes], entries: Iterable[zipfile.ZipInfo]) -> bytes:
 def seal(file: BinaryIO) -> None:
     """Give a whole zip file without a comment one: the hash of all but the members' data."""
     file.seek(-2, os.SEEK_END)
-    file.write(struct.pack("<H", _SEAL_SIZE) + bytes(_SEAL_SIZE))
+    file.write(struct.pack("<H", SEAL_SIZE) + bytes(SEAL_SIZE))
     file.flush()
     with zipfile.ZipFile(file) as archive:
         value = frame_hash(file, archive.infolist())
-    file.seek(-_SEAL_SIZE, os.SEEK_END)
+    file.seek(-SEAL_SIZE, os.SEEK_END)
     file.write(value)
 
 
