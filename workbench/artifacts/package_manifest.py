@@ -21,7 +21,8 @@ class PackagedConstant:
     """One weight, buffer or constant: `name` in the library, `fqn` in the module.
 
     `size` is in bytes. With weights beside the library its bytes stand at `offset` of the member
-    `member`.
+    `member`. `kind` is "parameter", "buffer" or "constant"; `aliases` are the other names of the
+    same tensor in the module (tied weights); a `mutated` buffer is written by the library.
     """
 
     name: str
@@ -32,14 +33,22 @@ class PackagedConstant:
     size: int
     member: str | None = None
     offset: int = 0
+    kind: str = "parameter"
+    aliases: tuple[str, ...] = ()
+    mutated: bool = False
 
 
 @dataclass(frozen=True)
 class PackagedOutput:
-    """One tensor that the library returns; a symbolic size is text."""
+    """One handle that the library returns, in the order of `out_spec`; a symbolic size is text.
+
+    `type` is "tensor", or that of the Python value in its place: "int", "float" and "bool" are
+    returned as tensors without a dimension, "NoneType" as a null handle.
+    """
 
     dtype: str
     shape: tuple[int | str, ...]
+    type: str = "tensor"
 
 
 @dataclass(frozen=True)

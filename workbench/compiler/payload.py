@@ -80,7 +80,7 @@ def freeze(
     known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
     with fast_start(), config.patch(known):
         kernels = _kernels(programs, kept.libraries if kept else {})
-        build = kept.build if kept else _native_build() if kernels else None
+        build = kept.build if kept else native_build() if kernels else None
     return Frozen(
         payload=_serialize(aot_fn, dict(external_data or {})),
         kernels=kernels,
@@ -93,7 +93,7 @@ def freeze(
     )
 
 
-def _native_build() -> Build:
+def native_build() -> Build:
     """The build that torch made here: it may use every instruction of this processor."""
     isa = str(tp.PICK_VEC_ISA.get()()).lower().replace("invalid_vec_isa", "scalar")
     name = "-".join((*isa.split(), NATIVE))

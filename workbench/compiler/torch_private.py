@@ -291,6 +291,15 @@ FX_CACHE_BYPASS = Name(
 COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")
 TREE_LEAVES = Name("torch.utils._pytree:tree_leaves", "tensors of nested inputs and outputs")
 TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs")
+TREE_FLATTEN_WITH_PATH = Name(
+    "torch.utils._pytree:tree_flatten_with_path", "naming the inputs of a package"
+)
+TREESPEC_DUMPS = Name("torch.utils._pytree:treespec_dumps", "inputs and outputs of a package")
+AOTI_COMPILE = Name("torch._inductor:aot_compile", "compiling the library of a package")
+AOT_CODE_COMPILER = Name(
+    "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"
+)
+INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
 DISPATCH_MODE = Name(
     "torch.utils._python_dispatch:TorchDispatchMode", "timing the operators of eager code"
 )
@@ -481,4 +490,30 @@ GRID_EXPR = Name(
 DYNAMO_UTILS = Name("torch._dynamo.utils:", "streams of a device that is not there")
 SYMPY_PRINTER = Name(
     "torch.utils._sympy.printers:PythonPrinter", "index expressions of loops as text"
+)
+
+# running packages: nothing here imports torch._dynamo or torch._inductor
+AOTI_HANDLES = Name(
+    "torch._C._aoti:unsafe_alloc_void_ptrs_from_tensors", "handing tensors to a compiled library"
+)
+AOTI_TENSORS = Name(
+    "torch._C._aoti:alloc_tensors_by_stealing_from_void_ptrs", "tensors of a compiled library"
+)
+AOTI_CPU_RUNNER = Name(
+    "torch._C._aoti:AOTIModelContainerRunnerCpu", "packages with operators of other libraries"
+)
+AOTI_CUDA_RUNNER = Name(
+    "torch._C._aoti:AOTIModelContainerRunnerCuda",
+    "packages with operators of other libraries",
+    "2.13.0, absent in builds without CUDA",
+)
+IS_TRANSFORMED = Name(
+    "torch._C._functorch:is_functorch_wrapped_tensor", "telling tensors without data"
+)
+TREE_NODES = Name("torch.utils._pytree:SUPPORTED_NODES", "nested inputs and outputs of a package")
+TREE_TYPES = Name(
+    "torch.utils._pytree:SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package"
+)
+TREE_SERIALIZED = Name(
+    "torch.utils._pytree:SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package"
 )

@@ -1,0 +1,64 @@
+"""AOTInductor for one exported program: the files of its library, what they hold, the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.packaging.constants import Library, watched
+from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
+from workbench.errors import CaptureError
+
+_KEEP = "always_keep_tensor_constants"
+_WEIGHTS: Mapping[str, Mapping[str, Any]] = {
+    INSIDE: {},
+    BESIDE: {
+        "aot_inductor.package_constants_in_so": False,
+        "aot_inductor.package_constants_on_disk_format": "binary_blob",
+    },
+    LATER: {"aot_inductor.package_constants_in_so": False},
+}
+
+
+@dataclass(frozen=True)
+class Built:
+    """The files that torch made for one library, by their name in its folder."""
+
+    files: Mapping[str, Path]
+    library: Library
+
+    def named(self, suffix: str) -> str | None:
+        """The one file with a suffix, or None."""
+        return next((name for name in self.files if name.endswith(suffix)), None)
+
+
+def options_for(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Inductor's options for a package.
+
+    Constants stay tensors unless the user asks otherwise: torch writes those of up to eight
+    elements into the code, where new weights never reach them.
+    """
+    return {_KEEP: True, **chosen, **_WEIGHTS[weights]}
+
+
+def build(program: Any, options: Mapping[str, Any], folder: Path) -> Built:
+    """Compile into `folder`; torch names the files by the hash of their content."""
+    module = program.module(check_guards=False)
+    args, kwargs = program.example_inputs
+    settings = {
+        **options,
+        "aot_inductor.package": True,
+        "aot_inductor.output_path": str(folder),
+    }
+    with watched() as library:
+        made = tp.AOTI_COMPILE.get()(module, args, kwargs, options=settings)
+    if not isinstance(made, list) or not library.seen:
+        raise CaptureError(
+            "torch returned no library for this program. Leave out options that replace "
+            "AOTInductor's code generation, such as fx_wrapper."
+        )
+    files = [Path(file) for file in made if isinstance(file, str) and file]
+    return Built({file.name: file for file in files}, library)

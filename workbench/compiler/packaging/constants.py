@@ -1,0 +1,121 @@
+"""Weights, buffers and constants of a compiled library, read while torch writes its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from workbench.artifacts.package_manifest import PackagedConstant
+from workbench.compiler import torch_private as tp
+from workbench.compiler.patches import Patches
+
+_ALIGNMENT = 64  # bytes; between constants in torch's blob
+
+
+@dataclass
+class Library:
+    """What was seen of one library when its code was written; filled while it is compiled."""
+
+    constants: tuple[PackagedConstant, ...] = ()
+    needs_proxy: bool = False
+    device: str = "cpu"
+    seen: bool = field(default=False)
+
+
+@contextmanager
+def watched() -> Iterator[Library]:
+    """Read the constants of the library that is compiled inside of the `with`."""
+    library = Library()
+
+    def make(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_(
+            cls: Any, graph: Any, wrapper: Any, kernel: Any, externs: Any, **rest: Any
+        ) -> Any:
+            library.constants = tuple(_constants(graph))
+            library.needs_proxy = bool(externs) or bool(graph.torchbind_constants)
+            library.device = str(rest.get("device_type", "cpu"))
+            library.seen = True
+            return inner(cls, graph, wrapper, kernel, externs, **rest)
+
+        return compile_
+
+    with Patches() as patches:
+        tp.AOT_CODE_COMPILER.get()
+        patches.wrap(tp.AOT_CODE_COMPILER, make, "package")
+        yield library
+
+
+def _constants(graph: Any) -> Iterator[PackagedConstant]:
+    """The constants in the order in which torch writes them, with their place in its blob."""
+    offset = 0
+    for name in graph.constants:
+        if name in graph.folded_constants:
+            continue
+        tensor = graph.get_original_value_of_constant(name)
+        size = _bytes(tensor)
+        allocated = graph.allocated_constant_name[name]
+        start = tensor.storage_offset() * tensor.element_size() if size else 0
+        yield PackagedConstant(
+            name=name,
+            fqn=str(graph.dynamo_flat_name_to_original_fqn.get(name, allocated)),
+            mutated=name in graph.mutated_buffers,
+            shape=tuple(int(n) for n in tensor.shape),
+            stride=() if tensor.is_mkldnn else tuple(int(n) for n in tensor.stride()),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            size=size - start,
+            offset=offset + start,
+        )
+        offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    if tensor.numel() == 0:
+        return 0
+    if tensor.is_mkldnn:
+        return int(torch.ops.mkldnn._nbytes(tensor))
+    return tensor.untyped_storage().nbytes()
+
+
+def placed(
+    constants: tuple[PackagedConstant, ...], member: str | None
+) -> tuple[PackagedConstant, ...]:
+    """The constants with the member that holds their bytes, or without any place."""
+    return tuple(
+        replace(c, member=member, offset=0 if member is None else c.offset) for c in constants
+    )
+
+
+def with_names(
+    constants: tuple[PackagedConstant, ...], program: Any
+) -> tuple[PackagedConstant, ...]:
+    """The constants with their kind, and every name under which the module has the same tensor."""
+    tensors: dict[str, torch.Tensor] = {**program.state_dict, **_tensor_constants(program)}
+    names: dict[Any, list[str]] = {}
+    for name, tensor in tensors.items():
+        names.setdefault(_identity(tensor), []).append(name)
+    buffers = {*program.graph_signature.buffers}
+    found = []
+    for constant in constants:
+        known = constant.fqn in tensors
+        same = names[_identity(tensors[constant.fqn])] if known else []
+        kind = "buffer" if constant.fqn in buffers else "parameter"
+        if constant.fqn not in program.state_dict and kind != "buffer":
+            kind = "constant"
+        aliases = tuple(name for name in same if name != constant.fqn)
+        found.append(replace(constant, kind=kind, aliases=aliases))
+    return tuple(found)
+
+
+def _tensor_constants(program: Any) -> dict[str, torch.Tensor]:
+    return {k: v for k, v in program.constants.items() if isinstance(v, torch.Tensor)}
+
+
+def _identity(tensor: torch.Tensor) -> Any:
+    """Equal for two names of one tensor."""
+    if tensor.numel() == 0 or tensor.is_mkldnn:
+        return id(tensor)
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype

@@ -1,0 +1,133 @@
+"""What a user asks of a package, checked before anything runs: one model or several by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.artifacts.package_manifest import WEIGHTS
+from workbench.compiler.request import CAPTURE_LEVELS, MODES
+from workbench.errors import UsageError
+
+DEFAULT_NAME = "model"
+INSIDE, BESIDE, LATER = WEIGHTS
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One model of a package; raises `UsageError` for a value that cannot be.
+
+    `bucket` names, for one of several compiled shapes, the size of each bucketed dimension.
+    """
+
+    model: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    name: str = DEFAULT_NAME
+    dynamic_shapes: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    mode: str | None = None
+    weights: str = INSIDE
+    bucket: Mapping[str, int] | None = None
+    capture: str = "full"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.args, tuple | list):
+            raise UsageError(
+                f"args is a {type(self.args).__name__}: expected a tuple of example inputs, such "
+                "as (x,)."
+            )
+        if not isinstance(self.kwargs, Mapping):
+            raise UsageError(f"kwargs is a {type(self.kwargs).__name__}: expected a dict.")
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"The model name {self.name!r} cannot be the name of a folder in the package: use "
+                "up to 64 letters, digits, '_', '.' and '-'."
+            )
+        _one_of("weights", self.weights, WEIGHTS)
+        _one_of("mode", self.mode, (None, *MODES))
+        _one_of("capture", self.capture, CAPTURE_LEVELS)
+
+
+def _one_of(what: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        choices = ", ".join(repr(choice) for choice in allowed)
+        raise UsageError(f"{what} is {value!r}: expected one of {choices}.")
+
+
+def read_requests(
+    model: Any,
+    args: Any,
+    kwargs: Any,
+    *,
+    dynamic_shapes: Any,
+    options: Any,
+    mode: Any,
+    weights: Any,
+    capture: str = "full",
+) -> tuple[ModelRequest, ...]:
+    """The requests for one model, or for each model of a mapping by name.
+
+    With a mapping of models, `args` (and `kwargs`, `dynamic_shapes`) are mappings by model name;
+    `options`, `mode` and `weights` are one value for all or a mapping by name.
+    """
+    if not isinstance(model, Mapping):
+        return (
+            ModelRequest(
+                model,
+                args,
+                kwargs or {},
+                dynamic_shapes=dynamic_shapes,
+                options=options or {},
+                mode=mode,
+                weights=weights,
+                capture=capture,
+            ),
+        )
+    names = list(model)
+    if not names:
+        raise UsageError("model is an empty mapping: name at least one model.")
+    inputs = dict(_for_each("args", args, names, required=True))
+    named = dict(_for_each("kwargs", kwargs, names))
+    shapes = dict(_for_each("dynamic_shapes", dynamic_shapes, names))
+    return tuple(
+        ModelRequest(
+            model[name],
+            inputs[name],
+            named[name] or {},
+            name=name,
+            dynamic_shapes=shapes[name],
+            options=_own(options, name, names) or {},
+            mode=_own(mode, name, names),
+            weights=_own(weights, name, names, default=INSIDE),
+            capture=capture,
+        )
+        for name in names
+    )
+
+
+def _for_each(
+    what: str, value: Any, names: Sequence[str], *, required: bool = False
+) -> Iterator[tuple[str, Any]]:
+    given = {} if value is None else value
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            f"With several models, {what} is a mapping by model name ({', '.join(names)}); this is "
+            f"a {type(value).__name__}."
+        )
+    unknown = [key for key in given if key not in names]
+    missing = [name for name in names if name not in given] if required else []
+    if unknown or missing:
+        odd = f"names {unknown[0]!r}" if unknown else f"has nothing for {missing[0]!r}"
+        raise UsageError(f"{what} {odd}; the models are {', '.join(names)}.")
+    for name in names:
+        yield name, given.get(name)
+
+
+def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> Any:
+    """One model's part of a value that may be given for all, or by model name."""
+    by_name = isinstance(value, Mapping) and bool(value) and all(key in names for key in value)
+    return value.get(name, default) if by_name else value
