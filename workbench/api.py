@@ -138,6 +138,73 @@ def compile_async(
     return compile_in_background(fn, args, kwargs, request)
 
 
+def package(
+    model: Any,
+    args: Any,
+    kwargs: Any = None,
+    *,
+    path: str | PathLike[str],
+    dynamic_shapes: Any = None,
+    options: Mapping[str, Any] | None = None,
+    mode: str | Mapping[str, str] | None = None,
+    weights: str | Mapping[str, str] = "inside",
+    capture: str = "full",
+    progress: Progress | None = None,
+) -> Any:
+    """Export a model, compile it with AOTInductor and write a `.pt2` package.
+
+    The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ load it too. The
+    report, the input contract and what the library needs travel in it.
+
+    Parameters
+    ----------
+    model
+        A module, or a function of tensors. Several go into one file as a mapping by name; `args`,
+        `kwargs` and `dynamic_shapes` are then mappings by the same names, `options`, `mode` and
+        `weights` one value for all or a mapping.
+    args, kwargs
+        Example inputs, as in torch.export.export.
+    path
+        The file to write, ending in `.pt2`; it appears whole or not at all.
+    dynamic_shapes
+        As in torch.export.export.
+    options, mode
+        Of Inductor, as in torch.compile; they may be given together, an option wins.
+    weights
+        "inside" the library; "beside" it, mapped from the file without a copy; "later": none are
+        in the file, `update_weights` gives them before the first call.
+    capture
+        "full" records every step in the report; "light" keeps torch's caches on and records less.
+    progress
+        Called with the name of each phase and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be: inputs that do not fit, an unknown option, mode or model name.
+    CaptureError
+        The model cannot be exported or compiled; the message has the line, the reason and the
+        cure, `error.report` the record until then.
+    ArtifactError
+        The file cannot be written.
+    """
+    from workbench.compiler.packaging.request import read_requests
+    from workbench.compiler.packaging.writing import write_package
+
+    requests = read_requests(
+        model,
+        args,
+        kwargs,
+        dynamic_shapes=dynamic_shapes,
+        options=options,
+        mode=mode,
+        weights=weights,
+        capture=capture,
+    )
+    write_package(requests, path, progress=progress)
+    return path
+
+
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
