@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from workbench.artifacts.manifest import Manifest, Member
 from workbench.artifacts.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.zip_frame import frame_hash, read_frame, seal
+from workbench.artifacts.zip_frame import Frame, frame_hash, read_frame, seal
 from workbench.errors import ArtifactError
 from workbench.report.atomic import atomic_file
 
@@ -135,7 +135,12 @@ def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 def read_artifact(file: BinaryIO) -> Opened:
     """Check the frame of an artifact and read its manifest; executes nothing."""
-    entries = _entries(file)
+    return artifact_in(read_frame(file))
+
+
+def artifact_in(frame: Frame) -> Opened:
+    """The artifact that a zip file holds; raises `ArtifactError` for any other zip file."""
+    file, entries = frame.file, _entries(frame)
     content = read_manifest(file, entries[MANIFEST])
     manifest = Manifest.from_bytes(content)
     if content != manifest.to_bytes():
@@ -147,14 +152,13 @@ def read_artifact(file: BinaryIO) -> Opened:
     return Opened(file, entries, manifest)
 
 
-def _entries(file: BinaryIO) -> dict[str, zipfile.ZipInfo]:
-    frame = read_frame(file)
+def _entries(frame: Frame) -> dict[str, zipfile.ZipInfo]:
     entries = {_checked(entry): entry for entry in frame.entries}
     if MANIFEST not in entries:
         raise ArtifactError(
             "The zip file holds no manifest.json: not an artifact of this workbench."
         )
-    if frame_hash(file, frame.entries) != frame.comment:
+    if frame_hash(frame.file, frame.entries) != frame.comment:
         raise ArtifactError("The artifact is damaged: its zip directory was changed.")
     return entries
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from workbench.artifacts.members import Members, compare_sizes, read_manifest
 from workbench.artifacts.package_manifest import MANIFEST, PackagedModel, PackageManifest
-from workbench.artifacts.zip_frame import AGAIN, frame_hash, read_frame
+from workbench.artifacts.zip_frame import AGAIN, Frame, frame_hash, read_frame
 from workbench.errors import ArtifactError
 
 FORMAT = "archive_format"  # the member by which torch knows its own archives
@@ -37,10 +37,18 @@ class OpenedPackage(Members):
 def open_package(file: BinaryIO) -> OpenedPackage:
     """Check the frame of a `.pt2` and read its manifest; executes nothing.
 
+    Raises what `package_in` raises.
+    """
+    return package_in(read_frame(file))
+
+
+def package_in(frame: Frame) -> OpenedPackage:
+    """The package that a zip file holds, its manifest compared with the members.
+
     Raises `ArtifactError` for links, encrypted or compressed members, names that leave the
     folder, duplicates, members that overlap, and whatever is not what the manifest lists.
     """
-    frame = read_frame(file)
+    file = frame.file
     root, entries = _below_root(frame.entries)
     if MANIFEST not in entries:
         return OpenedPackage(file, entries, root, None)

@@ -68,7 +68,8 @@ def read_record(cls: type[Record], data: Any) -> Record:
     """A data class from JSON; raises TypeError or ValueError for what does not have its types."""
     if not isinstance(data, Mapping):
         raise TypeError(f"{cls.__name__} is {type(data).__name__}")
-    types = _types(cls)
+    kind: Any = cls
+    types = _types(kind)
     return cls(**{name: _read(types[name], data[name]) for name in types if name in data})
 
 

@@ -31,6 +31,7 @@ SEAL_SIZE = 71
 class Frame:
     """The members of a zip file in the order of their data, and its comment."""
 
+    file: BinaryIO
     entries: tuple[zipfile.ZipInfo, ...]
     comment: bytes
     size: int
@@ -57,7 +58,7 @@ def read_frame(file: BinaryIO) -> Frame:
         raise ArtifactError("The file claims members that are bigger than the file.")
     ordered = sorted(found, key=lambda entry: entry.header_offset)
     _check_layout(file, ordered, directory)
-    return Frame(tuple(ordered), comment, size)
+    return Frame(file, tuple(ordered), comment, size)
 
 
 def _check_directory(file: BinaryIO, size: int) -> int:
