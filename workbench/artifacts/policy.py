@@ -50,7 +50,7 @@ def read_policy(path: Path, *, required: bool) -> Policy:
     try:
         with path.open("rb") as file:
             data = tomllib.loads(file.read(_LIMIT).decode())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not required:
             return Policy()
         raise TrustError(
