@@ -1,21 +1,44 @@
-"""What a shared library needs from the system, read from its ELF headers."""
+"""What a shared library needs and gives, read from its ELF headers by small ranges."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-_DYNAMIC, _VERDEF, _VERNEED = 6, 0x6FFFFFFD, 0x6FFFFFFE
-_DT_NEEDED = 1
+_DYNAMIC, _NOBITS, _DYNSYM, _VERDEF, _VERNEED = 6, 8, 11, 0x6FFFFFFD, 0x6FFFFFFE
+_DT_NEEDED, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 14, 15, 29
+_MACHINES = {62: "x86_64", 183: "aarch64", 190: "CUDA", 224: "AMDGPU"}
+_KINDS = {
+    1: "data", 2: "symbols", 3: "texts", 4: "relocations", 5: "hash", 6: "dynamic", 7: "note",
+    8: "empty", 9: "relocations", 11: "dynamic symbols", 14: "constructors", 15: "destructors",
+    0x6FFFFFF6: "hash", 0x6FFFFFFD: "versions", 0x6FFFFFFE: "versions", 0x6FFFFFFF: "versions",
+}  # fmt: skip
+_FLAGS = ((1, "W"), (2, "A"), (4, "X"))
+_SYMBOL_KINDS = {0: "other", 1: "object", 2: "function", 6: "thread-local", 10: "function"}
+_TABLE_LIMIT = 64 << 20
+_TEXT_LIMIT, _TEXTS_LIMIT = 4096, 16 << 20
+_CUDA, _NEW_CUDA_ABI = 190, 0x41
+MOST_SYMBOLS = 50_000
+
+
+class Readable(Protocol):
+    """Bytes that are read by ranges; fewer come back where they end."""
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """The bytes of one range."""
 
 
 @dataclass(frozen=True)
-class _Section:
-    kind: int
-    offset: int
-    size: int
-    link: int
+class InMemory:
+    """Bytes that are all there."""
+
+    content: bytes
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """The bytes of one range."""
+        return self.content[at : at + size]
 
 
 @dataclass(frozen=True)
@@ -27,76 +50,204 @@ class Library:
     defines: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Section:
+    """One section: `size` in bytes, `flags` of W (written), A (loaded) and X (executed)."""
+
+    name: str
+    kind: str
+    address: int
+    size: int
+    flags: str
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One dynamic symbol: defined here (exported), or needed from another library."""
+
+    name: str
+    kind: str
+    is_exported: bool
+    size: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """One ELF file: `machine` is a processor, or for a GPU's code its architecture ("sm_90")."""
+
+    machine: str
+    library: Library
+    name: str | None
+    search: tuple[str, ...]
+    sections: tuple[Section, ...]
+    symbols: tuple[Symbol, ...]
+    symbol_count: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+
+
 def read_library(data: bytes) -> Library:
     """Read a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
-    try:
-        return _read(data)
-    except (struct.error, IndexError, OverflowError, UnicodeDecodeError) as error:
-        raise ValueError(f"damaged ELF file: {error}") from error
+    return _reading(InMemory(data)).library()
 
 
-def _read(data: bytes) -> Library:
-    if data[:6] != b"\x7fELF\x02\x01":
+def read_elf(file: Readable) -> Elf:
+    """Everything about a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
+    return _reading(file).everything()
+
+
+def _reading(file: Readable) -> _Reading:
+    header = file.read_at(0, 64)
+    if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no little-endian 64-bit ELF file")
-    sections = tuple(_sections(data))
-    needed: list[str] = []
-    needs: list[str] = []
-    defines: list[str] = []
-    for section in sections:
-        names = sections[section.link] if section.link < len(sections) else section
-        if section.kind == _DYNAMIC:
-            needed += [_text(data, names, n) for n in _needed(data, section)]
-        elif section.kind == _VERNEED:
-            needs += [_text(data, names, n) for n in _needed_versions(data, section)]
-        elif section.kind == _VERDEF:
-            defines += [_text(data, names, n) for n in _defined_versions(data, section)]
-    return Library(tuple(needed), tuple(sorted({*needs})), tuple(sorted({*defines})))
+    return _Reading(file, header)
 
 
-def _sections(data: bytes) -> Iterator[_Section]:
-    start, size, count = (
-        struct.unpack_from("<Q", data, 0x28)[0],
-        struct.unpack_from("<H", data, 0x3A)[0],
-        struct.unpack_from("<H", data, 0x3C)[0],
-    )
-    for index in range(count):
-        _, kind, _, _, offset, length, link = struct.unpack_from(
-            "<IIQQQQI", data, start + index * size
+class _Reading:
+    """The sections of one file; the reading of each is bounded by its size."""
+
+    def __init__(self, file: Readable, header: bytes):
+        self._file = file
+        self._header = header
+        start, size, count = (
+            struct.unpack_from("<Q", header, 0x28)[0],
+            struct.unpack_from("<H", header, 0x3A)[0],
+            struct.unpack_from("<H", header, 0x3C)[0],
         )
-        yield _Section(kind, offset, length, link)
+        if count and size < 64:
+            raise ValueError("damaged ELF file: its sections are too small")
+        table = _all(file, start, size * count)
+        self._parts = [_part(table, index * size) for index in range(count)]
+        self._texts: dict[int, bytes] = {}
+        self._left = _TEXTS_LIMIT
+
+    def library(self) -> Library:
+        needs = {name for part in self._of(_VERNEED) for name in self._needed_versions(part)}
+        defines = {name for part in self._of(_VERDEF) for name in self._defined_versions(part)}
+        return Library(
+            tuple(self._dynamic(_DT_NEEDED)), tuple(sorted(needs)), tuple(sorted(defines))
+        )
+
+    def everything(self) -> Elf:
+        symbols = tuple(self._symbols())
+        return Elf(
+            machine=self._machine(),
+            library=self.library(),
+            name=next(self._dynamic(_DT_SONAME), None),
+            search=(*self._dynamic(_DT_RPATH), *self._dynamic(_DT_RUNPATH)),
+            sections=tuple(self._sections()),
+            symbols=symbols,
+            symbol_count=sum(part.size // 24 for part in self._of(_DYNSYM)),
+        )
+
+    def _machine(self) -> str:
+        machine = struct.unpack_from("<H", self._header, 0x12)[0]
+        if machine == _CUDA:
+            flags = struct.unpack_from("<I", self._header, 0x30)[0]
+            shift = 8 if self._header[7] == _NEW_CUDA_ABI else 0
+            return f"sm_{flags >> shift & 0xFF}"
+        return _MACHINES.get(machine, f"machine {machine}")
+
+    def _of(self, kind: int) -> Iterator[_Part]:
+        return (part for part in self._parts if part.kind == kind)
+
+    def _sections(self) -> Iterator[Section]:
+        names = struct.unpack_from("<H", self._header, 0x3E)[0]
+        for part in self._parts[1:]:
+            flags = "".join(letter for bit, letter in _FLAGS if part.flags & bit)
+            kind = _KINDS.get(part.kind, f"{part.kind:#x}")
+            yield Section(self._text(names, part.name), kind, part.address, part.size, flags)
+
+    def _content(self, part: _Part) -> bytes:
+        if part.kind == _NOBITS:
+            return b""
+        return _all(self._file, part.offset, part.size)
+
+    def _text(self, index: int, at: int) -> str:
+        """A text from the section that holds texts; raises `ValueError` where there is none."""
+        if index not in self._texts:
+            if not 0 <= index < len(self._parts):
+                raise ValueError("damaged ELF file: it names a section that is not there")
+            self._texts[index] = self._content(self._parts[index])
+        texts = self._texts[index]
+        end = texts.find(b"\0", at, at + _TEXT_LIMIT)
+        found = texts[at : at + _TEXT_LIMIT if end < 0 else end]
+        self._left -= len(found)
+        if at >= len(texts) or self._left < 0:
+            raise ValueError("damaged ELF file: its texts are not there")
+        return found.decode("utf-8", "backslashreplace")
+
+    def _dynamic(self, tag: int) -> Iterator[str]:
+        for part in self._of(_DYNAMIC):
+            for found, value in struct.iter_unpack("<qQ", _rows(self._content(part), 16)):
+                if found == tag:
+                    yield self._text(part.link, value)
+
+    def _symbols(self) -> Iterator[Symbol]:
+        left = MOST_SYMBOLS
+        for part in self._of(_DYNSYM):
+            table = _all(self._file, part.offset, min(part.size, 24 * left))
+            for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", _rows(table, 24)):
+                if name and info >> 4:  # local symbols are nobody else's
+                    kind = _SYMBOL_KINDS.get(info & 15, "other")
+                    yield Symbol(self._text(part.link, name), kind, section != 0, size)
+            left -= len(table) // 24
+
+    def _needed_versions(self, part: _Part) -> Iterator[str]:
+        content = self._content(part)
+        left = len(content) // 16  # no version belongs to two libraries
+        for entry in _chain(content, 0, part.info, 12):
+            count, _, first = struct.unpack_from("<HII", content, entry + 2)
+            for version in _chain(content, entry + first, min(count, left), 12):
+                left -= 1
+                yield self._text(part.link, struct.unpack_from("<I", content, version + 8)[0])
+
+    def _defined_versions(self, part: _Part) -> Iterator[str]:
+        content = self._content(part)
+        for entry in _chain(content, 0, part.info, 16):
+            first = struct.unpack_from("<I", content, entry + 12)[0]
+            if entry + first + 4 > len(content):
+                raise ValueError("damaged ELF file: a version is not there")
+            yield self._text(part.link, struct.unpack_from("<I", content, entry + first)[0])
 
 
-def _text(data: bytes, names: _Section, at: int) -> str:
-    start = names.offset + at
-    return data[start : data.index(b"\0", start)].decode("ascii")
+def _all(file: Readable, at: int, size: int) -> bytes:
+    if size > _TABLE_LIMIT:
+        raise ValueError(f"damaged ELF file: a table of {size} bytes")
+    content = file.read_at(at, size)
+    if len(content) != size:
+        raise ValueError("damaged ELF file: a table is not there")
+    return content
 
 
-def _needed(data: bytes, section: _Section) -> Iterator[int]:
-    for at in range(section.offset, section.offset + section.size, 16):
-        tag, value = struct.unpack_from("<qQ", data, at)
-        if tag == _DT_NEEDED:
-            yield value
+def _rows(content: bytes, size: int) -> bytes:
+    return content[: len(content) // size * size]
 
 
-def _needed_versions(data: bytes, section: _Section) -> Iterator[int]:
-    entry = section.offset
-    while True:
-        _, count, _, first, following = struct.unpack_from("<HHIII", data, entry)
-        version = entry + first
-        for _ in range(count):
-            _, _, _, name, step = struct.unpack_from("<IHHII", data, version)
-            yield name
-            version += step
-        if not following:
+def _part(table: bytes, at: int) -> _Part:
+    name, kind, flags, address, offset, size, link, info = struct.unpack_from(
+        "<IIQQQQII", table, at
+    )
+    return _Part(name, kind, flags, address, offset, size, link, info)
+
+
+def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:
+    """Where each entry of a chain starts; each says how far on the next one is."""
+    for _ in range(min(count, len(content) // 16)):
+        if at + 16 > len(content):
+            raise ValueError("damaged ELF file: a version is not there")
+        yield at
+        step = struct.unpack_from("<I", content, at + step_at)[0]
+        if not step:
             return
-        entry += following
-
-
-def _defined_versions(data: bytes, section: _Section) -> Iterator[int]:
-    entry = section.offset
-    while True:
-        _, _, _, _, _, first, following = struct.unpack_from("<HHHHIII", data, entry)
-        yield struct.unpack_from("<I", data, entry + first)[0]
-        if not following:
-            return
-        entry += following
+        at += step

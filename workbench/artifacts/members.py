@@ -18,6 +18,22 @@ _MANIFEST_LIMIT = 64 << 20
 
 
 @dataclass(frozen=True)
+class MemberBytes:
+    """The bytes of one member, read by ranges."""
+
+    file: BinaryIO
+    start: int
+    size: int
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """The bytes of one range; fewer where the member ends."""
+        if at >= self.size:
+            return b""
+        self.file.seek(self.start + at)
+        return self.file.read(min(size, self.size - at))
+
+
+@dataclass(frozen=True)
 class Members:
     """The members of an open file whose frame was checked; none was read yet.
 
@@ -41,6 +57,10 @@ class Members:
     def size(self, name: str) -> int:
         """The bytes of a member."""
         return self.entry(name).file_size
+
+    def part(self, name: str) -> MemberBytes:
+        """The bytes of a member, to be read by ranges."""
+        return MemberBytes(self.file, self.offset(name), self.size(name))
 
     def raw(self, name: str) -> bytes:
         """The bytes of one member as they are, compared with nothing."""

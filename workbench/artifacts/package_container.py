@@ -56,7 +56,7 @@ def package_in(frame: Frame) -> OpenedPackage:
     manifest = PackageManifest.from_bytes(content)
     if content != manifest.to_bytes() or manifest.root != root:
         raise ArtifactError(f"The manifest of the package is damaged or foreign. {AGAIN}")
-    if frame.comment and frame_hash(file, frame.entries) != frame.comment:
+    if frame_hash(file, frame.entries) != frame.comment:
         raise ArtifactError("The package is damaged: its zip directory was changed.")
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}
     compare_sizes(others, manifest.members)
