@@ -187,7 +187,7 @@ def cpu_flags() -> frozenset[str]:
 
 def numbers(version: str) -> tuple[int, ...]:
     """The numeric parts of a release, for comparison."""
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < 20)
 
 
 def _symbols() -> dict[str, str]:
@@ -212,7 +212,8 @@ def _library_folders() -> Iterator[Path]:
         maps = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         maps = []
-    yield from sorted({Path(line.split(maxsplit=5)[-1]).parent for line in maps if ".so" in line})
+    loaded = {os.path.dirname(line.split(maxsplit=5)[-1]) for line in maps if ".so" in line}
+    yield from map(Path, sorted(loaded))
     spec = importlib.util.find_spec("torch")
     if spec is not None and spec.origin:
         yield Path(spec.origin).parent / "lib"
