@@ -1,0 +1,169 @@
+"""The same code with the same shapes has the same key, in whatever process, cell or file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.sweep.content_key import content_key
+
+X = torch.zeros(4, 8)
+SOURCE = '''
+import functools
+import torch
+from torch import nn
+
+SCALE = 2.0
+CHOICES = {"relu": torch.relu}
+
+def helper(x):
+    """Scales."""
+    return CHOICES["relu"](x) * SCALE
+
+def f(x, flag=True):
+    return helper(x) + 1 if x.shape[0] in {4, 8, 16} else x
+
+class Block(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.inner = nn.Linear(width, width)
+        self.table = {"a": 1}
+
+    def forward(self, x):
+        return helper(self.inner(x))
+'''
+
+
+def names_of(source: str, blanks: int = 0, file: str = "cell 1") -> dict[str, Any]:
+    """What a notebook cell with this source defines."""
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile("\n" * blanks + source, file, "exec", dont_inherit=True), scope)
+    return scope
+
+
+def key_of(source: str, take: Callable[[dict[str, Any]], Any], **more: Any) -> str:
+    found = content_key(take(names_of(source, **more)), (X,), {}, {})
+    assert found.unknown == ()
+    return found.digest
+
+
+def function(scope: dict[str, Any]) -> Any:
+    return scope["f"]
+
+
+def module(scope: dict[str, Any]) -> Any:
+    return scope["Block"]()
+
+
+@pytest.mark.parametrize("take", [function, module])
+def test_file_and_line_do_not_count(take: Callable[[dict[str, Any]], Any]) -> None:
+    moved = key_of(SOURCE, take, blanks=7, file="cell 9")
+    assert moved == key_of(SOURCE, take)
+
+
+@pytest.mark.parametrize("take", [function, module])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SCALE = 2.0", "SCALE = 3.0"),
+        ('"relu": torch.relu', '"relu": torch.sigmoid'),
+        ("* SCALE", "+ SCALE"),
+    ],
+)
+def test_what_is_called_counts(take: Callable[[dict[str, Any]], Any], old: str, new: str) -> None:
+    assert old in SOURCE
+    assert key_of(SOURCE.replace(old, new), take) != key_of(SOURCE, take)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("{4, 8, 16}", "{4, 8, 17}"), ("flag=True", "flag=False"), ("+ 1 ", "+ 2 ")]
+)
+def test_the_function_itself_counts(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert key_of(SOURCE.replace(old, new), function) != key_of(SOURCE, function)
+
+
+def test_docstrings_do_not_count() -> None:
+    assert key_of(SOURCE.replace("Scales.", "Other words."), function) == key_of(SOURCE, function)
+
+
+def test_values_of_weights_do_not_count_but_shapes_do() -> None:
+    scope = names_of(SOURCE)
+    keys = {content_key(scope["Block"](w), (X,), {}, {}).digest for w in (8, 8, 16)}
+    assert len(keys) == 2
+
+
+def test_attributes_mode_and_hooks_of_a_module_count() -> None:
+    scope = names_of(SOURCE)
+    changed, evaluated, hooked = (scope["Block"]() for _ in range(3))
+    changed.table["a"] = 2
+    evaluated.eval()
+    hooked.register_forward_hook(lambda module, args, output: output + 1)
+    modules = (scope["Block"](), changed, evaluated, hooked)
+    assert len({content_key(m, (X,), {}, {}).digest for m in modules}) == 4
+
+
+def test_inputs_and_settings_count() -> None:
+    f = names_of(SOURCE)["f"]
+    keys = [
+        content_key(f, (X,), {}, {}),
+        content_key(f, (X + 1,), {}, {}),
+        content_key(f, (X[:2],), {}, {}),
+        content_key(f, (X.double(),), {}, {}),
+        content_key(f, (X.t().contiguous().t(),), {}, {}),
+        content_key(f, (X,), {"flag": False}, {}),
+        content_key(f, (X,), {}, {"mode": "max-autotune"}),
+    ]
+    digests = [key.digest for key in keys]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 6
+
+
+def test_closures_and_partials_count() -> None:
+    def scaled(by: float) -> Any:
+        return lambda x: x * by
+
+    keys = {content_key(scaled(by), (X,), {}, {}).digest for by in (2.0, 2.0, 3.0)}
+    assert len(keys) == 2
+
+
+def test_what_cannot_be_looked_into_is_named() -> None:
+    iterator = iter([1, 2])
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x + next(iterator)
+
+    assert content_key(f, (X,), {}, {}).unknown == (
+        "the closure variable 'iterator' of f() is a list_iterator",
+    )
+
+
+def test_packages_are_named_with_their_versions() -> None:
+    found = content_key(names_of(SOURCE)["f"], (X,), {}, {})
+    assert f"torch {torch.__version__}" in found.packages
+
+
+def test_a_new_process_with_another_hash_seed_gives_the_same_key(tmp_path: Path) -> None:
+    script = (
+        "import sys, torch; sys.path.insert(0, sys.argv[1])\n"
+        "from workbench.sweep.content_key import content_key\n"
+        f"scope = {{'__name__': '__main__'}}; exec({SOURCE!r}, scope)\n"
+        "print(content_key(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script, str(Path(__file__).parents[2])],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert found == {key_of(SOURCE, module) + "\n"}

@@ -1,0 +1,1 @@
+"""Measuring one function under many settings."""
