@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         package,
         profile,
         recompile,
+        roundtrip,
         show,
         sign,
         targets,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     )
     from workbench.errors import (
         ArtifactError,
+        BudgetError,
         CaptureError,
         ContractError,
         TrustError,
@@ -60,6 +62,7 @@ _PUBLIC = {
         "package",
         "profile",
         "recompile",
+        "roundtrip",
         "show",
         "sign",
         "targets",
@@ -69,6 +72,7 @@ _PUBLIC = {
     ),
     "workbench.errors": (
         "ArtifactError",
+        "BudgetError",
         "CaptureError",
         "ContractError",
         "TrustError",
@@ -81,6 +85,7 @@ _PUBLIC = {
 
 __all__ = [
     "ArtifactError",
+    "BudgetError",
     "CaptureError",
     "ContractError",
     "Report",
@@ -99,6 +104,7 @@ __all__ = [
     "package",
     "profile",
     "recompile",
+    "roundtrip",
     "show",
     "sign",
     "targets",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.compiler.warm_up import WarmUp
     from workbench.report.matrix import Matrix
     from workbench.report.profile import Profile
+    from workbench.report.roundtrip import RoundTrip
 
 Progress = Callable[[str, float], None]
 
@@ -445,6 +446,47 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     from workbench.artifacts.trust import trust_key as run
 
     return run(key, name=name, revoke=revoke)
+
+
+def roundtrip(
+    x: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    ways: Sequence[str] | None = None,
+    reference: Callable[..., Any] | None = None,
+    progress: Progress | None = None,
+) -> RoundTrip:
+    """Save, load in a fresh process, call, and compare with eager: times of every phase.
+
+    Each way runs the same call in a process of its own, one after the other, with an empty cache
+    folder. An interrupt ends the process that runs and removes every file.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile`, `package` or `load` returned.
+    args, kwargs
+        The inputs of the call; they are copied into every process.
+    ways
+        Some of "eager", "compile_cold" (torch.compile with an empty cache), "compile_warm" (again,
+        with the cache that a process before it has filled), "torch" (torch's own loader of the
+        same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each.
+    reference
+        What to compare with and to run as eager, in place of the original.
+    progress
+        Called with each way and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        The inputs cannot be sent to another process; a way that cannot be gone says why in `.ways`.
+    ArtifactError
+        It cannot be saved.
+    """
+    from workbench.compiler.roundtrip.trip import roundtrip as run
+
+    return run(x, args, kwargs, ways=ways, reference=reference, progress=progress)
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:

@@ -37,5 +37,13 @@ class TrustError(ArtifactError):
     """A file would run code and nobody vouched for it."""
 
 
+class BudgetError(WorkbenchError):
+    """A round trip takes longer than was required, or its outputs differ from eager's."""
+
+
+class RunError(WorkbenchError):
+    """Compiled code failed while it ran, on inputs that fit the contract."""
+
+
 class TorchNameMissing(WorkbenchError):
     """A private name of torch that a feature needs does not exist in this release."""

@@ -16,6 +16,7 @@ from workbench.artifacts.manifest import Build, Manifest
 from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
 from workbench.artifacts.preflight import best_build, check_fits
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
+from workbench.compiler import load_steps
 from workbench.compiler import torch_private as tp
 from workbench.compiler.main_names import classes_in_main
 from workbench.compiler.packed_kernels import PackedKernels
@@ -75,8 +76,10 @@ def load_artifact(
     when nobody vouches for it.
     """
     request = _Request(os.fspath(path), module, dict(external_data or {}), dict(f_globals or {}))
+    load_steps.begin(load_steps.READ)
     machine = machine or current_machine()
     with open_any(path) as opened:
+        opened.require_function(request.path)
         if opened.manifest is not None:
             check_fits(request.path, opened.manifest, machine)
         check_trust(
@@ -89,6 +92,7 @@ def load_artifact(
         with container.private_folder() as folder, cache_that_can_be_written(folder / "cache"):
             if opened.manifest is None:
                 return _load_torch_file(opened, request)
+            load_steps.begin(load_steps.UNPACK)
             build = best_build(opened.manifest.builds, machine.cpu_flags)
             files = _unpack(opened, opened.manifest, folder, build, verify_weights)
             return _load(opened, opened.manifest, request, build, files)
@@ -126,6 +130,7 @@ def _load(
     build: Build | None,
     files: Mapping[str, Path],
 ) -> LoadedArtifact:
+    load_steps.begin(load_steps.REBUILD)
     with _explained(request.path):
         imported = {n: resolve_place(p) for n, p in manifest.contract.get("imports", {}).items()}
     external_data = {**imported, **request.external_data}

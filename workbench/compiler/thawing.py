@@ -17,6 +17,7 @@ from typing import Any, Protocol, SupportsIndex
 
 from workbench.artifacts.manifest import Build
 from workbench.artifacts.opening import pickle_start
+from workbench.compiler import load_steps
 from workbench.compiler import torch_private as tp
 from workbench.compiler.generated import KernelRequest, run_generated
 from workbench.compiler.packed_kernels import PackedKernels
@@ -79,7 +80,8 @@ def thaw(
         state["guard_manager"] = object()
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
-    with tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None)):
+    tracing = tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None))
+    with load_steps.step(load_steps.GUARDS), tracing:
         if check_release:
             return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
         # our manifest has compared the releases; torch would also refuse another patch release
@@ -117,9 +119,11 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:
-    code = tp.SERIALIZED_CODE.get().to_code_object
+    with load_steps.step(load_steps.IMPORTS):
+        code = tp.SERIALIZED_CODE.get().to_code_object
+        unpickler = tp.AOT_UNPICKLER.get()
     content = io.BytesIO(payload[pickle_start(payload) :])
-    state = tp.AOT_UNPICKLER.get()(external_data, content).load()
+    state = unpickler(external_data, content).load()
     env = state["runtime_env"]
     state["runtime_env"] = dataclasses.replace(env, bytecode=code(env.bytecode))
     state["original_code"] = code(state["original_code"])
@@ -175,13 +179,14 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     if spec is None or spec.loader is None:
         raise ArtifactError(f"Python cannot load the kernel {file.name} of the artifact.")
     try:
-        module = importlib.util.module_from_spec(spec)
+        with load_steps.step(load_steps.DLOPEN):
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
     except ImportError as error:
         raise ArtifactError(
             f"A kernel of the artifact cannot be started: {error}. If the folder for temporary "
             "files forbids execution, name another one in TMPDIR."
         ) from error
-    spec.loader.exec_module(module)
     function: Callable[..., Any] = getattr(module, entry)
     return function
 

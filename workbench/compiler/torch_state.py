@@ -111,7 +111,8 @@ def _deterministic() -> tuple[bool, bool]:
 
 
 def _determine(enabled: bool, warn_only: bool) -> None:
-    torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    if (enabled, warn_only) != _deterministic():  # setting it imports torch's compiler
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
 
 
 def _changed(row: tp.Name) -> dict[str, Any]:

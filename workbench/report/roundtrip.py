@@ -1,0 +1,171 @@
+"""A round trip: a saved file in fresh processes, several ways, beside eager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import BudgetError, UsageError
+from workbench.report.budget import seconds_of
+from workbench.report.record import Report
+from workbench.report.roundtrip_rows import (
+    PHASES,
+    RoundTripLeaf,
+    RoundTripPhase,
+    RoundTripWay,
+)
+from workbench.report.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+SCHEMA = 1
+FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady")
+"""The times of a way that can have a budget, besides each of its phases."""
+_TABLES = {"ways": RoundTripWay, "phases": RoundTripPhase, "leaves": RoundTripLeaf}
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """What became of a file in fresh processes: times by way and phase, outputs beside eager's.
+
+    Every way runs the same call in a process of its own with an empty cache folder (that of
+    torch.compile with a warm cache has the folder which another process has filled). Times are
+    seconds of one run: repeat it before comparing small differences. `saved_s` is what writing
+    the file took here, None for a package that was there.
+    """
+
+    name: str
+    file: str
+    size: int
+    digest: str
+    ways: tuple[RoundTripWay, ...]
+    phases: tuple[RoundTripPhase, ...]
+    leaves: tuple[RoundTripLeaf, ...]
+    saved_s: float | None = None
+    notes: tuple[str, ...] = ()
+    report: Report = field(default_factory=Report, repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether ours ran (where it was asked for) and every output that there is fits eager's.
+
+        Never true when nothing could be compared.
+        """
+        ran = all(way.ran for way in self.ways if way.way == "ours")
+        return ran and bool(self.leaves) and all(leaf.ok for leaf in self.leaves)
+
+    def way(self, name: str) -> RoundTripWay:
+        """One way; raises `UsageError` for one that was not asked for."""
+        for way in self.ways:
+            if way.way == name:
+                return way
+        known = ", ".join(way.way for way in self.ways)
+        raise UsageError(f"This round trip has no way {name!r}; it has {known}.")
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """A row for each way: times in seconds, errors, why it did not run."""
+        return self.frame("ways")
+
+    def frame(self, name: str = "phases") -> pandas.DataFrame:
+        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame."""
+        import pandas
+
+        if name not in _TABLES:
+            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
+        columns = [column.name for column in fields(_TABLES[name])]
+        rows = getattr(self, name)
+        return pandas.DataFrame({c: [getattr(row, c) for row in rows] for c in columns})
+
+    def seconds(self, name: str, way: str = "ours") -> float | None:
+        """A time of a way, one of `FIGURES` or a phase; None for what the way does not do.
+
+        Raises `UsageError` when there is no such time.
+        """
+        row = self.way(way)
+        if name in FIGURES:
+            return getattr(row, f"{name}_s")  # type: ignore[no-any-return]
+        if name not in PHASES:
+            known = ", ".join(dict.fromkeys((*FIGURES, *PHASES)))
+            raise UsageError(f"There is no time {name!r}. Take one of: {known}.")
+        return next((p.duration_s for p in self.phases if (p.way, p.phase) == (way, name)), None)
+
+    def require(self, way: str = "ours", **budgets: str | float) -> RoundTrip:
+        """Hold a way to budgets such as `first_call="100ms"`, `load=0.05`; returns itself.
+
+        The names are those that `seconds` takes. Raises `BudgetError` naming each budget that was
+        missed and by how much, also when the way did not run or its outputs differ from eager's.
+        """
+        from workbench.views.roundtrip import missed_budget
+
+        limits = {name: seconds_of(name, value) for name, value in budgets.items()}
+        found = {name: self.seconds(name, way) for name in limits}
+        row = self.way(way)
+        missed: list[str] = []
+        if not row.ran:
+            missed.append(f"{way} did not run: {row.note}")
+        elif row.ok is not True:
+            missed += [
+                f"{leaf.leaf} differs from eager by {leaf.max_abs_error:.3g}{_said(leaf.note)}"
+                for leaf in self.leaves
+                if leaf.way == way and not leaf.ok
+            ] or [f"the outputs of {way} could not be compared with eager's"]
+        for name, limit in limits.items():
+            value = found[name]
+            if value is not None and value > limit:
+                missed.append(missed_budget(name, value, limit))
+        if missed:
+            listed = "".join(f"\n  - {line}" for line in missed)
+            raise BudgetError(
+                f"The round trip of {self.name} misses what was required of {way}:{listed}\n"
+                "Look at .frame('phases') for where the time goes, or raise the budget."
+            )
+        return self
+
+    def filled(self) -> Report:
+        """The report with the tables of this round trip."""
+        found: dict[str, Table[Any]] = {
+            "roundtrip": Table.of(RoundTripWay, self.ways),
+            "roundtrip_phases": Table.of(RoundTripPhase, self.phases),
+            "roundtrip_leaves": Table.of(RoundTripLeaf, self.leaves),
+        }
+        return replace(self.report, tables={**self.report.tables, **found})
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data, without the report."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        rows = {name: [asdict(row) for row in plain[name]] for name in _TABLES}
+        return {"schema": SCHEMA, **plain, "notes": list(self.notes), **rows}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RoundTrip:
+        """Read what `to_json` wrote."""
+        rows: dict[str, Any] = {
+            name: tuple(_row(kind, row) for row in data[name]) for name, kind in _TABLES.items()
+        }
+        plain = ("name", "file", "size", "digest", "saved_s")
+        return cls(**{n: data[n] for n in plain}, notes=tuple(data["notes"]), **rows)
+
+    def __repr__(self) -> str:
+        """The ways and, for each, a waterfall of its phases."""
+        from workbench.views.roundtrip import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from workbench.views.roundtrip import fragment
+
+        return fragment(self)
+
+
+def _said(note: str) -> str:
+    return f" ({note})" if note else ""
+
+
+def _row(kind: Any, data: Mapping[str, Any]) -> Any:
+    known = {f.name for f in fields(kind)}
+    return kind(
+        **{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
+    )

@@ -1,0 +1,168 @@
+"""A round trip as text and as HTML: the ways side by side, a waterfall of phases for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
+from workbench.views.units import ABSENT, bytes_text, seconds_text
+
+TITLES = {
+    "eager": "eager",
+    "compile_cold": "torch.compile, empty cache",
+    "compile_warm": "torch.compile, warm cache",
+    "torch": "torch's loader",
+    "ours": "ours",
+}
+WORDS = {
+    "start": "start Python",
+    "torch": "import torch",
+    "imports": "other imports",
+    "inputs": "make the inputs",
+    "model": "make the module",
+    "read": "read, check, trust",
+    "unpack": "unzip, verify",
+    "rebuild": "rebuild objects",
+    "dlopen": "dlopen",
+    "guards": "build guards",
+    "load": "load",
+    "compile": "torch.compile",
+    "first_call": "first call",
+}
+"""What each phase is, in a few words."""
+COLUMNS = ("imports", "load", "first call", "to first result", "steady")
+_BAR = 40
+
+
+def times_of(way: RoundTripWay) -> tuple[float | None, ...]:
+    """The times of a way in the order of `COLUMNS`."""
+    return way.imports_s, way.load_s, way.first_call_s, way.first_result_s, way.steady_s
+
+
+def against_eager(way: RoundTripWay) -> str:
+    """How the outputs of a way compare with eager's, in a few words."""
+    if way.ok is None:
+        return "not compared"
+    if way.bit_exact:
+        return "bit-exact"
+    if way.max_abs_error is None or way.max_abs_error == float("inf"):
+        return "differs"
+    return f"{'within tolerance' if way.ok else 'DIFFERS'}, {way.max_abs_error:.2g} at most"
+
+
+def missed_budget(name: str, value: float, limit: float) -> str:
+    """One budget that was missed, and by how much."""
+    words = WORDS.get(name, name.replace("_", " ")) if name not in ("load",) else "load"
+    times = f", {value / limit:.3g} times as long" if limit else ""
+    return (
+        f"{words} ({name}): {seconds_text(value)}, {seconds_text(value - limit)} over the budget "
+        f"of {seconds_text(limit)}{times}"
+    )
+
+
+def text(trip: RoundTrip) -> str:
+    """A table of the ways, and a waterfall for each that ran, drawn over its own time."""
+    lines = [
+        f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {'ok' if trip.ok else 'NOT ok'})",
+        *_table(trip.ways),
+        *(f"  note: {note}" for note in trip.notes),
+    ]
+    for way in trip.ways:
+        if way.ran:
+            lines += ["", *_waterfall(trip, way)]
+    return "\n".join(lines)
+
+
+def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
+    width = max(len(TITLES[way.way]) for way in ways)
+    head = "".join(f"{title:>17}" for title in COLUMNS)
+    yield f"  {'':<{width}}{head}  against eager"
+    for way in ways:
+        if not way.ran:
+            yield f"  {TITLES[way.way]:<{width}}  did not run: {_line(way.note)}"
+            continue
+        times = "".join(f"{seconds_text(value):>17}" for value in times_of(way))
+        yield f"  {TITLES[way.way]:<{width}}{times}  {against_eager(way)}"
+
+
+def _line(note: str | None) -> str:
+    return (note or "no reason recorded").strip().splitlines()[0]
+
+
+def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:
+    phases = [phase for phase in trip.phases if phase.way == way.way]
+    total = way.total_s or 1.0
+    yield f"  {TITLES[way.way]}: {seconds_text(way.total_s)} from the start of the process"
+    for phase in phases:
+        yield (
+            f"    {WORDS[phase.phase]:<18}{seconds_text(phase.duration_s):>9} "
+            f"|{_bar(phase, total)}|"
+        )
+    yield f"    {'steady state':<18}{seconds_text(way.steady_s):>9}"
+
+
+def _bar(phase: RoundTripPhase, total: float) -> str:
+    start = min(_BAR - 1, int(phase.start_s / total * _BAR))
+    end = max(start + 1, round((phase.start_s + phase.duration_s) / total * _BAR))
+    return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
+
+
+_CELL = "padding: 2px 8px; text-align: right; white-space: nowrap"
+_LEFT = "padding: 2px 8px; text-align: left"
+
+
+def fragment(trip: RoundTrip) -> str:
+    """The same as HTML without script or style sheet, for a notebook's output."""
+    verdict = "ok" if trip.ok else "not ok"
+    notes = "".join(f"<div>{escape(note)}</div>" for note in trip.notes)
+    falls = "".join(_fall(trip, way) for way in trip.ways if way.ran)
+    return (
+        f"<div><div><b>{escape(trip.name)}</b>: round trip of {bytes_text(trip.size)}, {verdict}"
+        f"</div>{_ways_table(trip)}{notes}{falls}</div>"
+    )
+
+
+def _ways_table(trip: RoundTrip) -> str:
+    titles = ("way", *COLUMNS, "against eager")
+    head = "".join(
+        f'<th style="{_LEFT if n in (0, len(titles) - 1) else _CELL}">{escape(title)}</th>'
+        for n, title in enumerate(titles)
+    )
+    rows = []
+    for way in trip.ways:
+        name = f'<th scope="row" style="{_LEFT}">{escape(TITLES[way.way])}</th>'
+        if way.ran:
+            times = "".join(
+                f'<td style="{_CELL}">{seconds_text(value)}</td>' for value in times_of(way)
+            )
+            rest = f'{times}<td style="{_LEFT}">{escape(against_eager(way))}</td>'
+        else:
+            words = f"did not run: {escape(_line(way.note))}"
+            rest = f'<td colspan="{len(titles) - 1}" style="{_LEFT}">{words}</td>'
+        rows.append(f"<tr>{name}{rest}</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _fall(trip: RoundTrip, way: RoundTripWay) -> str:
+    total = way.total_s or 1.0
+    is_open = " open" if way.way == "ours" else ""
+    rows = []
+    for phase in trip.phases:
+        if phase.way == way.way:
+            left, width = phase.start_s / total * 100, max(0.3, phase.duration_s / total * 100)
+            bar = (
+                f'<div style="width: 320px"><div style="margin-left: {min(left, 99.7):.2f}%; '
+                f'width: {width:.2f}%; height: 10px; background: #2f6db3"></div></div>'
+            )
+            rows.append(
+                f'<tr><td style="{_LEFT}">{escape(WORDS[phase.phase])}</td>'
+                f'<td style="{_CELL}">{seconds_text(phase.duration_s)}</td><td>{bar}</td></tr>'
+            )
+    steady = f"then {seconds_text(way.steady_s)} a call" if way.steady_s is not None else ABSENT
+    return (
+        f"<details{is_open}><summary>{escape(TITLES[way.way])}: {seconds_text(way.total_s)} from "
+        f"the start of the process to the first result, {steady}</summary>"
+        f"<table><tbody>{''.join(rows)}</tbody></table></details>"
+    )
