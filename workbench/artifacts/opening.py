@@ -68,7 +68,7 @@ class OpenedFile:
         """The content of a file of torch, read from the open file, compared with the digest."""
         expected = self.digest
         self.file.seek(0)
-        content = self.file.read(_PAYLOAD_LIMIT)
+        content = self.file.read(min(self.size, _PAYLOAD_LIMIT))  # read(n) sets n bytes aside
         if f"sha256:{hashlib.sha256(content).hexdigest()}" != expected:
             raise ArtifactError("The file was changed while it was read. Load it again.")
         return content
