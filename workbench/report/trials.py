@@ -1,0 +1,65 @@
+"""One setting of a sweep: what was chosen, how it ended, what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+STATUSES = ("done", "wrong", "failed", "crashed", "timeout", "out of memory", "cancelled")
+"""How a trial ends; only a done one has times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One setting, compiled and measured.
+
+    `settings` are the axes with their values as texts, `key` the hash of all that the measurement
+    depends on. Times are those of one call: `call_us` the median, `low_us` and `high_us` its
+    confidence interval; `baseline_us` what the function took uncompiled in the same rounds, and
+    `speedup` the median of baseline over compiled with its interval. `samples_us` are the rounds
+    of both in order. Sizes are bytes. `difference` is the largest one from eager. With `is_model`
+    nothing was run: `call_us` is what a cost model gives. `warning` says why a figure is to be
+    doubted, `report` is the hash of the full record.
+    """
+
+    key: str
+    settings: tuple[tuple[str, str], ...]
+    status: str = "done"
+    reason: str | None = None
+    compile_s: float | None = None
+    first_call_s: float | None = None
+    call_us: float | None = None
+    low_us: float | None = None
+    high_us: float | None = None
+    baseline_us: float | None = None
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    peak_bytes: int | None = None
+    artifact_bytes: int | None = None
+    kernels: int | None = None
+    dram_bytes: int | None = None
+    difference: float | None = None
+    is_model: bool = False
+    warning: str | None = None
+    machine: str = ""
+    report: str | None = None
+    samples_us: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+
+    @property
+    def title(self) -> str:
+        """The settings in one line: `mode=default, batch=8`."""
+        return ", ".join(f"{name}={value}" for name, value in self.settings) or "as it is"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Trial:
+        """Read what `to_json` wrote; fields of a later version are left out."""
+        known = {f.name for f in fields(cls)}
+        kept = {name: value for name, value in data.items() if name in known}
+        settings = tuple((str(a), str(b)) for a, b in kept["settings"])
+        mine, other = kept.get("samples_us") or ((), ())
+        return cls(**{**kept, "settings": settings, "samples_us": (tuple(mine), tuple(other))})

@@ -1,0 +1,165 @@
+"""Finished trials in an SQLite file, by the content that they depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from workbench.errors import ArtifactError, UsageError
+from workbench.report.trials import Trial
+
+SCHEMA = 1
+_WAIT_S = 30.0  # another process may be writing
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS trials (
+    key TEXT PRIMARY KEY, sweep TEXT NOT NULL, row TEXT NOT NULL, made REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS reports (hash TEXT PRIMARY KEY, content BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS trials_of_sweep ON trials (sweep);
+"""
+_FINAL = ("done", "wrong", "failed")
+"""What is the same when it is tried again; a crash, a time-out or full memory may not be."""
+
+
+class Store:
+    """Finished trials; several processes and threads may use one file at a time.
+
+    With `read_only` nothing is written, not even beside the file. Raises `ArtifactError` when the
+    file is no store or of a newer schema.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, read_only: bool = False):
+        self.path = Path(path)
+        self.read_only = read_only
+        self._lock = threading.Lock()
+        self._connection = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self.read_only:
+            if not self.path.exists():
+                raise ArtifactError(f"There is no store {self.path}.")
+            where = f"{self.path.resolve().as_uri()}?mode=ro"
+            if not Path(f"{self.path}-wal").exists():  # nobody writes: no lock files either
+                where += "&immutable=1"
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            where = f"{self.path.resolve().as_uri()}?mode=rwc"
+        try:
+            connection = sqlite3.connect(where, _WAIT_S, uri=True, check_same_thread=False)
+            if not self.read_only:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                connection.executescript(_TABLES)
+            self._check(connection)
+        except sqlite3.Error as error:
+            raise ArtifactError(
+                f"{self.path} is no store of sweeps ({error}). Give another path."
+            ) from error
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        found = connection.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
+        if found is None and not self.read_only:
+            with connection:
+                connection.execute("INSERT OR IGNORE INTO about VALUES ('schema', ?)", (SCHEMA,))
+        elif found is None or int(found[0]) > SCHEMA:
+            stored = "none" if found is None else found[0]
+            connection.close()
+            raise ArtifactError(
+                f"{self.path} has schema {stored}, this workbench reads up to {SCHEMA}. "
+                "Upgrade aot-workbench to open it."
+            )
+
+    def find(self, keys: Iterable[str]) -> dict[str, Trial]:
+        """The finished trials among these keys, whichever sweep made them."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, Trial] = {}
+        with self._lock:
+            for start in range(0, len(wanted), 500):  # SQLite's limit of parameters
+                part = wanted[start : start + 500]
+                marks = ", ".join("?" * len(part))
+                rows = self._connection.execute(
+                    f"SELECT key, row FROM trials WHERE key IN ({marks})", part
+                )
+                found.update((key, Trial.from_json(json.loads(row))) for key, row in rows)
+        return found
+
+    def trials(self, sweep: str | None = None) -> list[Trial]:
+        """Every trial in the order in which they ended, or those of one sweep."""
+        where, values = ("", ()) if sweep is None else (" WHERE sweep = ?", (sweep,))
+        with self._lock:
+            rows = self._connection.execute(
+                f"SELECT row FROM trials{where} ORDER BY made, key", values
+            ).fetchall()
+        return [Trial.from_json(json.loads(row)) for (row,) in rows]
+
+    def keep(self, sweep: str, trial: Trial, report: bytes | None = None) -> Trial:
+        """Store a trial that ended, with the `.wbr` content of its record, and return it.
+
+        What may end otherwise when it is tried again is returned and not stored.
+        """
+        self._must_write()
+        if report is not None:
+            digest = hashlib.sha256(report).hexdigest()
+            trial = Trial.from_json({**trial.to_json(), "report": digest})
+        if trial.status not in _FINAL:
+            return trial
+        row = json.dumps(trial.to_json())
+        with self._writing() as connection:
+            if report is not None:
+                connection.execute(
+                    "INSERT OR IGNORE INTO reports VALUES (?, ?)", (trial.report, report)
+                )
+            connection.execute(
+                "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?)",
+                (trial.key, sweep, row, time.time()),
+            )
+        return trial
+
+    def report(self, trial: Trial) -> bytes | None:
+        """The `.wbr` content of a trial's record, or None when none was kept."""
+        with self._lock:
+            found = self._connection.execute(
+                "SELECT content FROM reports WHERE hash = ?", (trial.report,)
+            ).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def import_from(self, other: Store, sweep: str) -> int:
+        """Take over the trials of another store that this one does not have; how many."""
+        have = self.find(trial.key for trial in other.trials())
+        fresh = [trial for trial in other.trials() if trial.key not in have]
+        for trial in fresh:
+            self.keep(sweep, trial, other.report(trial))
+        return len(fresh)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._lock, self._connection:
+                yield self._connection
+        except sqlite3.Error as error:
+            raise ArtifactError(
+                f"Cannot write to the store {self.path}: {error}. Choose another store."
+            ) from error
+
+    def _must_write(self) -> None:
+        if self.read_only:
+            raise UsageError(f"The store {self.path} was opened read-only. Give one to write to.")
+
+    def close(self) -> None:
+        """Let go of the file; calling it twice is harmless."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
