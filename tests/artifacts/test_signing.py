@@ -13,9 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import workbench as wb
 from workbench.artifacts import container
+from workbench.artifacts.container import MANIFEST
 from workbench.artifacts.manifest import Manifest
 from workbench.artifacts.opening import open_any
-from workbench.artifacts.trust import TrustStore
+from workbench.artifacts.package_manifest import PackageManifest
+from workbench.artifacts.trust import TrustStore, check_trust
+from workbench.artifacts.zip_frame import data_start
+from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 OTHER = Ed25519PrivateKey.from_private_bytes(b"x" * 32)
@@ -32,21 +36,25 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrustStore:
     return TrustStore.of_user()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    manifest = container.with_members(Manifest(contract={"a": 1}), MEMBERS)
-    container.write_artifact(tmp_path / "model.aot", manifest, MEMBERS)
-    return tmp_path / "model.aot"
+@pytest.fixture(params=[".aot", ".pt2"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / f"model{request.param}"
+    if request.param == ".aot":
+        manifest = container.with_members(Manifest(contract={"a": 1}), MEMBERS)
+        container.write_artifact(path, manifest, MEMBERS)
+    else:
+        members = {**FIXED, **MEMBERS}
+        write_archive(path, with_members(PackageManifest("model", ()), members), members)
+    return path
 
 
 def others(path: Path) -> list[tuple[str, bytes, int, tuple[int, ...]]]:
     """Everything in a file besides the manifest, and how its data are aligned."""
     with zipfile.ZipFile(path) as archive, open_any(path) as opened:
-        assert opened.artifact is not None
-        names = [name for name in archive.namelist() if not name.endswith("manifest.json")]
+        found = [info for info in archive.infolist() if not info.filename.endswith(MANIFEST)]
         return [
-            (n, archive.read(n), opened.artifact.offset(n) % 64, archive.getinfo(n).date_time)
-            for n in names
+            (i.filename, archive.read(i), data_start(opened.file, i) % 64, i.date_time)
+            for i in found
         ]
 
 
@@ -61,7 +69,12 @@ def test_a_signature_changes_nothing_else(path: Path) -> None:
     assert report.signature == "signed by team key release"
     assert report.digest == digest
     assert not any(member.damaged for member in report.members)
-    assert {file.name for file in path.parent.iterdir()} == {"data", "model.aot"}
+    with open_any(path) as opened:
+        assert opened.signed is not None
+        check_trust(
+            str(path), digest, trust=False, store=TrustStore.of_user(), manifest=opened.signed
+        )
+    assert {file.name for file in path.parent.iterdir()} == {"data", path.name}
 
 
 def test_signing_twice_leaves_one_signature(path: Path) -> None:
@@ -108,4 +121,4 @@ def test_a_failed_signature_leaves_the_file_as_it_was(
     with pytest.raises(wb.ArtifactError, match="No space left on device"):
         wb.sign(path, KEY)
     assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir() if file.is_file()] == ["model.aot"]
+    assert [file.name for file in path.parent.iterdir() if file.is_file()] == [path.name]

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from workbench.artifacts import package_manifest
 from workbench.artifacts.container import MANIFEST
 from workbench.artifacts.manifest import Signature
 from workbench.artifacts.members import Members
@@ -47,7 +48,7 @@ def sign(
     owner = private_key(key, password)
     target = Path(path).resolve()  # a link stays a link
     with open_any(target) as opened:
-        members, manifest = opened.artifact, opened.manifest
+        members, manifest = opened.artifact or opened.package, opened.signed
         if members is None or manifest is None:
             raise UsageError(
                 f"{os.fspath(path)} was written by torch and has no manifest that a signature "
@@ -63,7 +64,8 @@ def sign(
         try:
             with atomic_file(target) as file:
                 os.fchmod(file.fileno(), stat.S_IMODE(os.fstat(opened.file.fileno()).st_mode))
-                write_again(file, members, MANIFEST, signed.to_bytes())
+                name = MANIFEST if opened.artifact else package_manifest.MANIFEST
+                write_again(file, members, name, signed.to_bytes())
         except OSError as error:
             raise ArtifactError(
                 f"Cannot write {target}: {error.strerror}. Choose a folder that is writable."
@@ -74,15 +76,13 @@ def sign(
 def write_again(file: BinaryIO, members: Members, name: str, content: bytes) -> None:
     """Write a file with other content for one member; the others keep bytes and alignment."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for member in sorted(members.entries, key=lambda m: members.entries[m].header_offset):
+        for member, old in sorted(members.entries.items(), key=lambda e: e[1].header_offset):
             start, size = members.offset(member), members.size(member)
-            if member == name:
-                archive.writestr(_entry(members.entries[name], file.tell(), start, 0), content)
-                continue
-            entry = _entry(members.entries[member], file.tell(), start, size)
-            with archive.open(entry, "w", force_zip64=size > _SMALL) as to:
-                for chunk in chunks(members.file, start, start + size):
-                    to.write(chunk)
+            parts = [content] if member == name else chunks(members.file, start, start + size)
+            entry = _entry(old, archive.start_dir, start, len(content) if member == name else size)
+            with archive.open(entry, "w", force_zip64=entry.file_size > _SMALL) as to:
+                for part in parts:
+                    to.write(part)
     if _is_sealed(members.file):
         seal(file)
 

@@ -29,7 +29,7 @@ from workbench.settings import Settings
 
 HMAC = "hmac-sha256"
 Trust = bool | str
-AnyManifest = TypeVar("AnyManifest", Manifest, PackageManifest)
+AnyManifest = TypeVar("AnyManifest", bound=Manifest | PackageManifest)
 
 
 @dataclass(frozen=True)
