@@ -1,0 +1,192 @@
+"""What a sweep goes through: axes with their values, checked before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.modes import check_options
+from workbench.compiler.request import MODES, Options
+from workbench.errors import UsageError
+
+AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
+"""Names with a meaning of their own; others are sizes of the inputs or options of Inductor."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of the space: a value for every axis that applies to it."""
+
+    values: tuple[tuple[str, Any], ...]
+    sizes: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @cached_property
+    def _by_name(self) -> dict[str, Any]:
+        return dict(self.values)
+
+    def get(self, axis: str, default: Any = None) -> Any:
+        """The value of one of `AXES`, where the sweep goes through it."""
+        return self._by_name.get(axis, default)
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """Every axis with its value as people write it."""
+        return tuple(
+            (name, value_text(value)) for name, value in (*self.values, *self.sizes, *self.options)
+        )
+
+
+def value_text(value: Any) -> str:
+    """A value of an axis as people write it: `float16`, `max-autotune`, the name of a function."""
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    return getattr(value, "__name__", None) or str(value)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The axes of a sweep in the order in which they were given.
+
+    `sizes` are the axes that the inputs are made from, the others are compiled with.
+    """
+
+    axes: Mapping[str, tuple[Any, ...]]
+    sizes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, over: Mapping[str, Sequence[Any]], sizes: Sequence[str] = ()) -> Space:
+        """Check the axes; `sizes` are the names that the function of the inputs takes.
+
+        Raises `UsageError` for an unknown name or value, with the nearest match.
+        """
+        if not isinstance(over, Mapping) or not over:
+            raise UsageError(
+                "over is empty: give at least one axis with its values, such as "
+                "over={'mode': ['default', 'max-autotune']}."
+            )
+        axes = {name: _values(name, values) for name, values in over.items()}
+        for name, values in axes.items():
+            if name in sizes:
+                continue
+            check = _CHECKS.get(name)
+            for value in values:
+                if check is not None:
+                    check(value)
+                else:
+                    _check_option(name, value, sizes)
+        missing = [name for name in sizes if name not in axes]
+        if missing:
+            raise UsageError(
+                f"The inputs are made from {', '.join(sizes)}, but over has no "
+                f"{', '.join(missing)}. Give values, or a default in the function."
+            )
+        return cls(axes, tuple(name for name in axes if name in sizes))
+
+    @property
+    def size(self) -> int:
+        """Points of the grid, those left out included that are one and the same."""
+        return math.prod(len(values) for values in self.axes.values())
+
+    def grid(self) -> Iterator[Setting]:
+        """Every setting once; the last axis changes fastest."""
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        for point in itertools.product(*self.axes.values()):
+            setting = self.setting(dict(zip(self.axes, point, strict=True)))
+            if setting.texts not in seen:
+                seen.add(setting.texts)
+                yield setting
+
+    def setting(self, point: Mapping[str, Any]) -> Setting:
+        """A point as a setting: a backend other than Inductor has neither mode nor options."""
+        is_inductor = point.get("backend", "inductor") == "inductor"
+        plain = {n: v for n, v in point.items() if n in AXES and (is_inductor or n != "mode")}
+        options = {n: v for n, v in point.items() if n not in AXES and n not in self.sizes}
+        return Setting(
+            tuple(plain.items()),
+            tuple((n, point[n]) for n in self.sizes),
+            tuple(options.items()) if is_inductor else (),
+        )
+
+
+def _values(name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise UsageError(f"over[{name!r}] is {values!r}: expected a list of values.")
+    texts = [value_text(value) for value in values]
+    twice = [text for text in texts if texts.count(text) > 1]
+    if not texts or twice:
+        what = f"{twice[0]} twice" if twice else "no value"
+        raise UsageError(f"over[{name!r}] has {what}: give each value once.")
+    return tuple(values)
+
+
+def _one_of(axis: str, value: Any, known: Sequence[Any], more: str = "") -> None:
+    if value in known:
+        return
+    near = difflib.get_close_matches(str(value), [str(k) for k in known], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(
+        f"over[{axis!r}] has {value!r}: expected {', '.join(map(str, known))}{more}.{hint}"
+    )
+
+
+def _check_mode(value: Any) -> None:
+    _one_of("mode", value, MODES)
+
+
+def _check_backend(value: Any) -> None:
+    if not callable(value):
+        known = ["eager", "aot_eager", "inductor", *tp.LIST_BACKENDS.get()(exclude_tags=())]
+        _one_of("backend", value, sorted(set(known)), " or a callable")
+
+
+def _check_dtype(value: Any) -> None:
+    dtypes = [v for v in vars(torch).values() if isinstance(v, torch.dtype) and v.is_floating_point]
+    names = sorted({value_text(dtype) for dtype in dtypes})
+    _one_of("dtype", value_text(value), names)
+
+
+def _check_threads(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"over['threads'] has {value!r}: expected whole numbers from 1.")
+
+
+def _check_dynamic(value: Any) -> None:
+    if not isinstance(value, bool):
+        raise UsageError(f"over['dynamic'] has {value!r}: expected True or False.")
+
+
+def _check_target(value: Any) -> None:
+    _ = Options(target=value).gpu
+
+
+_CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "mode": _check_mode,
+    "backend": _check_backend,
+    "dtype": _check_dtype,
+    "threads": _check_threads,
+    "dynamic": _check_dynamic,
+    "target": _check_target,
+}
+
+
+def _check_option(name: str, value: Any, sizes: Sequence[str]) -> None:
+    known: Mapping[str, Any] = tp.INDUCTOR_CONFIG.get().get_config_copy()
+    if name.replace("-", "_") in known:
+        check_options({name: value})
+        return
+    near = difflib.get_close_matches(name, [*AXES, *sizes, *known], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise UsageError(
+        f"over has the axis {name!r}, which is neither {', '.join(AXES)} nor an option of "
+        f"Inductor nor a size of the inputs.{hint} For a size give the inputs as a function: "
+        f"args=lambda {name if name.isidentifier() else 'batch'}: (…,)."
+    )
