@@ -1,0 +1,96 @@
+"""Processes that save, and are killed: `python -m tests.faults.savers COMMAND KIND PATH …`.
+
+They import no torch, so that a process is there at once and all of its time is saving.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from workbench.artifacts import container
+from workbench.artifacts.manifest import Manifest
+
+KINDS = ("artifact", "package")
+
+
+def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
+    """Write a file whose content is all of one letter."""
+    content = letter.encode() * size
+    if kind == "artifact":
+        members: dict[str, container.Content] = {
+            container.PAYLOAD: content,
+            container.SKELETON: letter.encode(),
+        }
+        manifest = container.with_members(Manifest(target=letter), members)
+        container.write_artifact(path, manifest, members)
+        return
+    from workbench.artifacts.package_manifest import PackageManifest
+    from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
+
+    parts = {**FIXED, "data/a": content, "data/b": letter.encode()}
+    write_archive(path, with_members(PackageManifest("m", ()), parts), parts)
+
+
+def letter_of(kind: str, path: Path) -> str:
+    """The letter that a whole file consists of; raises `ArtifactError` for any other file."""
+    with container.open_file(path) as file:
+        if kind == "artifact":
+            opened = container.read_artifact(file)
+            big, small = container.PAYLOAD, container.SKELETON
+            manifest = opened.manifest
+        else:
+            from workbench.artifacts.package_container import open_package
+
+            opened = open_package(file)
+            big, small = "data/a", "data/b"
+            manifest = opened.manifest
+        assert all(opened.is_whole(name) for name in manifest.members)
+        letter = opened.raw(small).decode()
+        assert {*opened.raw(big)} == {ord(letter)}
+        return letter
+
+
+def again(kind: str, path: str, letter: str, count: str) -> None:
+    """Save again and again; says when it is ready to begin."""
+    save(kind, Path(path).with_name(f"warm-{letter}"), letter)
+    os.write(1, b"ready\n")
+    sys.stdin.readline()
+    for _ in range(int(count)):
+        save(kind, Path(path), letter)
+
+
+def killed(kind: str, place: str, count: str) -> None:
+    """Kill processes at random points of a save; prints the letters found afterwards."""
+    path, rng, seen = Path(place), random.Random(kind), set()
+    save(kind, path, "o")
+    begun = time.perf_counter()
+    save(kind, path, "o")
+    once = time.perf_counter() - begun
+    for _ in range(int(count)):
+        save(kind, path, "o")
+        pause = rng.uniform(0, 1.5 * once)
+        child = os.fork()
+        if child == 0:
+            save(kind, path, "n")
+            os._exit(0)
+        time.sleep(pause)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        seen.add(letter_of(kind, path))
+        for other in path.parent.iterdir():
+            if other.name != path.name:
+                assert other.name.startswith(f".{path.name}."), other
+                assert other.suffix == ".part", other
+                other.unlink()
+    print("".join(sorted(seen)))
+
+
+COMMANDS = {"again": again, "killed": killed}
+
+if __name__ == "__main__":
+    COMMANDS[sys.argv[1]](*sys.argv[2:])
