@@ -1,0 +1,58 @@
+"""Measuring in turn, and alone on the machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from workbench.sweep.machine_lock import compiling, measuring
+from workbench.sweep.measuring import Patience, Times, measure
+
+
+def busy(units: int) -> Callable[[], object]:
+    return lambda: sum(range(units))
+
+
+def test_both_are_measured_in_the_same_rounds() -> None:
+    found = measure(busy(4_000), busy(40_000), Patience(spread=0.5, budget_s=5))
+    assert len(found.ours_us) == len(found.baseline_us) >= 3
+    assert 4 < found.speedup.median < 25
+
+
+def test_noise_larger_than_the_difference_is_said() -> None:
+    noisy = Times((1.0, 2.0, 1.5, 0.7, 1.1, 1.9) * 3, (1.1, 1.2, 1.0, 1.3, 1.4, 0.9) * 3)
+    assert noisy.warning is not None
+    assert "larger than the difference" in noisy.warning
+    assert Times((1.0,) * 20, (2.0,) * 20).warning is None
+
+
+def hold(folder: Path, alone: bool, started: object, seconds: float) -> None:
+    with measuring(folder) if alone else compiling(folder):
+        started.set()  # type: ignore[attr-defined]
+        time.sleep(seconds)
+
+
+def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) -> bool:
+    """Whether the second had to wait, for so many seconds, for the first process."""
+    spawn = multiprocessing.get_context("spawn")
+    started = spawn.Event()
+    process = spawn.Process(target=hold, args=(folder, first_alone, started, 60.0))
+    process.start()
+    assert started.wait(60)
+    second_started = spawn.Event()
+    second = spawn.Process(target=hold, args=(folder, then_alone, second_started, 0.0))
+    second.start()
+    had_to_wait = not second_started.wait(seconds)
+    process.kill()  # the system lets go of the lock of a process that is gone
+    assert second_started.wait(60)
+    process.join()
+    second.join()
+    return had_to_wait
+
+
+def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
+    assert waited(tmp_path, first_alone=True, then_alone=True, seconds=5)
+    assert waited(tmp_path, first_alone=False, then_alone=True, seconds=5)
+    assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
