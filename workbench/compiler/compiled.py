@@ -215,11 +215,14 @@ class Compiled(OtherTargets):
         `load(path)` alone works. `external_data` names objects that are left out and handed back
         at load. Raises `ArtifactError` when something cannot be saved.
         """
+        from workbench.compiler.file_tables import with_file
         from workbench.compiler.files import save_compiled
 
-        return save_compiled(
+        digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
+        self.note(with_file(self.report, path))
+        return digest
 
 
 def _grad_switch() -> tuple[Callable[[], bool], Callable[[bool], None]]:

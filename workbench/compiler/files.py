@@ -16,6 +16,7 @@ from workbench.compiler import plan_json, portable, saving
 from workbench.compiler.baked import BakedValues
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.contract import Contract
+from workbench.compiler.file_tables import with_file_later, without_file
 from workbench.compiler.loading import LoadedArtifact, load_artifact
 from workbench.compiler.plan import CallPlan
 from workbench.errors import ArtifactError, UsageError
@@ -54,7 +55,7 @@ def save_compiled(
         },
         baked_json=plan_json.baked_to_json(plan, emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
-        report=compiled.report,
+        report=without_file(compiled.report),
         module=compiled.module,
         weights=weights,
         isa=isa,
@@ -89,6 +90,7 @@ def load_compiled(
     )
     report = loaded.report or Report(request=Request(name=contract["name"]))
     original = receiver if plan.kind == "module" else None
+    report = with_file_later(report, path, loaded.digest)
     compiled = Compiled(loaded.callable, plan, report, original=original)
     problems = plan.baked.mismatches({}, arguments=False)
     if problems:
@@ -109,6 +111,7 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
         receiver=() if receiver is None else (receiver,),
     )
     report = Report(request=Request(name=path.stem, kind="file of torch"))
+    report = with_file_later(report, path, loaded.digest)
     return Compiled(loaded.callable, plan, report)
 
 

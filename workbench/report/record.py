@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.report import machine_rows, roundtrip_rows, rows
+from workbench.report import file_record, machine_rows, rows
 from workbench.report.table import Table, _freeze
 from workbench.report.texts import Texts
 
@@ -38,9 +38,7 @@ TABLES: Mapping[str, type] = {
     "roofline": machine_rows.KernelRoofline,
     "matrix": machine_rows.MatrixCell,
     "ranked_configs": machine_rows.RankedConfig,
-    "roundtrip": roundtrip_rows.RoundTripWay,
-    "roundtrip_phases": roundtrip_rows.RoundTripPhase,
-    "roundtrip_leaves": roundtrip_rows.RoundTripLeaf,
+    **file_record.TABLES,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
     "capabilities": rows.Capability,
@@ -104,7 +102,7 @@ def _read(cls: type[Any], data: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(file_record.FileRecord):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.

@@ -14,9 +14,11 @@ from workbench.artifacts.manifest import Manifest
 from workbench.artifacts.opening import open_any
 from workbench.compiler import portable
 from workbench.compiler.compiled import Compiled
+from workbench.compiler.file_tables import with_file
 from workbench.compiler.files import save_compiled
 from workbench.compiler.roundtrip.subject import Packing, Subject, expected_of, original_of
 from workbench.errors import ArtifactError, WorkbenchError
+from workbench.report import Report
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 
@@ -70,13 +72,20 @@ def subject_of(
         file=folder / "saved.aot",
         digest=digest,
         order=order,
-        report=compiled.report,
+        report=_report(compiled, folder / "saved.aot"),
         expected=expected_of(original, args, kwargs, compiled.module, compiled.enters_no_grad),
         reasons=packing.reasons,
         folders=packing.folders,
         saved_s=saved_s,
         notes=(*notes, *_of_manifest(manifest)),
     )
+
+
+def _report(compiled: Compiled, file: Path) -> Report:
+    """The report with what the file is; with one that was kept before it stays at that."""
+    if len(compiled.report.members):
+        return compiled.report
+    return with_file(compiled.report, file, place="written for a round trip and removed")
 
 
 def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:

@@ -50,10 +50,14 @@ def roundtrip(
     try:
         subject = _subject(x, tuple(args), dict(kwargs or {}), reference, chosen, folder, packing)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
-        return trip.taken()
+        made = trip.taken()
     finally:
-        for made in (folder, *packing.folders):
-            processes.remove(made)
+        for made_folder in (folder, *packing.folders):
+            processes.remove(made_folder)
+    note = getattr(x, "note", None)
+    if note is not None:
+        note(made.report)
+    return made
 
 
 def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:

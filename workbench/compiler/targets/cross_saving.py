@@ -16,6 +16,7 @@ from workbench.artifacts.manifest import BuiltFor, Manifest
 from workbench.artifacts.opening import pickle_start
 from workbench.compiler import torch_private as tp
 from workbench.compiler.callables import resolve
+from workbench.compiler.file_tables import without_file
 from workbench.compiler.payload import Frozen
 from workbench.compiler.saving import BUNDLE, current_versions, write_frozen
 from workbench.compiler.targets.program import NoProgram, Program
@@ -60,7 +61,7 @@ def save_elsewhere(
         path,
         frozen,
         manifest,
-        report=compiled.report,
+        report=without_file(compiled.report),
         module=module,
         isa=isa,
         device=frozen.device,  # every tensor of the call was taken to be there

@@ -83,9 +83,12 @@ class CompiledElsewhere(OtherTargets):
         into the file, which arrive on the GPU. Raises `ArtifactError` when something cannot be
         saved, `UsageError` when the machine could never load it.
         """
+        from workbench.compiler.file_tables import with_file
         from workbench.compiler.targets.cross_saving import save_elsewhere
 
-        return save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
+        digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
+        self.note(with_file(self.report, path))
+        return digest
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""
