@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import linecache
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.break_messages import (
+    ANOTHER,
+    IN_LOOP,
+    LOOP_HINT,
+    RESUMED,
+    Parts,
+    parts_of,
+    recompile_reasons,
+)
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
 from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import Break, Recompile
 
 PANE = "breaks"
-_RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
-_URL = re.compile(r"gb(\d{4})\.html")
-_ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
-_IN_LOOP = "graph break in loop"
 
 
 @dataclass
@@ -59,8 +62,8 @@ class BreakRecorder:
         self._seen.add(id(error))
         self._alive.append(error)
         text = str(error.msg)
-        cause, _, rest = text.partition(_ANOTHER)
-        parts = _parts(cause)
+        cause, _, rest = text.partition(ANOTHER)
+        parts = parts_of(cause)
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
         if frame is None:
@@ -68,14 +71,13 @@ class BreakRecorder:
         file, line, function = frame
         if _is_lost(translator) or kind in self.ignored:
             return
-        if getattr(error, "skip_frame", False) or _IN_LOOP in rest:
+        if getattr(error, "skip_frame", False) or IN_LOOP in rest:
             self.gave_up = True
-        if _IN_LOOP in rest:
-            in_loop = "It is in a loop, so the whole function runs without being compiled."
-            parts.hints.append(in_loop)
+        if IN_LOOP in rest:
+            parts.hints.append(LOOP_HINT)
         self._add(file, line, function, kind, parts)
 
-    def _add(self, file: str, line: int, function: str, kind: str, parts: _Parts) -> None:
+    def _add(self, file: str, line: int, function: str, kind: str, parts: Parts) -> None:
         key = (file, line, kind)
         if key in self._met:
             self._met[key].count += 1
@@ -103,7 +105,7 @@ class BreakRecorder:
         if not found:
             return None
         file, line, name = found[0]
-        match = _RESUME.match(name)
+        match = RESUMED.match(name)
         return file, line, match[1] if match else name
 
     @cached_property
@@ -129,7 +131,7 @@ class BreakRecorder:
             error = error.__cause__ or error.__context__
 
     def _on_recompile(self, record: Record) -> None:
-        for reason in _reasons(record.payload or ""):
+        for reason in recompile_reasons(record.payload or ""):
             function = ""
             self.recompiles.append(Recompile(record.compile_id or "", function, reason))
 
@@ -159,48 +161,8 @@ def _is_lost(translator: Any) -> bool:
     the break. The top was traced before, under its own lines.
     """
     code = getattr(translator, "f_code", None)
-    match = None if code is None else _RESUME.match(code.co_name)
+    match = None if code is None else RESUMED.match(code.co_name)
     positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
     if match is None or positions is None:
         return False
     return positions.col_offset is None and str(positions.lineno) == match[2]
-
-
-@dataclass
-class _Parts:
-    kind: str
-    reason: str
-    explanation: str
-    hints: list[str]
-    gb_id: str | None
-
-
-def _parts(message: str) -> _Parts:
-    """The parts of Dynamo's message about a break."""
-    head, _, rest = message.strip().partition("\n  Explanation: ")
-    url = _URL.search(message)
-    body, _, context = rest.partition("\n  Developer debug context: ")
-    explanation, *hints = re.split(r"\n\s*Hint: ", body)
-    context = context.partition("\n\n For more details")[0].strip()
-    kind = head.partition("\n")[0].strip()
-    return _Parts(
-        kind=kind,
-        reason=f"{kind}: {_flat(context)}" if context else kind,
-        explanation=_flat(explanation),
-        hints=[_flat(hint) for hint in hints if hint.strip()],
-        gb_id=f"GB{url[1]}" if url else None,
-    )
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _reasons(payload: str) -> Iterator[str]:
-    """The reasons in a record that is JSON or a bare string, whatever it says that it is."""
-    try:
-        value = json.loads(payload)
-    except ValueError:
-        value = payload
-    for reason in value if isinstance(value, list) else [value]:
-        yield str(reason)

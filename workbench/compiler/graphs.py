@@ -11,36 +11,11 @@ from workbench.compiler import torch_private as tp
 from workbench.compiler.node_texts import NodeTexts
 from workbench.compiler.patches import Patches
 from workbench.compiler.sources import Places
+from workbench.compiler.stages import PARENTS, RETRACED, STAGE_OF
 from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import Graph, Node, Table, TextWriter
 
 PANE = "graphs"
-_STAGE_OF = {
-    "dynamo_output_graph": "dynamo",
-    "before_pre_grad_graph": "before_pre_grad",
-    "after_pre_grad_graph": "after_pre_grad",
-    "aot_joint_graph": "joint",
-    "aot_inference_graph": "inference",
-    "before_joint_graph": "before_joint_passes",
-    "after_joint_graph": "after_joint_passes",
-    "aot_forward_graph": "forward",
-    "aot_backward_graph": "backward",
-    "before_post_grad_graph": "before_post_grad",
-    "inductor_post_grad_graph": "after_post_grad",
-}
-_PARENTS = {
-    "before_pre_grad": ("dynamo",),
-    "after_pre_grad": ("before_pre_grad",),
-    "joint": ("after_pre_grad", "dynamo"),
-    "inference": ("after_pre_grad", "dynamo"),
-    "before_joint_passes": ("inference", "joint"),
-    "after_joint_passes": ("before_joint_passes",),
-    "forward": ("after_joint_passes", "joint"),
-    "backward": ("after_joint_passes", "joint"),
-    "before_post_grad": ("forward", "backward", "after_joint_passes", "inference"),
-    "after_post_grad": ("before_post_grad",),
-}
-_RETRACED = ("joint", "inference")  # new nodes: an equal name is a coincidence
 _COLUMNS = tuple(f.name for f in fields(Node))
 
 
@@ -76,7 +51,7 @@ class GraphRecorder:
         """Watch what torch prints, and the passes whose graphs it does not print."""
         observe = self._patches.observe
         observe(tp.PRINT_READABLE, PANE, after=self._on_print)
-        for name in _STAGE_OF:
+        for name in STAGE_OF:
             trace.on(name, self._on_record, PANE)
         observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
         self._patches.wrap(tp.JOINT_PASSES, self._around_joint_passes, PANE)
@@ -94,7 +69,7 @@ class GraphRecorder:
             if text.startswith(shown):
                 module, text = printed, shown
                 break
-        self._keep(_STAGE_OF[record.name], module, text, record.compile_id)
+        self._keep(STAGE_OF[record.name], module, text, record.compile_id)
 
     def _around_joint_passes(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Show the joint graph of a training step: torch prints it for inference only."""
@@ -168,7 +143,7 @@ class GraphRecorder:
         parent = self._parent(kept)
         if parent is None:
             return
-        is_retraced = kept.stage in _RETRACED
+        is_retraced = kept.stage in RETRACED
         for node in nodes:
             origins = [o.name for o in node.meta.get("from_node") or () if o.name in parent.names]
             if node.name in parent.names and not (is_retraced and origins):
@@ -177,7 +152,7 @@ class GraphRecorder:
                 self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
 
     def _parent(self, kept: Kept) -> Kept | None:
-        for stage in _PARENTS.get(kept.stage, ()):
+        for stage in PARENTS.get(kept.stage, ()):
             for graph in reversed(self.graphs):
                 is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
                 if is_fit or (graph.stage == stage and kept.stage == "backward"):

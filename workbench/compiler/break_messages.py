@@ -1,0 +1,56 @@
+"""The texts of Dynamo's messages about graph breaks and recompilations, taken apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
+ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
+IN_LOOP = "graph break in loop"
+LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
+_URL = re.compile(r"gb(\d{4})\.html")
+
+
+@dataclass
+class Parts:
+    """A message about a break, in parts; `gb_id` names its kind in torch's registry."""
+
+    kind: str
+    reason: str
+    explanation: str
+    hints: list[str]
+    gb_id: str | None
+
+
+def parts_of(message: str) -> Parts:
+    """The parts of Dynamo's message about a break."""
+    head, _, rest = message.strip().partition("\n  Explanation: ")
+    url = _URL.search(message)
+    body, _, context = rest.partition("\n  Developer debug context: ")
+    explanation, *hints = re.split(r"\n\s*Hint: ", body)
+    context = context.partition("\n\n For more details")[0].strip()
+    kind = head.partition("\n")[0].strip()
+    return Parts(
+        kind=kind,
+        reason=f"{kind}: {_flat(context)}" if context else kind,
+        explanation=_flat(explanation),
+        hints=[_flat(hint) for hint in hints if hint.strip()],
+        gb_id=f"GB{url[1]}" if url else None,
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def recompile_reasons(payload: str) -> Iterator[str]:
+    """The reasons in a record that is JSON or a bare string, whatever it says that it is."""
+    try:
+        value = json.loads(payload)
+    except ValueError:
+        value = payload
+    for reason in value if isinstance(value, list) else [value]:
+        yield str(reason)
