@@ -227,17 +227,29 @@ def _block(file: str, function: str, line: int) -> _Found | None:
     lines = linecache.getlines(file)
     if not 0 < line <= len(lines):
         return None
-    span = _span(lines, function, line)
+    span = span_around(lines, function, line)
     if span is None:
-        if len(lines) > _LARGEST:
-            return None
-        return _Found("<module>", file, 1, len(lines), lines)
+        return None
     first, last = span
-    while first > 1 and lines[first - 2].lstrip().startswith("@"):
-        first -= 1
+    if _span(lines, function, line) is None:
+        return _Found("<module>", file, first, last, lines)
     kept = lines[first - 1 : max(last, line)]
     name = re.search(r"def\s+(\w+)", "".join(kept))
     return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
+
+
+def span_around(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
+    """First and last line of the function around a line, decorators included, or of a short file.
+
+    The lines end in line feeds.
+    """
+    span = _span(lines, function, line)
+    if span is None:
+        return (1, len(lines)) if len(lines) <= _LARGEST else None
+    first, last = span
+    while first > 1 and lines[first - 2].lstrip().startswith("@"):
+        first -= 1
+    return first, last
 
 
 def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
