@@ -11,6 +11,8 @@ _STRINGS = frozenset(("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"
 _BYTES = frozenset(("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8", "BINSTRING"))
 _CALLS = frozenset(("REDUCE", "NEWOBJ", "NEWOBJ_EX", "INST", "OBJ", "BUILD"))
 _DEPTH = 8
+_MOST_STEPS = 5_000_000  # about five seconds; the payload of GPT-2 takes 60,000
+_TEXT, _TEXTS = 80, 16 << 20  # the shortest text of several lines that is kept, and all of them
 
 
 class _Mark:
@@ -22,7 +24,11 @@ _MARK = _Mark()
 
 @dataclass(frozen=True)
 class PickleFacts:
-    """One pickle: the names it imports, how often it calls something, the pickles inside."""
+    """One pickle: the names it imports, how often it calls something, the pickles inside.
+
+    `texts` are its texts of several lines, such as generated code. `nested` are the pickles in its
+    bytes and those that follow it.
+    """
 
     size: int
     globals: tuple[str, ...]
@@ -31,6 +37,13 @@ class PickleFacts:
     nested: tuple[PickleFacts, ...] = ()
     complete: bool = True
     problem: str = ""
+    texts: tuple[str, ...] = field(default=(), repr=False)
+
+    def all_texts(self) -> Iterator[str]:
+        """The texts of several lines, of the nested pickles too, in their order."""
+        yield from self.texts
+        for inner in self.nested:
+            yield from inner.all_texts()
 
     def all_globals(self) -> tuple[str, ...]:
         """Every imported name, of the nested pickles too, sorted."""
@@ -48,20 +61,45 @@ class _Reading:
     memo: dict[int, Any] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     nested: list[bytes] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     calls: int = 0
     persistent: int = 0
 
 
-def read_pickle(content: bytes, depth: int = 0) -> PickleFacts:
-    """Read the opcodes of a pickle, of those inside it too; executes nothing."""
+@dataclass
+class _Budget:
+    """What is left for a file: steps, and bytes of texts."""
+
+    steps: int = _MOST_STEPS
+    texts: int = _TEXTS
+
+
+def read_pickle(content: bytes) -> PickleFacts:
+    """Read the opcodes of a pickle, of those inside and behind it too; executes nothing.
+
+    The time is bounded: a pickle of very many steps is not `complete`.
+    """
+    return _read(content, 0, _Budget())
+
+
+def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:
     state = _Reading()
     problem = ""
+    end: int | None = None
     try:
-        for opcode, argument, _ in pickletools.genops(content):
+        for opcode, argument, place in pickletools.genops(content):
+            budget.steps -= 1
+            if budget.steps < 0:
+                raise ValueError("more steps than are read")
             _step(state, opcode, argument)
+            _keep(state, argument, budget)
+            end = place
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         problem = f"unreadable after {len(state.globals)} names: {error}"
-    inner = tuple(_nested(state.nested, depth))
+    rest = content[(end or 0) + 1 :]  # what stands behind STOP
+    if not problem and _is_pickle(rest):
+        state.nested.append(rest)
+    inner = tuple(_nested(state.nested, depth, budget))
     return PickleFacts(
         size=len(content),
         globals=tuple(sorted(state.globals)),
@@ -70,21 +108,33 @@ def read_pickle(content: bytes, depth: int = 0) -> PickleFacts:
         nested=inner,
         complete=not problem,
         problem=problem,
+        texts=tuple(state.texts),
     )
 
 
-def _nested(parts: list[bytes], depth: int) -> Iterator[PickleFacts]:
+def _nested(parts: list[bytes], depth: int, budget: _Budget) -> Iterator[PickleFacts]:
     if depth >= _DEPTH:
         return
     for part in parts:
-        facts = read_pickle(part, depth + 1)
+        facts = _read(part, depth + 1, budget)
         if facts.complete or facts.globals:
             yield facts
 
 
+def _is_pickle(content: bytes) -> bool:
+    return len(content) > 2 and content[0] == 0x80 and content[1] <= 5
+
+
+def _keep(state: _Reading, argument: Any, budget: _Budget) -> None:
+    if isinstance(argument, str) and len(argument) >= _TEXT and "\n" in argument:
+        budget.texts -= len(argument)
+        if budget.texts >= 0:
+            state.texts.append(argument)
+
+
 def _step(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
     name, stack = opcode.name, state.stack
-    if name in _BYTES and len(argument) > 2 and argument[0] == 0x80 and argument[1] <= 5:
+    if name in _BYTES and not isinstance(argument, str) and _is_pickle(argument):
         state.nested.append(bytes(argument))
     if name in ("GLOBAL", "INST"):
         state.globals.add(str(argument).replace(" ", ":", 1))
