@@ -44,8 +44,13 @@ EXCEPTIONS = {
     ("report/record.py", "matplotlib"),
     ("report/profile.py", "pandas"),  # Profile.frame
     ("artifacts/check.py", "pandas"),  # Check.table
+    ("report/cache_keys.py", "pandas"),  # WhyRecompiled.table
     ("artifacts/xray/report.py", "pandas"),  # ArtifactReport.frame
-    *((f"report/{name}.py", room) for name in ("matrix", "ranked", "roundtrip") for room in VIEWS),
+    *(
+        (f"report/{name}.py", room)
+        for name in ("diff", "matrix", "ranked", "roundtrip")
+        for room in VIEWS
+    ),
     ("errors.py", "workbench.report"),  # the type of WorkbenchError.report
     ("notebook/dynamic.py", "torch"),  # -d makes torch.export.Dim, the form that the API takes
 }

@@ -91,7 +91,7 @@ class Shown:
 
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
-        carries = shell is None or carrier().carries(*_cell(shell))
+        carries = shell is None or carries_bundle(shell)
         setting = replace(self.setting, sandbox=None, targets=None)  # nothing is alive there
         html = saved_view(self.report, setting, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
@@ -186,6 +186,11 @@ def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
         return None, None
     inputs = [cast(Input, item.to_json()) for item in engine.inputs]
     return engine, {"inputs": inputs, "dtypes": list(engine.dtypes), "why_not": engine.why_not}
+
+
+def carries_bundle(shell: Any) -> bool:
+    """Whether the output that the running cell makes now has to carry the front end."""
+    return carrier().carries(*_cell(shell))
 
 
 def kernel_shell() -> Any:

@@ -24,7 +24,7 @@ from workbench.views.render import parts
 from workbench.views.render.skin import Skin
 from workbench.views.render.tables import legend
 
-_POLICY = (
+POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
     "img-src data: blob:"
 )
@@ -48,7 +48,7 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     record = pack(embedded(report, Setting(dropped=dropped), "full", limit), SMALL)
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title_of(report))}, compiled</title>"

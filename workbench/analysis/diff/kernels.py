@@ -1,0 +1,242 @@
+"""Kernels matched by what they compute: pairs, and those that were split, merged or regrouped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.analysis.diff.schedule import Tokens
+from workbench.analysis.diff.sources import canonical, joined_source, source_blocks
+from workbench.analysis.traffic import moved_bytes
+from workbench.report import Kernel, Report
+from workbench.report.diff import Change, KernelMatch
+
+_Group = tuple[tuple[str, ...], tuple[str, ...]]
+"""Kernels of a and of b."""
+_PAIR = 0.85
+"""Kernels at least so alike are a pair, whatever else they share operations with."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    kernels: dict[str, Kernel]
+    tokens: Mapping[str, Tokens]
+
+    def ordered(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Ids in the order of the program."""
+        wanted = set(ids)
+        return tuple(id for id in self.kernels if id in wanted)
+
+
+def match_kernels(
+    a: Report, b: Report, tokens: tuple[Mapping[str, Tokens], Mapping[str, Tokens]]
+) -> tuple[KernelMatch, ...]:
+    """Every kernel of both compilations in one match, in the order of the program."""
+    left = _Side({kernel.id: kernel for kernel in a.kernels}, tokens[0])
+    right = _Side({kernel.id: kernel for kernel in b.kernels}, tokens[1])
+    near = list(_near(left, right))
+    pairs = _pairs(near, left, right)
+    rest_a = [id for id in left.kernels if id not in pairs]
+    rest_b = [id for id in right.kernels if id not in set(pairs.values())]
+    found: list[_Group] = [((i,), (j,)) for i, j in pairs.items()]
+    groups = _groups(rest_a, rest_b, left, right)
+    alone = (
+        [ids[0] for ids, none in groups if not none],
+        [ids[0] for none, ids in groups if not none],
+    )
+    close = dict(_of_one_origin(*alone, left, right))
+    found += [(x, y) for x, y in groups if x[:1] not in close and y not in close.values()]
+    found += close.items()
+    made = [_named(KernelMatch(x, y, ""), left, right) for x, y in found]
+    return tuple(sorted((_explained(m, a, b, left, right) for m in made), key=_order(left, right)))
+
+
+def _of_one_origin(
+    alone_a: Sequence[str], alone_b: Sequence[str], a: _Side, b: _Side
+) -> Iterator[_Group]:
+    """Kernels without a partner that were made from the same operations of the captured graph."""
+    left = list(alone_b)
+    for i in alone_a:
+        own = a.tokens[i].captured
+        shares = [
+            (len(own & other) / len(own | other), b.kernels[j].language == a.kernels[i].language, j)
+            for j in left
+            if own & (other := b.tokens[j].captured)
+        ]
+        best = max(shares, key=lambda one: one[:2], default=None)
+        if best is not None and best[0] >= 0.5:
+            left.remove(best[2])
+            yield (i,), (best[2],)
+
+
+def _near(a: _Side, b: _Side) -> Iterator[tuple[float, int, str, str]]:
+    """Kernels that have something in common, with how alike they are and how far apart."""
+    homes: dict[str, list[str]] = {}
+    for id, own in b.tokens.items():
+        for token in own.whole | own.scheduled:
+            homes.setdefault(token, []).append(id)
+    places = {id: n for n, id in enumerate(b.kernels)}
+    for n, (id, own) in enumerate(a.tokens.items()):
+        others = {other for token in own.whole | own.scheduled for other in homes.get(token, ())}
+        for other in sorted(others, key=places.__getitem__):
+            yield own.alike(b.tokens[other]), abs(n - places[other]), id, other
+
+
+def _pairs(near: list[tuple[float, int, str, str]], a: _Side, b: _Side) -> dict[str, str]:
+    """Kernels that are one another's best partner, by operations, else by name and order."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for alike, _, i, j in sorted(near, key=lambda one: (-one[0], one[1])):
+        if alike >= _PAIR and i not in found and j not in taken:
+            found[i] = j
+            taken.add(j)
+    if near:
+        return found
+    for i, own in a.kernels.items():  # nothing is known of what they compute
+        for j, other in b.kernels.items():
+            if j not in taken and label_of(own) == label_of(other):
+                found[i] = j
+                taken.add(j)
+                break
+    return found
+
+
+def _groups(rest_a: Sequence[str], rest_b: Sequence[str], a: _Side, b: _Side) -> list[_Group]:
+    """Kernels that hang together through operations in common."""
+    ties: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    for i in rest_a:
+        for j in rest_b:
+            if a.tokens[i].shares(b.tokens[j]):
+                ties.setdefault((0, i), []).append((1, j))
+                ties.setdefault((1, j), []).append((0, i))
+    found = []
+    seen: set[tuple[int, str]] = set()
+    for start in [*((0, i) for i in rest_a), *((1, j) for j in rest_b)]:
+        group: list[tuple[int, str]] = []
+        waiting = [start]
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                group.append(one)
+                waiting += ties.get(one, [])
+        if group:
+            sides = [[id for side, id in group if side == which] for which in (0, 1)]
+            found.append((a.ordered(sides[0]), b.ordered(sides[1])))
+    return found
+
+
+_RELATIONS = {
+    (0, 1): "added",
+    (0, 2): "added",
+    (1, 0): "removed",
+    (2, 0): "removed",
+    (1, 1): "changed",
+    (1, 2): "split",
+    (2, 1): "merged",
+    (2, 2): "regrouped",
+}
+"""By how many kernels there are of a and of b, 2 for several."""
+
+
+def _named(match: KernelMatch, a: _Side, b: _Side) -> KernelMatch:
+    sides = min(len(match.a), 2), min(len(match.b), 2)
+    if not match.a or not match.b:
+        return replace(match, relation=_RELATIONS[sides], alike=0.0)
+    whole = [
+        Tokens(*(frozenset[str]().union(*(getattr(side.tokens[id], part) for id in ids))
+                 for part in ("scheduled", "nodes", "whole", "captured")))
+        for side, ids in ((a, match.a), (b, match.b))
+    ]  # fmt: skip
+    return replace(match, relation=_RELATIONS[sides], alike=round(whole[0].alike(whole[1]), 3))
+
+
+def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Side) -> KernelMatch:
+    """The match with what differs; a pair in which nothing does is the same."""
+    if not match.a or not match.b:
+        return match
+    before, after = joined_source(a, match.a), joined_source(b, match.b)
+    lines = None
+    if before is not None and after is not None:
+        lines = 0
+        if len(match.a) == len(match.b) == 1 and canonical(before) != canonical(after):
+            blocks = source_blocks(before, after)
+            lines = sum(max(len(x.before), len(x.after)) for x in blocks if x.kind != "same")
+    languages = {side.kernels[id].language for side, ids in ((left, match.a), (right, match.b))
+                 for id in ids}  # fmt: skip
+    if len(languages) > 1:
+        lines = None  # no line of one is a line of the other
+    if match.relation != "changed":
+        return replace(match, lines=lines or None)
+    why = tuple(_why(left.kernels[match.a[0]], right.kernels[match.b[0]], before, after, lines))
+    if not why and lines is None and match.alike < 1:
+        why = ("other operations",)
+    return replace(match, relation="changed" if why else "same", why=why, lines=lines)
+
+
+def _why(
+    a: Kernel, b: Kernel, before: str | None, after: str | None, lines: int | None
+) -> Iterator[str]:
+    if a.language != b.language:
+        yield f"{a.language} became {b.language}"
+    elif a.language not in ("triton", "cpp") and a.name != b.name:
+        yield f"{label_of(a)} became {label_of(b)}"
+    if lines and a.language == b.language:
+        yield f"{lines} {'line' if lines == 1 else 'lines'} of source"
+    elif before is not None and after is None and a.language == b.language:
+        yield "its source is not in b"
+    if before and after and a.language == b.language:
+        sizes = after.count("ks0") - before.count("ks0"), _fixed_sizes(before, after)
+        if sizes[0] > 0 or (sizes[0] == 0 and sizes[1] > 0):
+            yield "sizes became arguments"
+        elif sizes[0] < 0 or sizes[1] < 0:
+            yield "sizes became constants"
+    if a.calls != b.calls:
+        yield f"{a.calls} calls became {b.calls}"
+
+
+def _fixed_sizes(before: str, after: str) -> int:
+    """How many sizes of loops a Triton kernel knows in `before`, not in `after`."""
+    return before.count("numel = ") - after.count("numel = ")
+
+
+def _order(a: _Side, b: _Side) -> Callable[[KernelMatch], float]:
+    """The place of a match in the program of a; what only b has stands where b has it."""
+    places_a = {id: n for n, id in enumerate(a.kernels)}
+    places_b = {id: n for n, id in enumerate(b.kernels)}
+    return lambda m: float(places_a[m.a[0]]) if m.a else places_b[m.b[0]] - 0.5
+
+
+def label_of(kernel: Kernel) -> str:
+    """What a kernel is called without its number: `gelu_view`, `mm`."""
+    name = kernel.name
+    if "_fused_" in name:
+        return name.partition("_fused_")[2].rstrip("0123456789").strip("_") or name
+    return name.removeprefix("torch.ops.").removeprefix("extern_kernels.").removeprefix("aten.")
+
+
+def kernel_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
+    """A row for each match that is not the same."""
+    rows_a = {kernel.id: kernel for kernel in a.kernels}
+    rows_b = {kernel.id: kernel for kernel in b.kernels}
+    for match in matches:
+        if match.relation == "same":
+            continue
+        ones, others = [rows_a[id] for id in match.a], [rows_b[id] for id in match.b]
+        yield Change(
+            "kernels",
+            ", ".join(dict.fromkeys(label_of(k) for k in ones or others)),
+            match.relation,
+            ", ".join(f"{k.id} {k.name}" for k in ones) or None,
+            ", ".join(f"{k.id} {k.name}" for k in others) or None,
+            note="; ".join(match.why),
+            id_a=",".join(match.a) or None,
+            id_b=",".join(match.b) or None,
+        )
+
+
+def moved(kernels: Sequence[Kernel]) -> int | None:
+    """Bytes that kernels read and write together; None when one of them is not known."""
+    parts = [moved_bytes(kernel) for kernel in kernels]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known and len(known) == len(parts) else None

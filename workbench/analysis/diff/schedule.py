@@ -1,0 +1,154 @@
+"""What each kernel computes, as tokens that both compilations share: scheduler nodes, FX nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.diff.align import align_by
+from workbench.analysis.diff.graphs import LOWERED, Graphs
+from workbench.analysis.diff.graphview import CAPTURED
+from workbench.analysis.lineage import ancestors
+from workbench.analysis.picking import linked_pairs, parts_with
+from workbench.report import Report, SchedulerNode
+
+_FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
+         "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",
+         "operator.getitem", "prims.convert_element_type.", "aten.as_strided.")  # fmt: skip
+
+_PLACED = ("id", "op", "file", "line", "module_path")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a kernel computes: its scheduler nodes, its FX nodes without views, all FX nodes.
+
+    A scheduler node belongs to one kernel, an FX node to each that computes it. `captured` are the
+    operations that were captured, before any was decomposed.
+    """
+
+    scheduled: frozenset[str]
+    nodes: frozenset[str]
+    whole: frozenset[str]
+    captured: frozenset[str]
+
+    def alike(self, other: Tokens) -> float:
+        """The share of both in common, from 0 to 1."""
+        parts = [
+            (_share(one, two), weight)
+            for one, two, weight in (
+                (self.scheduled, other.scheduled, 2.0),
+                (self.nodes, other.nodes, 1.0),
+            )
+            if one and two
+        ]
+        if not parts:
+            return _share(self.whole, other.whole)
+        return sum(share * weight for share, weight in parts) / sum(weight for _, weight in parts)
+
+    def shares(self, other: Tokens) -> bool:
+        """Whether half of the smaller one lies in the other."""
+        if self.scheduled & other.scheduled:
+            return True
+        if self.nodes and other.nodes:
+            return 2 * len(self.nodes & other.nodes) >= min(len(self.nodes), len(other.nodes))
+        smaller = min(len(self.whole), len(other.whole))
+        return smaller > 0 and 2 * len(self.whole & other.whole) >= smaller
+
+
+def _share(one: frozenset[str], two: frozenset[str]) -> float:
+    return len(one & two) / len(one | two) if one | two else 0.0
+
+
+def tokens(a: Report, b: Report, graphs: Graphs) -> tuple[dict[str, Tokens], dict[str, Tokens]]:
+    """By kernel id of either compilation: what it computes, the same thing under the same name."""
+    nodes = {j: i for i, j in graphs.partners().items()}
+    starts = {j: i for i, j in graphs.partners(CAPTURED).items()}
+    steps = {j: i for i, j in match_steps(a, b, graphs, nodes).items()}
+    return _tokens(a, {}, {}, {}, "a"), _tokens(b, nodes, steps, starts, "b")
+
+
+def _tokens(
+    report: Report,
+    nodes: Mapping[str, str],
+    steps: Mapping[str, str],
+    starts: Mapping[str, str],
+    side: str,
+) -> dict[str, Tokens]:
+    origins = _captured(report)
+    inside = {id for ids in report.kernels.columns.get("nodes", ()) for id in ids}
+    columns = report.nodes.columns
+    rows = zip(columns.get("id", ()), columns.get("target", ()), strict=True)
+    free = {id for id, target in rows if id in inside and target.startswith(_FREE)}
+    before = {n.id for n in report.scheduler_nodes if n.phase == "before"}
+
+    def named(ids: Iterator[str], same: Mapping[str, str]) -> frozenset[str]:
+        # what b has no partner for must not be taken for what a calls by that id
+        return frozenset(same.get(id, id if side == "a" else f"b:{id}") for id in ids)
+
+    return {
+        kernel.id: Tokens(
+            named((id for id in kernel.scheduler_nodes if id in before), steps),
+            named((id for id in kernel.nodes if id not in free), nodes),
+            named(iter(kernel.nodes), nodes),
+            named((o for id in kernel.nodes for o in origins.get(id, ())), starts),
+        )
+        for kernel in report.kernels
+    }
+
+
+def _captured(report: Report) -> dict[str, list[str]]:
+    """By node id of a lowered graph: the captured nodes that it came from."""
+    ids = {graph.stage: graph.id for graph in reversed(list(report.graphs))}
+    if CAPTURED not in ids:
+        return {}
+    start = ids[CAPTURED]
+    ends = [graph.id for graph in report.graphs if graph.stage == LOWERED]
+    found = {n: o for end in ends for n, o in ancestors(report, start, end).items()}
+    # what a pass has rewritten may have lost its origins, not its line
+    places: dict[tuple[object, ...], list[str]] = {}
+    for id, op, *place in parts_with(report.nodes, "graph", {start}, _PLACED):
+        if op not in ("placeholder", "output"):
+            places.setdefault(tuple(place), []).append(id)
+    for id, op, *place in parts_with(report.nodes, "graph", set(ends), _PLACED):
+        if id not in found and op not in ("placeholder", "output"):
+            found[id] = places.get(tuple(place), [])
+    return found
+
+
+def match_steps(a: Report, b: Report, graphs: Graphs, nodes: Mapping[str, str]) -> dict[str, str]:
+    """By id of a scheduler node of `a`, before fusion: the one of `b` that computes the same."""
+    lowered_a, lowered_b = (dict(linked_pairs(report, "graph-lowered")) for report in (a, b))
+    pairs = [
+        (lowered_a[pair.a.graph.id], lowered_b[pair.b.graph.id])
+        for pair in graphs.pairs
+        if pair.a.graph.stage == LOWERED
+        and pair.a.graph.id in lowered_a
+        and pair.b.graph.id in lowered_b
+    ]
+    steps_a, steps_b = _steps(a), _steps(b)
+    found: dict[str, str] = {}
+    for left, right in pairs:
+        ones, others = steps_a.get(left, []), steps_b.get(right, [])
+        matched = align_by(_labels(ones, {}, "a"), _labels(others, nodes, "b"))
+        found.update((ones[i].id, others[j].id) for i, j in matched.items())
+    return found
+
+
+def _steps(report: Report) -> dict[str, list[SchedulerNode]]:
+    found: dict[str, list[SchedulerNode]] = {}
+    for node in report.scheduler_nodes:
+        if node.phase == "before":
+            found.setdefault(node.graph, []).append(node)
+    return found
+
+
+def _labels(
+    steps: Sequence[SchedulerNode], nodes: Mapping[str, str], side: str
+) -> list[list[Hashable]]:
+    origins = [
+        frozenset(nodes.get(o, o if side == "a" else f"b:{o}") for o in step.origins)
+        for step in steps
+    ]
+    fine = [(step.kind, own) for step, own in zip(steps, origins, strict=True)]
+    return [list(fine), list(origins)]

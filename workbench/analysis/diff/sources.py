@@ -1,0 +1,155 @@
+"""Sources of kernels compared; numbers of temporaries, buffers and kernels do not count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.analysis.diff.align import align
+from workbench.analysis.listing_diff import Block, Kind
+from workbench.analysis.side_by_side import Difference
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.machine_rows import CODE_STAGES
+
+if TYPE_CHECKING:
+    from workbench.report.diff import Diff, KernelMatch
+
+_NUMBERED = re.compile(r"\b(tmp|buf|tmp_acc|arg|primals_|ks|_tmp)(\d+)(_\w+?)?\b")
+_NAME = re.compile(r"\b(?:triton|cpp)_\w+_\d+\b")
+_HASH = re.compile(r"'backend_hash': '[0-9A-F]+'")
+_COMMENT = re.compile(r"^\s*(?:#(?!include|pragma|define|if|else|endif)|//).*")
+
+
+@dataclass(frozen=True)
+class SourceDifference(Difference):
+    """The source of kernels of two compilations, `a` and `b` being what they are called there."""
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Runs of lines that are the same, changed, added or removed."""
+        return tuple(source_blocks(self.before, self.after))
+
+
+def source_blocks(before: str, after: str) -> list[Block]:
+    """Two sources as blocks that are the same, changed, added or removed, in order.
+
+    Texts in which only numbers of names differ are the same; in others a line matches one that
+    differs in such numbers only.
+    """
+    a, b = before.split("\n"), after.split("\n")
+    if canonical(before) == canonical(after) and len(a) == len(b):
+        return [Block("same", range(len(a)), range(len(b)))]
+    found = _blocks([_loose(line) for line in a], [_loose(line) for line in b])
+    if all(block.kind == "same" for block in found):  # the same lines, tied in another way
+        found = _blocks([_plain(line) for line in a], [_plain(line) for line in b])
+    return found
+
+
+def canonical(text: str) -> str:
+    """A source with its numbered names in the order in which they occur, without comments."""
+    names: dict[str, str] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f"{match[1]}<{len(names)}>")
+
+    return "\n".join(_NUMBERED.sub(renamed, _plain(line)) for line in text.split("\n"))
+
+
+def _plain(line: str) -> str:
+    return _HASH.sub("", _NAME.sub("kernel", _COMMENT.sub("", line))).rstrip()
+
+
+def _loose(line: str) -> str:
+    return _NUMBERED.sub(r"\1", _plain(line))
+
+
+def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
+    found: list[Block] = []
+    i = j = 0
+    for x, y in [*align(a, b), (len(a), len(b))]:
+        if (x, y) != (i, j):
+            kind: Kind = "changed" if x > i and y > j else "removed" if x > i else "added"
+            found.append(Block(kind, range(i, x), range(j, y)))
+        if x < len(a) and y < len(b):
+            if found and found[-1].kind == "same":
+                last = found.pop()
+                start = last.before.start, last.after.start
+            else:
+                start = x, y
+            found.append(Block("same", range(start[0], x + 1), range(start[1], y + 1)))
+        i, j = x + 1, y + 1
+    return found
+
+
+def joined_source(report: Report, kernels: Sequence[str]) -> str | None:
+    """The sources of kernels behind one another; None when one has none."""
+    rows = {kernel.id: kernel for kernel in report.kernels}
+    texts = [rows[id].text for id in kernels]
+    if not texts or any(text is None or text not in report.texts for text in texts):
+        return None
+    return "\n".join(report.texts[text].strip("\n") for text in texts if text is not None)
+
+
+def difference(
+    a: Report, b: Report, match: KernelMatch, names: tuple[str, str]
+) -> SourceDifference | None:
+    """The sources of matched kernels beside each other; None without a source on either side."""
+    before, after = joined_source(a, match.a), joined_source(b, match.b)
+    if before is None and after is None:
+        return None
+    title = ", ".join(match.a or match.b)
+    labels = [f"{', '.join(ids)} of {n}" for ids, n in zip((match.a, match.b), names, strict=True)]
+    return SourceDifference(title, "source", labels[0], labels[1], before or "", after or "")
+
+
+def match_of(diff: Diff, kernel: str) -> KernelMatch:
+    """The match that a kernel belongs to, by id or name of `a`, else of `b`.
+
+    Raises `UsageError` when there is no such kernel.
+    """
+    for side, report in enumerate((diff.a, diff.b)):
+        ids = {row.name: row.id for row in reversed(list(report.kernels))}
+        id = ids.get(kernel, kernel)
+        for match in diff.kernels:
+            if id in (match.a, match.b)[side]:
+                return match
+    known = ", ".join(row.id for row in diff.a.kernels) or "none"
+    raise UsageError(f"There is no kernel {kernel!r}; a has {known}.")
+
+
+def source_of(diff: Diff, kernel: str) -> SourceDifference:
+    """See `Diff.source`."""
+    match = match_of(diff, kernel)
+    found = difference(diff.a, diff.b, match, diff.names)
+    if found is None:
+        raise UsageError(
+            f"Kernel {kernel} has no source: it is a call of a library, or the report was redacted."
+        )
+    return found
+
+
+def machine_code_of(diff: Diff, kernel: str, stage: str | None) -> Difference:
+    """See `Diff.machine_code`."""
+    match = match_of(diff, kernel)
+    sides = [_stages(diff.a, match.a), _stages(diff.b, match.b)]
+    common = [name for name in CODE_STAGES if name in sides[0] and name in sides[1]]
+    chosen = common[-1] if stage is None and common else stage
+    if chosen is None or chosen not in common:
+        there = f"both have {', '.join(common)}" if common else "they share no stage"
+        raise UsageError(f"There is no {stage or 'machine code'} of {kernel} to compare: {there}.")
+    labels = [f"{ids[0]} of {n}" for ids, n in zip((match.a, match.b), diff.names, strict=True)]
+    before, after = (side[chosen] for side in sides)
+    return Difference(kernel, chosen, labels[0], labels[1], before, after, loose=True)
+
+
+def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:
+    """The texts of a kernel's first configuration by stage."""
+    found: dict[str, str] = {}
+    for row in report.assembly:
+        if row.kernel in kernels[:1] and row.text is not None and row.text in report.texts:
+            found.setdefault(row.stage, report.texts[row.text])
+    return found

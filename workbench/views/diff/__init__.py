@@ -1,0 +1,1 @@
+"""Two compilations compared, as text, tables, a page and a widget."""

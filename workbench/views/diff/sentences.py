@@ -1,0 +1,259 @@
+"""What matters most of a difference, in plain sentences, the most important first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
+from workbench.analysis.diff.kernels import label_of
+from workbench.report.diff import MEASURED, Change, Diff, KernelMatch
+from workbench.views.diff.words import difference_text, joined
+from workbench.views.units import plural
+
+_SHOWN = 3
+_LETTERS = 100
+_GPU = ("spills", "registers", "smem_bytes", "occupancy", "instructions")
+
+
+class Sentence(NamedTuple):
+    """A sentence, and the part that tells more."""
+
+    text: str
+    part: str
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it speaks of times, which differ from run to run."""
+        return self.part in MEASURED
+
+
+def sentences(diff: Diff) -> tuple[Sentence, ...]:
+    """Every sentence; the first are about what was asked and what became of it."""
+    parts = (
+        _outcome,
+        _asked,
+        _kernels,
+        _sources,
+        _traffic,
+        _breaks,
+        _nodes,
+        _guards,
+        _resources,
+        _autotune,
+        _environment,
+        _times,
+    )
+    found = tuple(sentence for part in parts for sentence in part(diff))
+    if diff.is_same:
+        same = Sentence("Nothing differs, besides what was measured.", "outcome")
+        return (same, *found)
+    return found
+
+
+def _of(diff: Diff, part: str) -> list[Change]:
+    return [change for change in diff.changes if change.part == part]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+
+
+def _outcome(diff: Diff) -> Iterator[Sentence]:
+    for change in _of(diff, "outcome"):
+        yield Sentence(f"a ended with {_short(str(change.a))}, b with {_short(str(change.b))}.",
+                       "outcome")  # fmt: skip
+
+
+def _asked(diff: Diff) -> Iterator[Sentence]:
+    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes")]
+    words = [f"{c.item} {_short(difference_text(c))}" for c in own]
+    if words:
+        yield Sentence(f"Asked for differently: {joined(words, 4)}.", "request")
+
+
+def _kernels(diff: Diff) -> Iterator[Sentence]:
+    count_a, count_b = len(diff.a.kernels), len(diff.b.kernels)
+    told = [word for match in diff.kernels if (word := _regrouped(diff, match))]
+    fresh = [_label(diff, match) for match in diff.kernels if match.relation == "added"]
+    gone = [_label(diff, match) for match in diff.kernels if match.relation == "removed"]
+    words = list(told[:_SHOWN])
+    if len(told) > _SHOWN:
+        words.append(f"{len(told) - _SHOWN} more were split or merged")
+    words += [f"only in b: {joined(fresh)}"] if fresh else []
+    words += [f"only in a: {joined(gone)}"] if gone else []
+    if count_a != count_b or words:
+        counts = f"{plural(count_b, 'kernel')} instead of {count_a}"
+        head = counts if count_a != count_b else f"{plural(count_b, 'kernel')} in both"
+        yield Sentence(f"{head}{': ' if words else ''}{'; '.join(words)}.", "kernels")
+
+
+def _regrouped(diff: Diff, match: KernelMatch) -> str:
+    if match.relation not in ("split", "merged", "regrouped"):
+        return ""
+    words = f"{_label(diff, match)} became {joined(list(match.b), 4)}"
+    ids = {",".join(match.a), ",".join(match.b)}
+    reasons = Counter(
+        str(c.b if c.change == "apart" else c.a)
+        for c in _of(diff, "fusion")
+        if c.change in ("apart", "fused") and (c.id_a in ids or c.id_b in ids)
+    )
+    if not reasons or match.relation == "regrouped":
+        return words
+    reason = reasons.most_common(1)[0][0]
+    if match.relation == "split":
+        return f"{words} ({reason})"
+    return f"{words} (apart in a: {reason})"
+
+
+def _label(diff: Diff, match: KernelMatch) -> str:
+    report, ids = (diff.a, match.a) if match.a else (diff.b, match.b)
+    rows = [kernel for kernel in report.kernels if kernel.id in ids]
+    names = dict.fromkeys(_few(label_of(kernel)) for kernel in rows)
+    return f"{joined([row.id for row in rows], 4)} ({joined(list(names))})"
+
+
+def _few(label: str) -> str:
+    return label if len(label) <= 32 else f"{label[:31]}…"
+
+
+def _sources(diff: Diff) -> Iterator[Sentence]:
+    changed = [match for match in diff.kernels if match.relation == "changed"]
+    if not changed:
+        return
+    pairs = sum(bool(match.a and match.b) for match in diff.kernels)
+    names = joined([_label(diff, match) for match in changed])
+    reasons = Counter(why for match in changed for why in match.why if " of source" not in why)
+    why = [
+        word if count == len(changed) else f"{word} in {count}"
+        for word, count in reasons.most_common(_SHOWN)
+    ]
+    lines = sum(match.lines or 0 for match in changed)
+    why += [f"{plural(lines, 'line')} of source differ"] if lines else []
+    are = "is" if len(changed) == 1 else "are"
+    yield Sentence(
+        f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not the same: {names}"
+        f"{': ' if why else ''}{'; '.join(why)}.",
+        "kernels",
+    )
+
+
+def _traffic(diff: Diff) -> Iterator[Sentence]:
+    rows = _of(diff, "traffic")
+    for change in rows:
+        if change.item == ALL:
+            worst = sorted(
+                (c for c in rows if c.item not in (ALL, UNFUSED)),
+                key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)),
+            )
+            most = f", most of it in {worst[0].item}" if worst else ""
+            yield Sentence(f"DRAM traffic {difference_text(change)}, an estimate{most}.", "traffic")
+
+
+def _breaks(diff: Diff) -> Iterator[Sentence]:
+    rows = _of(diff, "breaks")
+    for change, word in (("added", "more"), ("removed", "less")):
+        own = [row for row in rows if row.change == change]
+        if own:
+            places = joined([_short(row.item) for row in own])
+            yield Sentence(f"{plural(len(own), 'graph break')} {word}: {places}.", "breaks")
+    fresh = [row for row in _of(diff, "recompiles") if row.change == "added"]
+    if fresh:
+        yield Sentence(
+            f"{plural(len(fresh), 'recompilation')} more: {_short(str(fresh[0].b))}.", "recompiles"
+        )
+
+
+def _nodes(diff: Diff) -> Iterator[Sentence]:
+    for stage, graphs in (("captured", "dynamo"), ("lowered", "after_post_grad")):
+        ids = {graph.id for graph in diff.a.graphs if graph.stage == graphs}
+        ids_b = {graph.id for graph in diff.b.graphs if graph.stage == graphs}
+        rows = [
+            c
+            for c in _of(diff, "nodes")
+            if (c.id_a or "").partition(":")[0] in ids
+            or (c.id_a is None and (c.id_b or "").partition(":")[0] in ids_b)
+        ]
+        counts = Counter(row.change for row in rows)
+        words = [f"{counts[name]} {said}" for name, said in _NODES.items() if counts[name]]
+        if words:
+            total = sum(graph.node_count for graph in diff.a.graphs if graph.id in ids)
+            example = next((r for r in rows if r.change in ("symbolic", "fixed", "changed")), None)
+            such = f", such as {example.item}: {difference_text(example)}" if example else ""
+            yield Sentence(
+                f"The {stage} graph, {plural(total, 'node')} in a: {joined(words, 9)}{such}.",
+                "nodes",
+            )
+
+
+_NODES = {
+    "symbolic": "got symbolic sizes",
+    "fixed": "got fixed sizes",
+    "changed": "of another shape, layout, type or device",
+    "arguments": "called with other arguments",
+    "inputs": "with other inputs",
+    "removed": "gone",
+    "added": "new",
+}
+
+
+def _guards(diff: Diff) -> Iterator[Sentence]:
+    rows = [row for row in _of(diff, "guards") if not row.note.startswith("not kept")]
+    counts = Counter(row.change for row in rows)
+    words = [f"{counts[name]} {said}" for name, said in _GUARDS.items() if counts[name]]
+    if not words:
+        return
+    # conditions on sizes say most about what may be called
+    shown = next((row for row in rows if row.item.startswith("SHAPE_ENV")), rows[0])
+    what = f"{shown.item} {_short(difference_text(shown))}"
+    yield Sentence(f"Guards: {joined(words, 9)}; {what}.", "guards")
+
+
+_GUARDS = {
+    "added": "new",
+    "removed": "gone",
+    "changed": "with other conditions",
+    "kept": "kept now",
+    "dropped": "dropped now",
+}
+
+
+def _resources(diff: Diff) -> Iterator[Sentence]:
+    kernels: dict[str, list[tuple[int, str]]] = {}
+    for row in _of(diff, "resources"):
+        name, _, figure = row.item.rpartition(": ")
+        if figure in _GPU:
+            words = f"{figure.removesuffix('_bytes')} {difference_text(row)}"
+            kernels.setdefault(name, []).append((_GPU.index(figure), words))
+    if kernels:
+        order = sorted(kernels.items(), key=lambda item: min(item[1]))
+        told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
+        more = f"; {len(order) - _SHOWN} kernels more" if len(order) > _SHOWN else ""
+        yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
+
+
+def _autotune(diff: Diff) -> Iterator[Sentence]:
+    rows = [row for row in _of(diff, "autotune") if row.change == "changed"]
+    if rows:
+        first = rows[0]
+        yield Sentence(
+            f"The autotuner chose differently for {plural(len(rows), 'operation')}: "
+            f"{_short(first.item)} {difference_text(first)}.",
+            "autotune",
+        )
+
+
+def _environment(diff: Diff) -> Iterator[Sentence]:
+    rows = _of(diff, "environment")
+    words = [f"{c.item} {_short(difference_text(c))}" for c in rows]
+    if words:
+        yield Sentence(f"Made in another environment: {joined(words)}.", "environment")
+
+
+def _times(diff: Diff) -> Iterator[Sentence]:
+    for part, item, what in (("times", ALL, "Measured time of all kernels"),
+                             ("phases", WHOLE, "Compiling took")):  # fmt: skip
+        for change in _of(diff, part):
+            if change.item == item:
+                yield Sentence(f"{what} {difference_text(change)}.", part)

@@ -1,0 +1,100 @@
+"""How a difference reads: titles of parts, words for changes, values with their units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.report import Report
+from workbench.report.diff import Change, Diff, Value
+from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
+
+TITLES: Mapping[str, str] = {
+    "outcome": "Outcome",
+    "environment": "Environment",
+    "request": "Request",
+    "graphs": "Graphs",
+    "nodes": "Graph nodes",
+    "breaks": "Graph breaks",
+    "guards": "Guards",
+    "recompiles": "Recompiles",
+    "fusion": "Fusion",
+    "kernels": "Kernels",
+    "traffic": "DRAM traffic",
+    "autotune": "Autotune",
+    "resources": "GPU resources",
+    "times": "Measured times",
+    "phases": "Compile phases",
+}
+CHANGES: Mapping[str, str] = {
+    "added": "only in b",
+    "removed": "only in a",
+    "changed": "changed",
+    "more": "more",
+    "less": "less",
+    "symbolic": "became symbolic",
+    "fixed": "became fixed",
+    "arguments": "other arguments",
+    "inputs": "other inputs",
+    "kept": "kept now",
+    "dropped": "dropped now",
+    "split": "split",
+    "merged": "merged",
+    "regrouped": "regrouped",
+    "fused": "fused now",
+    "apart": "no longer fused",
+    "reason": "other reason",
+    "same": "same",
+}
+
+
+def value_text(change: Change, value: Value) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, str):
+        return value or '""'
+    match change.unit:
+        case "bytes":
+            return bytes_text(value)
+        case "s":
+            return seconds_text(value)
+        case "us":
+            return seconds_text(value * 1e-6)
+        case "share":
+            return percent_text(value, 1)
+    return count_text(value)
+
+
+def delta_text(change: Change) -> str:
+    """How much more or less, in percent; empty where that says nothing."""
+    a, b = change.a, change.b
+    if isinstance(a, str) or isinstance(b, str) or not a or b is None or not change.unit:
+        return ""
+    share = 100 * (b - a) / a
+    return f"{share:+.0f} %".replace("-", "−") if abs(share) >= 0.5 else ""
+
+
+def difference_text(change: Change) -> str:
+    """Both values, and how far they are apart: `1.3 MB → 2.0 MB (+54 %)`."""
+    delta = delta_text(change)
+    words = f"{value_text(change, change.a)} → {value_text(change, change.b)}"
+    return f"{words} ({delta})" if delta else words
+
+
+def side_words(report: Report) -> str:
+    """What a compilation is, in short."""
+    request = report.request
+    mode = (request.mode,) if request.mode else ()
+    return ", ".join((request.name or "compilation", request.target, *mode))
+
+
+def differ(diff: Diff, part: str) -> int:
+    """How many things of a part differ: what was measured does not count."""
+    return sum(change.part == part for change in diff.changes)
+
+
+def joined(words: list[str], limit: int = 3) -> str:
+    """A list as a sentence has it: `k0, k1 and 4 more`."""
+    if len(words) > limit:
+        return f"{', '.join(words[: limit - 1])} and {len(words) - limit + 1} more"
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
