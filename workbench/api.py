@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.compiler.request import GUARD_POLICIES as GUARD_POLICIES
 from workbench.compiler.request import MODES as MODES
 from workbench.compiler.request import TARGETS as TARGETS
+from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from workbench.compiler.compiled import Compiled
     from workbench.compiler.explain import Explanation
     from workbench.compiler.job import Job
+    from workbench.compiler.running.package import Package
     from workbench.compiler.targets.background import ElsewhereJob
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
+    from workbench.report.cache_keys import WhyRecompiled
     from workbench.report.matrix import Matrix
     from workbench.report.profile import Profile
     from workbench.report.roundtrip import RoundTrip
@@ -320,21 +323,32 @@ def load(
     external_data: Mapping[str, Any] | None = None,
     f_globals: Mapping[str, Any] | None = None,
     trust: bool | str = False,
-) -> Compiled:
-    """Open an `.aot` file, or one that torch's `save_compiled_function` wrote, ready to be called.
+    num_runners: int = 1,
+    check: bool = True,
+) -> Compiled | Package:
+    """Open an `.aot` or `.pt2` file, or what torch's own functions wrote, ready to be called.
+
+    A `.pt2` goes straight to its compiled code: no compiler is imported, looked for or run.
 
     Parameters
     ----------
     module
-        The module (or other object) that the compiled code is called on, when its weights are not
-        in the file; one on the meta device is filled from bundled weights.
+        The module (or other object) that an `.aot` file is called on, when its weights are not in
+        the file; one on the meta device is filled from bundled weights. For a `.pt2` the module or
+        state_dict whose weights replace those of the file.
     external_data
-        Objects that were left out when saving, under the same names.
+        For `.aot`: objects that were left out when saving, under the same names.
     f_globals
-        The globals that the original function would see here.
+        For `.aot`: the globals that the original function would see here.
     trust
         True runs a file that nobody vouched for, with a warning; `"sha256:…"` vouches for exactly
         one content.
+    num_runners
+        For `.pt2`: how many calls run at once, from several threads; more wait for their turn.
+    check
+        False gives up the comparison of each call with the input contract. It saves less than a
+        microsecond for each tensor; wrong shapes, strides, dtypes or devices then give wrong
+        numbers, or read and write memory that is not theirs.
 
     Raises
     ------
@@ -342,12 +356,29 @@ def load(
         The file is damaged, foreign or does not fit this machine.
     TrustError
         The file was made elsewhere and nobody vouched for it.
+    UsageError
+        An argument belongs to the other kind of file.
     """
+    from workbench.compiler.running.package import is_package, load_package
+
+    if is_package(path):
+        _only_for(".aot", external_data=external_data, f_globals=f_globals)
+        return load_package(path, module=module, trust=trust, num_runners=num_runners, check=check)
     from workbench.compiler.files import load_compiled
 
-    return load_compiled(
+    _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
+    compiled = load_compiled(
         path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
     )
+    if not check:
+        compiled.disable_guard_check()
+    return compiled
+
+
+def _only_for(kind: str, **given: Any) -> None:
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
 
 
 def inspect(path: str | PathLike[str]) -> ArtifactReport:
@@ -494,6 +525,28 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     from workbench.compiler.files import recompile as run
 
     return run(path, module)
+
+
+def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
+    """Why torch's cache had no code for the second compilation, though it had for the first.
+
+    Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
+    device. The result is a sentence; `.table` has every part.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package` or `load` returned, a report, or the path of an `.aot`,
+        `.pt2` or `.wbr` file, also of another machine; nothing from it is executed.
+
+    Raises
+    ------
+    UsageError
+        One of them holds no record of a cache key.
+    """
+    from workbench.compiler.recompiled import why_recompiled as run
+
+    return run(a, b)
 
 
 def warm_up() -> WarmUp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -57,7 +57,8 @@ class Leaf:
         shape = tuple(dims.from_json(size) for size in data["shape"])
         lists = {name: tuple(data[name]) for name in ("sizes", "stride")}
         path = Path.from_json(data["path"])
-        return cls(**{**data, **lists, "path": path, "shape": shape})
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**known, **lists, "path": path, "shape": shape})
 
 
 def describe(path: Path, value: Any) -> Leaf:
@@ -144,7 +145,7 @@ class Contract:
             if found is None:
                 problems.append(f"{leaf.path}: expected {leaf.text}, it is missing")
             else:
-                problems.extend(_differences(leaf, found, values))
+                problems.extend(differences(leaf, found, values))
         problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
         return problems
 
@@ -195,7 +196,8 @@ class Contract:
         return cls(found, data["receiver"], data["training"])
 
 
-def _differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
+def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
+    """A sentence for each way in which a leaf differs; `values` collects the named dimensions."""
     where = str(leaf.path)
     if leaf.kind != found.kind or (leaf.kind != "tensor" and leaf.type != found.type):
         yield f"{where}: expected {leaf.text}, got {found.text}"

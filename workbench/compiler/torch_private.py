@@ -288,8 +288,15 @@ FX_CACHE_FOLDER = Name(
 FX_CACHE_BYPASS = Name(
     "torch._inductor.codecache:BypassFxGraphCache", "graphs that the FX graph cache refuses"
 )
+FX_HASH_DETAILS = Name(
+    "torch._inductor.codecache:FxGraphHashDetails", "parts of a key of the FX graph cache"
+)
+INDUCTOR_CONFIG_ENTRIES = Name(
+    "torch._inductor.config:_config", "telling which options a key depends on"
+)
 COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")
 TREE_LEAVES = Name("torch.utils._pytree:tree_leaves", "tensors of nested inputs and outputs")
+TREE_MAP = Name("torch.utils._pytree:tree_map", "changing every tensor of nested inputs")
 TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs")
 TREE_FLATTEN_WITH_PATH = Name(
     "torch.utils._pytree:tree_flatten_with_path", "naming the inputs of a package"
@@ -300,6 +307,19 @@ AOT_CODE_COMPILER = Name(
     "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"
 )
 INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
+DATA_DEPENDENT = Name(
+    "torch.fx.experimental.symbolic_shapes:GuardOnDataDependentSymNode",
+    "recognising code that depends on data",
+)
+CONSTRAINT_VIOLATION = Name(
+    "torch.fx.experimental.symbolic_shapes:ConstraintViolationError",
+    "recognising a declared range that does not hold",
+)
+LOG_GUARD = Name(
+    "torch.fx.experimental.symbolic_shapes:ShapeEnv._log_guard",
+    "lines that do not hold for a declared range",
+)
+SHAPE_CONFIG = Name("torch.fx.experimental._config:", "packages for inputs of size 0 and 1")
 DISPATCH_MODE = Name(
     "torch.utils._python_dispatch:TorchDispatchMode", "timing the operators of eager code"
 )

@@ -1,0 +1,1 @@
+"""Packages in this process: opened, checked, driven through the C interface, swapped."""

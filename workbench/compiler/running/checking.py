@@ -1,0 +1,181 @@
+"""The input contract of a package at a call: a quick test, and words for what does not fit.
+
+The quick test is one expression over the leaves: one C++ call of torch's guards for types, dtypes,
+devices, fixed sizes and strides, then the dynamic dimensions. What it does not accept is looked at
+slowly, which finds what is wrong, or that the difference does not matter (a parameter in place of
+a tensor, a gradient that nobody asks for, the stride of a dimension of size 1).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.contract import CONSTANTS, Contract, Leaf, describe, differences, listing
+from workbench.compiler.dims import Dynamic
+from workbench.compiler.running.relations import Relation, read_relations
+from workbench.errors import ContractError
+
+_TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+
+@dataclass(frozen=True)
+class CallContract:
+    """What every leaf of a call to one model has to be, on one device."""
+
+    model: str
+    leaves: tuple[Leaf, ...]
+    relations: tuple[Relation, ...]
+    device: torch.device
+
+    @classmethod
+    def of(cls, model: str, data: Mapping[str, Any], device: torch.device) -> CallContract:
+        """Read the contract of a manifest; raises `ArtifactError`."""
+        leaves = Contract.from_json({"receiver": None, "training": None, **data}).leaves or ()
+        names = [
+            size.name
+            for leaf in leaves
+            for size in leaf.shape
+            if isinstance(size, Dynamic) and size.name is not None
+        ]
+        return cls(model, leaves, read_relations(data.get("guards", ()), names), device)
+
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """The places of the leaves that the library takes."""
+        return tuple(i for i, leaf in enumerate(self.leaves) if leaf.kind == "tensor")
+
+    def examine(self, values: Sequence[Any]) -> list[Any]:
+        """The leaves as the library can take them; raises `ContractError` naming each bad one."""
+        dims: dict[str, tuple[int, str]] = {}
+        problems: list[str] = []
+        for leaf, value in zip(self.leaves, values, strict=True):
+            problems.extend(self._problems(leaf, value, dims))
+        if not problems:
+            sizes = {name: size for name, (size, _) in dims.items()}
+            problems += [
+                f"the dimensions {sizes} do not satisfy {relation.text}"
+                for relation in self.relations
+                if not relation.holds(sizes)
+            ]
+        if problems:
+            raise ContractError(
+                f"{self.model} was called with inputs that do not fit what was compiled:\n"
+                + listing(problems)
+            )
+        return [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
+
+    def _problems(self, leaf: Leaf, value: Any, dims: dict[str, tuple[int, str]]) -> Iterator[str]:
+        found = describe(leaf.path, value)
+        if isinstance(value, torch.Tensor):
+            kind = _kind_problem(value)
+            if kind:
+                yield f"{leaf.path}: {kind}"
+                return
+            found = replace(found, type=leaf.type, requires_grad=leaf.requires_grad)
+            found = replace(found, inference=leaf.inference, stride=leaf.stride)
+        misfits = list(differences(leaf, found, dims))
+        yield from misfits
+        if leaf.kind != "tensor" or not isinstance(value, torch.Tensor):
+            return
+        if value.requires_grad and torch.is_grad_enabled():
+            yield (
+                f"{leaf.path}: requires grad, and a package computes no gradients: pass "
+                ".detach(), or call under torch.no_grad()"
+            )
+        if value.device.type == self.device.type and value.device != self._place(value):
+            yield f"{leaf.path}: on {value.device}, the package was loaded on {self.device}"
+        if not misfits and not fits_layout(leaf, value):
+            yield (
+                f"{leaf.path}: expected {layout_words(leaf)}, got stride {list(value.stride())}: "
+                "call .contiguous() or compile for this layout"
+            )
+
+    def _place(self, value: torch.Tensor) -> torch.device:
+        return self.device if self.device.index is not None else value.device
+
+
+def _kind_problem(value: torch.Tensor) -> str | None:
+    """Why a tensor has no plain memory that a library could read, or None."""
+    if type(value) not in _TENSORS:
+        return f"expected a plain tensor, got {type(value).__name__}"
+    if value.layout is not torch.strided:
+        return f"expected a dense tensor, got {value.layout}: call .to_dense()"
+    if tp.IS_TRANSFORMED.get()(value):
+        return "it belongs to a transform of torch.func, where a package cannot run"
+    if value.is_conj() or value.is_neg():
+        return "its conjugation is not carried out yet: call .resolve_conj().resolve_neg()"
+    if value.is_quantized:
+        return "it is quantized: call .dequantize()"
+    return None
+
+
+# layout
+
+
+def is_dynamic(leaf: Leaf) -> bool:
+    """Whether a leaf has a dimension whose size is not fixed."""
+    return any(isinstance(size, Dynamic) for size in leaf.shape)
+
+
+def order_of(leaf: Leaf) -> tuple[int, ...] | None:
+    """The dimensions from the outermost in memory to the innermost, or None with gaps between."""
+    order = sorted(range(len(leaf.stride)), key=lambda i: (-leaf.stride[i], -leaf.sizes[i], i))
+    expected = 1
+    for index in reversed(order):
+        if leaf.sizes[index] != 1 and leaf.stride[index] != expected:
+            return None
+        expected *= leaf.sizes[index]
+    return tuple(order)
+
+
+def is_contiguous(leaf: Leaf) -> bool:
+    """Whether the example was contiguous."""
+    order = order_of(leaf)
+    wide = None if order is None else [i for i in order if leaf.sizes[i] != 1]
+    return wide is not None and wide == sorted(wide)
+
+
+def fits_layout(leaf: Leaf, value: torch.Tensor) -> bool:
+    """Whether a tensor lies in memory as the example did; dimensions of size 1 lie anywhere."""
+    if value.numel() == 0:
+        return True
+    if not is_dynamic(leaf):
+        return _same_strides(leaf.stride, value)
+    if is_contiguous(leaf):
+        return value.is_contiguous()
+    order = order_of(leaf)
+    if order is not None:
+        return value.permute(order).is_contiguous()
+    return _same_strides(leaf.stride, value)
+
+
+def _same_strides(wanted: Sequence[int], value: torch.Tensor) -> bool:
+    return all(
+        size == 1 or stride == given
+        for size, stride, given in zip(value.shape, wanted, value.stride(), strict=True)
+    )
+
+
+def layout_words(leaf: Leaf) -> str:
+    """The layout as people say it."""
+    if is_contiguous(leaf):
+        return "a contiguous tensor"
+    order = order_of(leaf)
+    if is_dynamic(leaf) and order is not None:
+        return f"memory in the order of dimensions {list(order)}"
+    return f"stride {list(leaf.stride)}"
+
+
+def constant_of(leaf: Leaf) -> tuple[Any, bool]:
+    """(value, whether it could be read) of a leaf that is a constant."""
+    try:
+        value = ast.literal_eval(leaf.value)
+    except (ValueError, SyntaxError):
+        return None, False
+    return value, isinstance(value, CONSTANTS) and type(value).__name__ == leaf.type

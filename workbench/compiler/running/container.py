@@ -1,0 +1,245 @@
+"""A compiled model in this process, driven through its C interface: handles, runs, weights."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import byref, c_bool, c_char_p, c_int32, c_size_t, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import finalize
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.running.library import Library
+
+Tensors = Sequence[torch.Tensor]
+_TENSOR_CONSTANT = 3  # constant_type.h
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One weight, buffer or constant of a library, as the library itself names it.
+
+    A `fixed` one belongs to the program: it is no weight and cannot be changed.
+    """
+
+    name: str
+    fqn: str
+    folded: bool
+    fixed: bool
+
+
+class Container(Protocol):
+    """A compiled model with several runners and two sets of weights, one of them in use."""
+
+    constants: tuple[Constant, ...]
+    specs: tuple[str, str]
+
+    def run(self, inputs: list[torch.Tensor]) -> list[Any]:
+        """Run once; the outputs have no grad. Raises `RunError`."""
+
+    def current(self) -> dict[str, torch.Tensor]:
+        """The weights in use by the library's names, as views of its memory."""
+
+    def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
+        """Hand over all weights; `inactive` fills the set that is not in use."""
+
+    def fold(self, *, inactive: bool) -> None:
+        """Compute what follows from the weights alone, where the library has such."""
+
+    def swap(self) -> None:
+        """Use the other set of weights from now on; no call may be running."""
+
+    def forget_inactive(self, *, all_replaced: bool) -> None:
+        """Free the weights that are not in use; `all_replaced` says that no old one still is."""
+
+    def close(self) -> None:
+        """Free everything; no call may be running."""
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (("name", c_char_p), ("handle", c_void_p))
+
+
+_pointer: Callable[[Any, None], int] = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_void_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_capsule: Callable[[int, None, None], Any] = ctypes.PYFUNCTYPE(
+    ctypes.py_object, c_void_p, c_void_p, c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
+
+
+class NativeContainer:
+    """A container behind the C interface of its library; calls of `run` are really parallel.
+
+    The library takes over the handles of the inputs and clears their places; what an error left
+    in the places, of inputs or of outputs, is freed here.
+    """
+
+    def __init__(self, path: Path, *, runners: int, device: str, on_gpu: bool) -> None:
+        self.library = Library(path)
+        self._stream = _cuda_stream(device) if on_gpu else None
+        self._delete_handle = self.library.torch_function(
+            "aoti_torch_delete_tensor_object", c_void_p
+        )
+        self._copy_handle = self.library.torch_function(
+            "aoti_torch_new_tensor_handle", c_void_p, c_void_p
+        )
+        self._handle = c_void_p()
+        create = self.library.function("CreateWithDevice")
+        self.library.check(
+            create(byref(self._handle), runners, device.encode(), str(path.parent).encode())
+        )
+        self._held: dict[bool, Held] = {}
+        self._active = False  # which of the two sets is in use
+        self._end = finalize(self, _end, self.library, self._handle, self._held)
+        self._end.atexit = False  # torch may be gone by then; the system takes the memory back
+        self.constants = self._constants()
+        self.specs = self._specs()
+        self.run = self._runner()
+
+    def _runner(self) -> Callable[[list[torch.Tensor]], list[Any]]:
+        """The call itself: everything that it needs is at hand."""
+        handles, tensors = tp.AOTI_HANDLES.get(), tp.AOTI_TENSORS.get()
+        library, container, stream = self.library, self._handle, self._stream
+        call, release = library.function("Run"), self._delete_handle
+        inputs = library.ask("GetNumInputs", container, kind=c_size_t)
+        outputs = library.ask("GetNumOutputs", container, kind=c_size_t)
+        InputPlaces, OutputPlaces = c_void_p * inputs, c_void_p * outputs
+
+        def run(values: list[torch.Tensor]) -> list[Any]:
+            if len(values) != inputs:  # beyond the interface the process would end
+                raise ValueError(f"{len(values)} tensors for a library that takes {inputs}")
+            given, found = InputPlaces(), OutputPlaces()
+            try:
+                given[:] = [_pointer(handle, None) for handle in handles(values)]
+                code = call(container, given, inputs, found, outputs, stream and stream(), None)
+                library.check(code)
+                if None in found[:]:
+                    return _with_none(tensors, found)
+                results: list[Any] = tensors([_capsule(place, None, None) for place in found])
+                ctypes.memset(found, 0, ctypes.sizeof(found))
+                return results
+            except BaseException:
+                for place in (*given, *found):
+                    if place:
+                        release(place)
+                raise
+
+        return run
+
+    def _constants(self) -> tuple[Constant, ...]:
+        ask, container = self.library.ask, self._handle
+        count = ask("GetNumConstants", container, kind=c_size_t)
+        return tuple(
+            Constant(
+                ask("GetConstantName", container, index, kind=c_char_p).decode(),
+                ask("GetConstantOriginalFQN", container, index, kind=c_char_p).decode(),
+                ask("GetConstantFromFolded", container, index, kind=c_bool),
+                ask("GetConstantType", container, index, kind=c_int32) == _TENSOR_CONSTANT,
+            )
+            for index in range(count)
+        )
+
+    def _specs(self) -> tuple[str, str]:
+        ins, outs = c_char_p(), c_char_p()
+        self.library.check(
+            self.library.function("GetCallSpec")(self._handle, byref(ins), byref(outs))
+        )
+        return (ins.value or b"").decode(), (outs.value or b"").decode()
+
+    def current(self) -> dict[str, torch.Tensor]:
+        """The weights in use by the library's names, as views of its memory."""
+        entries, count = c_void_p(), c_size_t()
+        extract = self.library.function("ExtractConstantsMapEntries")
+        self.library.check(extract(self._handle, byref(entries), byref(count), False))
+        if not entries.value:
+            return {}
+        rows = (_Entry * count.value).from_address(entries.value)
+        names: dict[str, list[str]] = {}
+        for constant in self.constants:
+            if not constant.folded:
+                names.setdefault(constant.fqn, []).append(constant.name)
+        return {names[row.name.decode()].pop(0): self._tensor(row.handle) for row in rows}
+
+    def _tensor(self, handle: int) -> torch.Tensor:
+        own = c_void_p()
+        self.library.check(self._copy_handle(handle, byref(own)))
+        found: torch.Tensor = tp.AOTI_TENSORS.get()([_capsule(own.value or 0, None, None)])[0]
+        return found
+
+    def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
+        """Hand over all weights; the library uses the tensors' own memory, which is kept here."""
+        held = Held(tensors, self._delete_handle)
+        update = self.library.function("UpdateUserManagedConstantBufferPairs")
+        self.library.check(update(self._handle, held.entries, held.count, inactive, False))
+        self._held[self._active ^ inactive] = held  # frees what the set has used before
+
+    def fold(self, *, inactive: bool) -> None:
+        """Compute what follows from the weights alone."""
+        stream = self._stream() if self._stream else None
+        self.library.check(
+            self.library.function("RunConstantFolding")(self._handle, inactive, stream, None)
+        )
+
+    def swap(self) -> None:
+        """Use the other set of weights from now on."""
+        self.library.check(self.library.function("SwapConstantBuffer")(self._handle))
+        self._active = not self._active
+
+    def forget_inactive(self, *, all_replaced: bool) -> None:
+        """Free the weights that are not in use any more.
+
+        The library keeps their addresses, but reads none before the set is filled again. What it
+        was loaded with is one block, freed when `all_replaced`: none of it is in use.
+        """
+        self._held.pop(not self._active, None)
+        if all_replaced:
+            self.library.check(self.library.function("FreeInactiveConstantBuffer")(self._handle))
+
+    def close(self) -> None:
+        """Free the models, the weights and the library."""
+        self._end()
+
+
+class Held:
+    """Tensors behind handles that a library uses without owning them; freed with this object."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor], release: Callable[..., Any]) -> None:
+        self.count = len(tensors)
+        capsules = tp.AOTI_HANDLES.get()(list(tensors.values()))
+        handles = [_pointer(capsule, None) for capsule in capsules]
+        self.entries = (_Entry * self.count)(
+            *[_Entry(name.encode(), place) for name, place in zip(tensors, handles, strict=True)]
+        )
+        self._end = finalize(self, _release, release, handles, dict(tensors))
+        self._end.atexit = False
+
+
+def _release(release: Callable[..., Any], handles: list[int], _kept: Any) -> None:
+    for handle in handles:
+        release(handle)
+
+
+def _end(library: Library, container: c_void_p, held: dict[bool, Held]) -> None:
+    library.function("Delete")(container)
+    held.clear()
+    library.close()
+
+
+def _with_none(tensors: Callable[[list[Any]], list[Any]], found: Any) -> list[Any]:
+    """Outputs some of which are None: their places are empty."""
+    results: list[Any] = []
+    for index, place in enumerate(found):
+        results.append(tensors([_capsule(place, None, None)])[0] if place else None)
+        found[index] = None
+    return results
+
+
+def _cuda_stream(device: str) -> Callable[[], int]:
+    """The stream of the calling thread, read at each call."""
+    index = torch.device(device).index
+    return lambda: int(torch.cuda.current_stream(index).cuda_stream)

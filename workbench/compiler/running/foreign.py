@@ -1,0 +1,78 @@
+"""Packages that torch itself wrote: what their members and metadata say about each model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+
+from workbench.artifacts.package_container import OpenedPackage
+from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
+from workbench.errors import ArtifactError
+
+_FOLDER = PurePosixPath("data/aotinductor")
+_METADATA = "_metadata.json"
+_METADATA_LIMIT = 1 << 20
+WARNING = (
+    "was written by torch itself: it does not say what its inputs have to be, so only their number "
+    "and nesting are checked, and wrong shapes or dtypes can give wrong results. wb.package writes "
+    "files that are checked."
+)
+
+
+def manifest_of(package: OpenedPackage) -> PackageManifest:
+    """A manifest with what can be known before the library is opened; it has no contract.
+
+    Raises `ArtifactError` for what cannot be driven from here.
+    """
+    folders = sorted(
+        {
+            path.parts[2]
+            for path in map(PurePosixPath, package.entries)
+            if path.is_relative_to(_FOLDER) and len(path.parts) > 3
+        }
+    )
+    if not folders:
+        raise ArtifactError("The .pt2 file holds no compiled model: torch.export.load opens it.")
+    return PackageManifest(package.root, tuple(_model(package, name) for name in folders))
+
+
+def _model(package: OpenedPackage, name: str) -> PackagedModel:
+    folder = str(_FOLDER / name)
+    files = [member for member in package.entries if member.startswith(f"{folder}/")]
+    libraries = [member for member in files if member.endswith(".so")]
+    if len(libraries) != 1:
+        raise ArtifactError(
+            f"The package holds {len(libraries)} libraries for the model {name} where there is "
+            "one: torch's own loader may open it."
+        )
+    stem = libraries[0].removesuffix(".so")
+    if any(member.endswith("_weights.blob") for member in files):
+        raise ArtifactError(
+            f"torch wrote the weights of {name} beside its library, without saying where each one "
+            "is. Write it with wb.package(…, weights='beside')."
+        )
+    return PackagedModel(
+        name=name,
+        device=_device(package, files),
+        folder=folder,
+        library=libraries[0],
+        contract={},
+        parameters=(),
+        inputs=(),
+        outputs=(),
+        in_spec="",
+        out_spec="",
+        needs_proxy=f"{stem}.json" in package.entries,
+    )
+
+
+def _device(package: OpenedPackage, files: list[str]) -> str:
+    for member in files:
+        if member.endswith(_METADATA) and package.size(member) <= _METADATA_LIMIT:
+            try:
+                found = json.loads(package.raw(member))
+            except ValueError:
+                continue
+            if isinstance(found, dict) and "AOTI_DEVICE_KEY" in found:
+                return str(found["AOTI_DEVICE_KEY"])
+    return "cpu"

@@ -1,0 +1,225 @@
+"""One model of a package, ready to be called: container, check, weights, places to run in."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+import torch
+
+from workbench.artifacts.package_container import OpenedPackage
+from workbench.artifacts.package_manifest import PackagedConstant, PackagedModel
+from workbench.compiler import load_steps
+from workbench.compiler.running import binding
+from workbench.compiler.running.binding import BindingContainer
+from workbench.compiler.running.calls import build_call
+from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.container import Container, NativeContainer
+from workbench.compiler.running.mapped import BackgroundHash, map_constants
+from workbench.compiler.running.signature import CallSignature
+from workbench.compiler.running.slots import Slots
+from workbench.compiler.running.trees import nested, read_tree
+from workbench.compiler.running.weights import CONSTANT, Weights
+from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
+
+_NOT_RUN = (".cpp", ".blob", ".h", ".o")  # sources and weights: nothing of them is executed
+_NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
+
+
+class LoadedModel:
+    """A compiled model in this process, called like the original.
+
+    `notes` says what is different from what one would expect.
+    """
+
+    def __init__(
+        self, package: OpenedPackage, model: PackagedModel, *, runners: int, check: bool
+    ) -> None:
+        self.model = model
+        self.device = _device(model)
+        self.notes: list[str] = []
+        runners = self._usable(runners)
+        folder = Path(tempfile.mkdtemp(prefix="aot-workbench-"))
+        removal = finalize(self, shutil.rmtree, folder, True)
+        try:
+            load_steps.begin(load_steps.UNPACK)
+            library = _unpacked(package, model, folder)
+            load_steps.begin(load_steps.DLOPEN)
+            self._container: Container = self._started(library, runners)
+            if not model.in_spec:  # a package of torch says it in the library alone
+                ins, outs = self._container.specs
+                self.model = replace(model, in_spec=ins, out_spec=outs)
+            self._slots = Slots(runners)
+            self._hash: BackgroundHash | None = None
+            load_steps.begin(load_steps.REBUILD)
+            self.weights = self._weights(package)
+        except BaseException:
+            removal()
+            raise
+        if self.device.type == "cpu":
+            removal()  # the library is open; on a GPU kernels are read later
+        load_steps.begin(load_steps.GUARDS)
+        self._checked_call = self._build(check)
+        self._call = self._checked_call if not self.weights.missing else self._no_weights
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model on inputs that fit what was compiled."""
+        try:
+            return self._call(*args, **kwargs)
+        except TypeError as error:
+            raise as_contract_error(error, self) from None
+
+    @property
+    def signature(self) -> CallSignature:
+        """The parameters of what was compiled."""
+        return CallSignature.of(self.model)
+
+    @property
+    def runners(self) -> int:
+        """How many calls run at once; more wait."""
+        return self._slots.count
+
+    def _usable(self, runners: int) -> int:
+        if any(constant.mutated for constant in self.model.constants) and runners > 1:
+            self.notes.append(
+                "it writes into its buffers, which all runners share: calls run one at a time"
+            )
+            return 1
+        return runners
+
+    def _started(self, library: Path, runners: int) -> Container:
+        if self.model.needs_proxy:
+            self.notes.append(binding.NOTE)
+            return BindingContainer(library, runners=runners, device=str(self.device))
+        return NativeContainer(
+            library, runners=runners, device=str(self.device), on_gpu=self.device.type == "cuda"
+        )
+
+    def _weights(self, package: OpenedPackage) -> Weights:
+        rows = {constant.name: constant for constant in self.model.constants}
+        mapped = map_constants(package, self.model.constants)
+        own = self.model.weights == "inside"
+        if own and not rows:
+            rows = _rows_of(self._container)
+        weights = Weights(self.model.name, rows, self._container, self._slots, self.device)
+        if own:
+            weights.keep_own()
+            return weights
+        weights.start({name: tensor.to(self.device) for name, tensor in mapped.items()})
+        members = {c.member for c in self.model.constants if c.member is not None}
+        if members and package.manifest is not None:
+            self._hash = BackgroundHash(package, sorted(members), self._refuse)
+        return weights
+
+    def _build(self, check: bool) -> Callable[..., Any]:
+        model = self.model
+        contract = None
+        if model.contract:
+            contract = CallContract.of(model.name, model.contract, self.device)
+        return build_call(self.signature, contract, self._running(), check=check)
+
+    def _running(self) -> Callable[[list[Any]], Any]:
+        """One run in a place of its own, its outputs nested."""
+        take, give, container = self._slots.take, self._slots.give, self._container
+        build = nested(read_tree(self.model.out_spec))
+        numbers = [
+            (index, _NUMBERS[output.type])
+            for index, output in enumerate(self.model.outputs)
+            if output.type in _NUMBERS
+        ]
+
+        def running(tensors: list[Any]) -> Any:
+            slot = take()
+            try:
+                found = container.run(tensors)
+            finally:
+                give(slot)
+            for index, number in numbers:
+                found[index] = number(found[index].item())
+            return build(found)
+
+        return running
+
+    def _no_weights(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"{self.model.name} was packaged without its weights: give them first, "
+            "package.update_weights(model.state_dict())."
+        )
+
+    def _refuse(self, error: WorkbenchError) -> None:
+        """From now on every call raises."""
+
+        def refused(*args: Any, **kwargs: Any) -> Any:
+            raise error
+
+        self._checked_call = self._call = refused
+
+    def update_weights(self, state: Any, *, partial: bool = False) -> None:
+        """Swap in new weights; see `Package.update_weights`."""
+        self.weights.update(state, partial=partial)
+        if not self._slots.closed:
+            self._call = self._checked_call
+
+    def verified(self) -> None:
+        """Wait until everything is compared with its hash; raises `ArtifactError`."""
+        if self._hash is not None:
+            self._hash.wait()
+
+    def close(self) -> None:
+        """Wait for running calls, then free the model; later calls raise `UsageError`."""
+        if self._hash is not None:
+            self._hash.stop()
+        self._slots.close(self._container.close)
+
+
+def as_contract_error(error: TypeError, model: Any) -> Exception:
+    """What to raise for a TypeError: one of the call itself is a matter of the signature."""
+    inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+    if inside or model.signature is None:
+        return error
+    return ContractError(f"{error}. The signature is {model.signature.text}.")
+
+
+def _device(model: PackagedModel) -> torch.device:
+    device = torch.device(model.device)
+    if device.type == "cpu":
+        return device
+    if device.type != "cuda" or not torch.cuda.is_available():
+        raise ArtifactError(
+            f"{model.name} was compiled for {model.device}, which this machine does not have."
+        )
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def _unpacked(package: OpenedPackage, model: PackagedModel, folder: Path) -> Path:
+    """Verified copies of what is executed, in a folder that only this user can enter."""
+    names = [
+        name
+        for name in package.entries
+        if name.startswith(f"{model.folder}/") and not name.endswith(_NOT_RUN)
+    ]
+    return package.unpack(folder, {*names, model.library})[model.library]
+
+
+def _rows_of(container: Container) -> dict[str, PackagedConstant]:
+    """What the library of torch's own package says about its weights."""
+    found = container.current()
+    fixed = {constant.name for constant in container.constants if constant.fixed}
+    return {
+        constant.name: PackagedConstant(
+            name=constant.name,
+            fqn=constant.fqn,
+            shape=tuple(found[constant.name].shape),
+            stride=tuple(found[constant.name].stride()),
+            dtype=str(found[constant.name].dtype).removeprefix("torch."),
+            size=found[constant.name].nbytes,
+            kind=CONSTANT if constant.name in fixed else "parameter",
+        )
+        for constant in container.constants
+        if constant.name in found
+    }

@@ -1,0 +1,241 @@
+"""A package in this process: called like the model that was compiled, from several threads."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from os import PathLike
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from workbench.artifacts import package_report
+from workbench.artifacts.container import open_file
+from workbench.artifacts.opening import OpenedFile, open_any
+from workbench.artifacts.package_container import OpenedPackage
+from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
+from workbench.artifacts.trust import Trust, TrustStore, check_trust
+from workbench.compiler import load_steps
+from workbench.compiler.running import foreign
+from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.errors import ArtifactError, UsageError
+from workbench.report import Report
+from workbench.report.storage import from_bytes
+
+_HEADER = 30  # bytes before the name of a zip file's member
+
+
+class Package:
+    """What `package` returns, and `load` for a `.pt2` file.
+
+    With one model it is called like that model; of several, `package[name]` is called. Every call
+    is checked against the input contract, and its outputs have no grad. As a context manager it is
+    closed at the end.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedPackage,
+        manifest: PackageManifest,
+        path: str,
+        *,
+        runners: int = 1,
+        check: bool = True,
+    ) -> None:
+        self._opened = opened
+        self._runners = runners
+        self._check = check
+        self._lock = Lock()
+        self._loaded: dict[str, LoadedModel] = {}
+        self.manifest = manifest
+        self.path = path
+        self._only: LoadedModel | _Several = _Several(self.names)
+        if len(self.names) == 1:
+            self._only = self[self.names[0]]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the only model on inputs that fit what was compiled; raises `ContractError`."""
+        try:
+            return self._only._call(*args, **kwargs)
+        except TypeError as error:
+            raise as_contract_error(error, self._only) from None
+
+    def __getitem__(self, name: str) -> LoadedModel:
+        """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
+        found = self._loaded.get(name)
+        if found is not None:
+            return found
+        model = self.manifest.model(name)
+        with self._lock:
+            if name not in self._loaded:
+                self._loaded[name] = self._load(model)
+            return self._loaded[name]
+
+    def _load(self, model: PackagedModel) -> LoadedModel:
+        if self._opened.file.closed:
+            raise UsageError("The package was closed: load it again with wb.load(path).")
+        return LoadedModel(self._opened, model, runners=self._runners, check=self._check)
+
+    def __enter__(self) -> Package:
+        """The package itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        lines = [f"Package({os.path.basename(self.path)})"]
+        for model in self.manifest.models:
+            inputs = ", ".join(model.inputs)
+            weights = f"weights {model.weights}"
+            lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(model.name for model in self.manifest.models)
+
+    @property
+    def digest(self) -> str:
+        """What `trust=` takes for this content; of a package of torch, a hash of what is known."""
+        return self.manifest.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is different from what one would expect, for each loaded model."""
+        return tuple(f"{name}: {n}" for name, model in self._loaded.items() for n in model.notes)
+
+    @property
+    def report(self) -> Report:
+        """The record of the compilation; with several models that of the first."""
+        return self.report_of(self.names[0])
+
+    def report_of(self, name: str) -> Report:
+        """The record of one model's compilation; raises `ArtifactError` where the file has none."""
+        member = self.manifest.model(name).report
+        if member is None:
+            raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
+        with self._lock:
+            content = self._opened.raw(member) if not self._opened.file.closed else None
+        if content is None:
+            raise UsageError("The package was closed: load it again with wb.load(path).")
+        return from_bytes(package_report.decode(content))
+
+    def update_weights(
+        self, weights: Any, *, partial: bool = False, model: str | None = None
+    ) -> None:
+        """Replace the weights while the package is being called.
+
+        The new ones are copied into a second set; then, between two calls, the sets are swapped: a
+        call computes with the old or with the new weights, never with a mixture.
+
+        Parameters
+        ----------
+        weights
+            A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
+        partial
+            Whether weights that are not given stay as they are; otherwise all have to be there,
+            and what the compiled code does not use is ignored.
+        model
+            The name of the model, where the package holds several.
+
+        Raises
+        ------
+        UsageError
+            A weight is missing or unknown, or has another shape or dtype: each one is named.
+        """
+        self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+
+    def verified(self) -> Package:
+        """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""
+        for model in self._loaded.values():
+            model.verified()
+        return self
+
+    def close(self) -> None:
+        """Wait for running calls, then free everything; later calls raise `UsageError`."""
+        with self._lock:
+            self._opened.file.close()
+            loaded = list(self._loaded.values())
+        for model in loaded:
+            model.close()
+
+
+class _Several:
+    """In place of the only model, where there are several."""
+
+    signature = None
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        names = ", ".join(self._names)
+        raise UsageError(f"The package holds several models ({names}): call package[name](…).")
+
+
+def is_package(path: str | PathLike[str]) -> bool:
+    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
+
+    Only a first look, so that the right loader opens it; that one checks everything.
+    """
+    with open_file(path) as file:
+        header = file.read(_HEADER)
+        if len(header) < _HEADER or header[:4] != b"PK\3\4":
+            return False
+        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
+
+
+def load_package(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    trust: Trust = False,
+    num_runners: int = 1,
+    check: bool = True,
+    store: TrustStore | None = None,
+) -> Package:
+    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first."""
+    if num_runners < 1:
+        raise UsageError(f"num_runners is {num_runners}: it takes at least one.")
+    name = os.fspath(path)
+    load_steps.begin(load_steps.READ)
+    with open_any(path) as opened:
+        found = _package_in(name, opened)
+        check_trust(
+            name,
+            opened.digest,
+            trust=trust,
+            store=store or TrustStore.of_user(),
+            manifest=found.manifest,
+        )
+        kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
+    if kept.manifest is None:
+        warnings.warn(f"{name} {foreign.WARNING}", stacklevel=2)
+    try:
+        manifest = kept.manifest or foreign.manifest_of(kept)
+        package = Package(kept, manifest, name, runners=num_runners, check=check)
+    except BaseException:
+        kept.file.close()
+        raise
+    if module is not None:
+        package.update_weights(module)
+    return package
+
+
+def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:
+    if opened.package is None or opened.kind == "exported program":
+        what = "an exported program" if opened.package is not None else "no .pt2 package"
+        raise ArtifactError(
+            f"{name} is {what}. Compile it first: wb.package(torch.export.load(path).module(), …)."
+        )
+    return opened.package

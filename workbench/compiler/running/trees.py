@@ -1,0 +1,225 @@
+"""Nested inputs made flat and flat outputs nested again, by the specification in the package.
+
+The specification is the text that torch's `treespec_dumps` writes. It is read here: types that
+nobody registered with torch's pytree in this process (a model's output class, say) are found by
+their names, so that no model has to be built, and no compiler imported, before a first call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.errors import ArtifactError
+
+_PLAIN: Mapping[str, type] = {
+    "builtins.tuple": tuple,
+    "builtins.list": list,
+    "builtins.dict": dict,
+}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A leaf (`type` is None), or a container with what its type needs to be made again."""
+
+    type: str | None
+    context: Any = None
+    children: tuple[Tree, ...] = ()
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves there are below, or 1 for a leaf."""
+        return 1 if self.type is None else sum(child.leaves for child in self.children)
+
+    @property
+    def keys(self) -> tuple[str | int, ...] | None:
+        """The keys of a container with names, or None for a sequence."""
+        if self.type in ("builtins.tuple", "builtins.list"):
+            return None
+        found = _names(self.context)
+        return found if found is not None and len(found) == len(self.children) else None
+
+
+def read_tree(text: str) -> Tree:
+    """Read what torch's `treespec_dumps` wrote; raises `ArtifactError` for anything else."""
+    try:
+        protocol, data = json.loads(text)
+        if protocol != 1:
+            raise ValueError(f"protocol {protocol}")
+        return _read(data)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ArtifactError(
+            f"The package describes its inputs or outputs in a way that cannot be read ({error}). "
+            "Make it again with this release of torch."
+        ) from error
+
+
+def _read(data: Mapping[str, Any]) -> Tree:
+    if data["type"] is None:
+        return Tree(None)
+    children = tuple(_read(child) for child in data["children_spec"])
+    return Tree(str(data["type"]), json.loads(data["context"]), children)
+
+
+def _names(context: Any) -> tuple[str | int, ...] | None:
+    """The keys or field names in a context; a data class gives (given fields, fields at None)."""
+    if (
+        isinstance(context, list)
+        and len(context) == 2
+        and all(isinstance(c, list) for c in context)
+    ):
+        context = context[0]
+    if isinstance(context, list) and all(isinstance(name, str | int) for name in context):
+        return tuple(context)
+    return None
+
+
+# flat → nested
+
+
+def builder(tree: Tree) -> Callable[[Iterator[Any]], Any]:
+    """What makes the nested value from an iterator of leaves."""
+    if tree.type is None:
+        return next
+    parts = [builder(child) for child in tree.children]
+    if tree.type == "builtins.dict":
+        names = tree.keys or ()
+        return lambda leaves: {n: part(leaves) for n, part in zip(names, parts, strict=True)}
+    if tree.type in _PLAIN:
+        plain = _PLAIN[tree.type]
+        return lambda leaves: plain([part(leaves) for part in parts])
+    make = _maker(tree)
+    return lambda leaves: make([part(leaves) for part in parts])
+
+
+def nested(tree: Tree) -> Callable[[list[Any]], Any]:
+    """What makes the nested value from a list of leaves; quick for the usual shapes."""
+    if tree.type is None:
+        return lambda leaves: leaves[0]
+    flat = all(child.type is None for child in tree.children)
+    if flat and tree.type in ("builtins.tuple", "builtins.list"):
+        plain = _PLAIN[tree.type]
+        return lambda leaves: plain(leaves)
+    build = builder(tree)
+    return lambda leaves: build(iter(leaves))
+
+
+def _maker(tree: Tree) -> Callable[[list[Any]], Any]:
+    """What makes a container of another type from its children, found at the first use."""
+    found: list[Callable[[list[Any]], Any]] = []
+
+    def make(children: list[Any]) -> Any:
+        if not found:
+            found.append(_registered(tree) or _by_name(tree))
+        return found[0](children)
+
+    return make
+
+
+def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
+    """What torch's pytree has for the type in this process."""
+    kind = tp.TREE_TYPES.get().get(tree.type)
+    if kind is None:
+        return None
+    row = tp.TREE_SERIALIZED.get()[kind]
+    read = row.from_dumpable_context
+    context = tree.context if read is None else read(json.dumps(tree.context))
+    unflatten = tp.TREE_NODES.get()[kind].unflatten_fn
+    return lambda children: unflatten(children, context)
+
+
+def _by_name(tree: Tree) -> Callable[[list[Any]], Any]:
+    """The type found by importing it; a dictionary where that is not possible."""
+    names = tree.keys
+    if names is None:
+        return tuple
+    kind = _import(tree.type or "")
+    empty = tree.context[1] if isinstance(tree.context[0], list) else []
+    if kind is None:
+        return lambda children: dict(zip(names, children, strict=True))
+    rest = dict.fromkeys(empty)
+    words = [str(name) for name in names]
+    return lambda children: kind(**dict(zip(words, children, strict=True)), **rest)
+
+
+def _import(name: str) -> Any | None:
+    """A class by its full name, or None where it cannot be imported."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute, None)
+    except (ImportError, ValueError):
+        return None
+
+
+# nested → flat
+
+
+class StructureError(Exception):
+    """The value is not nested as it was when the model was compiled; the message says where."""
+
+
+def flatten(tree: Tree, value: Any, place: str) -> Iterator[Any]:
+    """The leaves of a value in the order of the specification.
+
+    The order of a dictionary's keys does not matter. Raises `StructureError`.
+    """
+    if tree.type is None:
+        yield value
+        return
+    parts = _parts(tree, value, place)
+    for child, (name, part) in zip(tree.children, parts, strict=True):
+        yield from flatten(child, part, f"{place}[{name!r}]")
+
+
+def _parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]]:
+    """The children of a value with their names, as many as the specification has."""
+    if tree.type in ("builtins.tuple", "builtins.list"):
+        wanted: Any = _PLAIN[tree.type]
+        if not isinstance(value, wanted):
+            raise StructureError(
+                f"{place}: expected a {wanted.__name__}, got {type(value).__name__}"
+            )
+        if len(value) != len(tree.children):
+            raise StructureError(f"{place}: expected {len(tree.children)} items, got {len(value)}")
+        return list(enumerate(value))
+    if tree.type == "builtins.dict" or (tree.keys is not None and isinstance(value, Mapping)):
+        return _items(tree, value, place)
+    return _registered_parts(tree, value, place)
+
+
+def _items(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]]:
+    names = tree.keys or ()
+    if not isinstance(value, Mapping):
+        raise StructureError(f"{place}: expected a dict, got {type(value).__name__}")
+    missing = [name for name in names if name not in value]
+    extra = [name for name in value if name not in names]
+    if missing or extra:
+        words = [f"{name!r} is missing" for name in missing]
+        words += [f"{name!r} is unexpected" for name in extra]
+        raise StructureError(f"{place}: {', '.join(words)}")
+    return [(name, value[name]) for name in names]
+
+
+def _registered_parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]]:
+    names = tree.keys
+    kind = tp.TREE_TYPES.get().get(tree.type)
+    if kind is not None and type(value) is kind:
+        found, context = tp.TREE_NODES.get()[kind].flatten_fn(value)
+        children = list(found)
+        given = names if _names(_plain(context)) is None else _names(_plain(context))
+        if len(children) == len(tree.children) and given == names:
+            return list(zip(names or range(len(children)), children, strict=True))
+    elif names and type(value).__name__ == (tree.type or "").rpartition(".")[2]:
+        return [(name, getattr(value, str(name))) for name in names]
+    shown = (tree.type or "").rpartition(".")[2]
+    raise StructureError(f"{place}: expected a {shown} as compiled, got {type(value).__name__}")
+
+
+def _plain(context: Any) -> Any:
+    """Tuples as the lists that JSON makes of them."""
+    return [_plain(c) for c in context] if isinstance(context, list | tuple) else context
