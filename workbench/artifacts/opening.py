@@ -95,6 +95,11 @@ def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
         if head[:2] == b"PK":
             yield _open_zip(name, file, size)
             return
+        if head.startswith(b"\x7fELF"):
+            raise ArtifactError(
+                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes: it "
+                "says nothing about its inputs. Make a package of the model with wb.package."
+            )
         if not head[pickle_start(head) :].startswith(_PICKLES):
             raise ArtifactError(
                 f"{name} is neither an artifact or package of this workbench nor a file that "

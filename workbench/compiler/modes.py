@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.packaging.aotinductor_names import advice
 from workbench.errors import UsageError
 
 
@@ -45,8 +46,8 @@ def check_options(options: Mapping[str, Any]) -> None:
             raise UsageError("Pass the guard filter as guards=…, not in options.")
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"Inductor has no option {name!r}.{hint}")
+            hint = advice(key) or (f"Did you mean {near[0]!r}?" if near else "")
+            raise UsageError(f"Inductor has no option {name!r}. {hint}".rstrip())
         expected = type(known[key])
         if isinstance(known[key], bool | int | str) and not isinstance(value, expected):
             raise UsageError(
