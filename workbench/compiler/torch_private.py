@@ -307,6 +307,14 @@ AOT_CODE_COMPILER = Name(
     "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"
 )
 INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
+AOTI_RUNNER_CPU = Name(
+    "torch._C._aoti:AOTIModelContainerRunnerCpu", "trying small sizes on a fresh library"
+)
+AOTI_RUNNER_CUDA = Name(  # absent in builds without CUDA
+    "torch._C._aoti:AOTIModelContainerRunnerCuda", "trying small sizes on a fresh library"
+)
+TREE_FLATTEN = Name("torch.utils._pytree:tree_flatten", "inputs of other sizes")
+TREE_UNFLATTEN = Name("torch.utils._pytree:tree_unflatten", "inputs of other sizes")
 DATA_DEPENDENT = Name(
     "torch.fx.experimental.symbolic_shapes:GuardOnDataDependentSymNode",
     "recognising code that depends on data",

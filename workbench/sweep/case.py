@@ -1,0 +1,100 @@
+"""One setting as calls: the function with its inputs, cast, sized and compiled as it says."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.callables import resolve
+from workbench.compiler.pipeline import bind
+from workbench.compiler.request import Options
+from workbench.errors import UsageError
+from workbench.sweep.space import Setting
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The original with its inputs, and what is compiled for one setting."""
+
+    original: Callable[..., Any]
+    original_call: Call
+    function: Callable[..., Any]
+    call: Call
+    options: Options
+
+
+def size_names(args: Any) -> tuple[str, ...]:
+    """The sizes that a function of the inputs must be given; none when the inputs are given."""
+    if not callable(args):
+        return ()
+    return tuple(
+        name
+        for name, parameter in inspect.signature(args).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    )
+
+
+def inputs(args: Any, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The positional inputs, made for these sizes when `args` is a function.
+
+    Raises `UsageError` when it gives something else than a tuple.
+    """
+    made = args(**sizes) if callable(args) else args
+    if not isinstance(made, tuple | list):
+        raise UsageError(
+            f"The inputs are a {type(made).__name__}: expected a tuple such as (x,), or a function "
+            "that returns one."
+        )
+    return tuple(made)
+
+
+def case_of(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], setting: Setting) -> Case:
+    """The calls of one setting; the original is left as it is, what is cast is a copy."""
+    original_call = inputs(args, dict(setting.sizes)), dict(kwargs)
+    dtype = setting.get("dtype")
+    function, call = fn, original_call
+    if dtype is not None:
+        chosen = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        call = _cast(original_call, chosen)
+        function = copy.deepcopy(fn).to(chosen) if isinstance(fn, torch.nn.Module) else fn
+    options = Options(
+        backend=setting.get("backend", "inductor"),
+        mode=setting.get("mode"),
+        options=dict(setting.options),
+        dynamic_shapes=_all_dynamic(function, call) if setting.get("dynamic") else None,
+        grad=False,
+        target=setting.get("target", "host"),
+    )
+    return Case(fn, original_call, function, call, options)
+
+
+def _cast(call: Call, dtype: torch.dtype) -> Call:
+    def cast(value: Any) -> Any:
+        is_real = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.to(dtype) if is_real else value
+
+    found: Call = tp.TREE_MAP.get()(cast, call)
+    return found
+
+
+def _all_dynamic(function: Callable[..., Any], call: Call) -> dict[str, Any]:
+    """Every size of at least 2 as a dimension that torch may keep dynamic, by parameter name."""
+    callee = resolve(function)
+    bound = bind(callee, *call)
+    receiver = next(iter(bound)) if callee.receiver else None
+
+    def dims(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return None
+        return {n: Dim.AUTO for n, size in enumerate(value.shape) if size > 1}
+
+    return {n: tp.TREE_MAP.get()(dims, v) for n, v in bound.items() if n != receiver}

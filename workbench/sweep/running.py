@@ -1,0 +1,185 @@
+"""Hands trials to an executor, keeps what ends, answers from the store what is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import linecache
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.artifacts.machine import current_machine
+from workbench.compiler.ambient import Ambient
+from workbench.compiler.callables import resolve
+from workbench.compiler.environment import environment
+from workbench.compiler.shipping import pack
+from workbench.compiler.sources import Places
+from workbench.report.trials import Trial
+from workbench.sweep.content_key import ContentKey, content_key
+from workbench.sweep.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
+from workbench.sweep.space import Setting
+from workbench.sweep.store import Store
+from workbench.sweep.trial_run import Plan
+from workbench.sweep.worker import PATHS
+
+OnTrial = Callable[[Trial, bool], None]
+"""Called with each row, and whether it came from the store."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is swept: the function with its inputs, or a function that makes them of sizes."""
+
+    function: Callable[..., Any]
+    args: Any
+    kwargs: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        return resolve(self.function).name
+
+    def key(self) -> ContentKey:
+        """What the code and the inputs are, without where they stand."""
+        return content_key(self.function, self.args, self.kwargs, {})
+
+
+def trial_key(content: ContentKey, setting: Setting, plan: Plan, machine: str) -> str:
+    """The hash of everything that a row depends on."""
+    wanted = asdict(plan)
+    for name in ("timeout_s", "memory_bytes"):  # they end a trial, they do not change its figures
+        del wanted[name]
+    parts = [content.digest, setting.texts, wanted, machine]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def machine_text() -> str:
+    """What of this machine figures depend on, as one line."""
+    here = environment()
+    gpus = ", ".join(gpu.name for gpu in current_machine().gpus) or "no GPU"
+    return (
+        f"{here.cpu}, {here.isa}, {here.threads} of {here.cores} cores, {gpus}, torch {here.torch}"
+    )
+
+
+@contextmanager
+def packed(subject: Subject) -> Iterator[Parcel]:
+    """Everything that the trials need in a folder, which is removed afterwards."""
+    content = {
+        "function": subject.function,
+        "args": subject.args,
+        "kwargs": dict(subject.kwargs),
+        "ambient": Ambient.current(),
+        "cells": Places().cells,
+        "lines": {n: e for n, e in linecache.cache.items() if len(e) == 4 and e[1] is None},
+    }
+    folder = pack(content, subject.name)
+    try:
+        setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
+        (folder / PATHS).write_text(json.dumps(setting))
+        yield Parcel(os.fspath(folder), folder.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Runner:
+    """Runs settings of one subject, `ahead` of them at a time; `cancel` may be called by a thread.
+
+    Rows that the store has are not run again, unless the key says that it does not know all.
+    """
+
+    subject: Subject
+    plan: Plan
+    store: Store
+    sweep: str
+    executor: Executor
+    ahead: int
+    is_local: bool
+    on_trial: OnTrial | None = None
+    _parcel: Parcel | None = None
+
+    def run(self, settings: Sequence[Setting]) -> list[Trial]:
+        """The rows of these settings in their order; those that were cancelled included."""
+        content = self.subject.key()
+        machine = machine_text() if self.is_local else self.executor.submit(machine_text).result()
+        trials = [
+            Trial(trial_key(content, s, self.plan, machine), s.texts, machine=machine)
+            for s in settings
+        ]
+        known = {} if content.unknown else self.store.find(trial.key for trial in trials)
+        rows = {trial.key: known[trial.key] for trial in trials if trial.key in known}
+        for row in rows.values():
+            self._tell(row, from_store=True)
+        left = [(s, t) for s, t in zip(settings, trials, strict=True) if t.key not in rows]
+        if left:
+            with packed(self.subject) as parcel:
+                self._parcel = parcel
+                rows |= self._run(parcel if self.is_local else parcel.with_content(), left)
+        return [rows[trial.key] for trial in trials]
+
+    def cancel(self) -> None:
+        """End the running trials of this machine and start no other."""
+        if self._parcel is not None:
+            (Path(self._parcel.folder) / CANCELLED).touch()
+
+    def _is_cancelled(self, parcel: Parcel) -> bool:
+        return (Path(parcel.folder) / CANCELLED).exists()
+
+    def _run(self, parcel: Parcel, left: list[tuple[Setting, Trial]]) -> dict[str, Trial]:
+        waiting = iter(left)
+        running: dict[Future[Ended], Trial] = {}
+        rows: dict[str, Trial] = {}
+        try:
+            while True:
+                while len(running) < self.ahead and not self._is_cancelled(parcel):
+                    pair = next(waiting, None)
+                    if pair is None:
+                        break
+                    running[self._submit(parcel, *pair)] = pair[1]
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    row = self._kept(future, running.pop(future))
+                    rows[row.key] = row
+        except BaseException:
+            self.cancel()
+            for future, trial in running.items():
+                future.cancel()
+                rows[trial.key] = _cancelled(trial)
+            raise
+        rows.update((trial.key, _cancelled(trial)) for _, trial in waiting)
+        return rows
+
+    def _submit(self, parcel: Parcel, setting: Setting, trial: Trial) -> Future[Ended]:
+        import cloudpickle
+
+        task = Task(parcel, cloudpickle.dumps(setting), trial, self.plan)
+        return self.executor.submit(run_isolated, task)
+
+    def _kept(self, future: Future[Ended], trial: Trial) -> Trial:
+        try:
+            ended = future.result()
+        except CancelledError:
+            row = _cancelled(trial)
+        except Exception as error:  # the executor lost its worker
+            row = replace(trial, status="crashed", reason=f"{type(error).__name__}: {error}")
+        else:
+            row = self.store.keep(self.sweep, ended.trial, ended.report)
+        self._tell(row, from_store=False)
+        return row
+
+    def _tell(self, row: Trial, *, from_store: bool) -> None:
+        if self.on_trial is not None:
+            self.on_trial(row, from_store)
+
+
+def _cancelled(trial: Trial) -> Trial:
+    return replace(trial, status="cancelled", reason="the sweep was cancelled before it began")

@@ -1,0 +1,195 @@
+"""One trial: compile, compare with eager, measure; whatever happens becomes a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from workbench.analysis.traffic import fusion_traffic
+from workbench.compiler.comparing import compare, copies, leaves_of
+from workbench.compiler.compiled import Compiled
+from workbench.compiler.targets.anywhere import compile_anywhere
+from workbench.errors import WorkbenchError
+from workbench.report import Report
+from workbench.report.trials import Trial
+from workbench.sweep.case import Call, Case, case_of
+from workbench.sweep.machine_lock import compiling, measuring
+from workbench.sweep.measuring import Patience, Times, measure
+from workbench.sweep.peak_memory import peak_of
+from workbench.sweep.space import Setting
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How every trial is done: what is measured, how long, and what it may use.
+
+    `timeout_s` seconds for a whole trial, `memory_bytes` of address space beyond what torch takes;
+    with `compile_only` nothing is run. `rtol` and `atol` in place of those of the dtype.
+    """
+
+    patience: Patience = field(default_factory=Patience)
+    timeout_s: float = 600.0
+    memory_bytes: int | None = None
+    compile_only: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+
+
+def run_trial(
+    fn: Callable[..., Any],
+    args: Any,
+    kwargs: Mapping[str, Any],
+    setting: Setting,
+    plan: Plan,
+    trial: Trial,
+) -> tuple[Trial, Report | None]:
+    """Fill in the row of one setting; an error becomes its reason."""
+    try:
+        with compiling():
+            case = case_of(fn, args, kwargs, setting)
+            with _threads(setting.get("threads")):
+                start = time.perf_counter()
+                compiled = compile_anywhere(case.function, *case.call, case.options)
+                trial = replace(trial, compile_s=time.perf_counter() - start)
+        trial = _of_report(trial, compiled.report)
+        if not isinstance(compiled, Compiled):
+            return _by_model(trial, compiled.report), compiled.report
+        trial = replace(trial, artifact_bytes=_artifact_bytes(compiled))
+        if not plan.compile_only:
+            trial = _measured(trial, compiled, case, setting, plan)
+        return trial, compiled.report
+    except Exception as error:
+        if _is_full(error):
+            return replace(trial, status="out of memory", reason=_first_line(error)), None
+        report = error.report if isinstance(error, WorkbenchError) else None
+        return replace(trial, status="failed", reason=_words(error)), report
+
+
+def _is_full(error: BaseException | None) -> bool:
+    while error is not None:
+        text = str(error)
+        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate" in text:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
+
+
+def _of_report(trial: Trial, report: Report) -> Trial:
+    traffic = fusion_traffic(report)
+    count = len(report.kernels)
+    return replace(trial, kernels=count, dram_bytes=None if traffic is None else traffic.after)
+
+
+def _by_model(trial: Trial, report: Report) -> Trial:
+    """The least time that the GPU's limits allow, summed over the kernels, in place of a time."""
+    bounds = {row.kernel: row.bound_us for row in report.roofline}
+    calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
+    known = [bounds[id] * calls[id] for id in calls if bounds.get(id) is not None]  # type: ignore[operator]
+    missing = len(calls) - len(known)
+    warning = f"{missing} of {len(calls)} kernels have no bound" if missing else None
+    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+
+
+def _artifact_bytes(compiled: Compiled) -> int | None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.aot"
+        try:
+            compiled.save(path)
+        except WorkbenchError:  # an eager backend has nothing to save: no size, not a failure
+            return None
+        return path.stat().st_size
+
+
+def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, plan: Plan) -> Trial:
+    threads = setting.get("threads")
+    with measuring(), torch.no_grad():
+        with _threads(threads):
+            args, kwargs = copies(*case.call)
+            start = time.perf_counter()
+            actual = leaves_of(compiled(*args, **kwargs))
+            trial = replace(trial, first_call_s=time.perf_counter() - start)
+            args, kwargs = copies(*case.call)
+            expected = leaves_of(case.function(*args, **kwargs))
+        rows = list(compare("output", expected, actual, plan.rtol, plan.atol))
+        trial = replace(trial, difference=max((r.max_abs_error for r in rows), default=None))
+        wrong = [row for row in rows if not row.ok]
+        if wrong:
+            return replace(trial, status="wrong", reason=_difference(wrong[0]))
+        with _threads(threads):
+            peak = peak_of(_call(compiled, case.call))
+        before = torch.get_num_threads()
+        ours = _with_threads(_call(compiled, case.call), threads, before)
+        baseline = _with_threads(_call(case.original, case.original_call), before, before)
+        times = measure(ours, baseline, plan.patience)
+    return _with_times(replace(trial, peak_bytes=peak), times)
+
+
+def _difference(row: Any) -> str:
+    note = f": {row.note}" if row.note else ""
+    return (
+        f"{row.leaf} differs from eager by {row.max_abs_error:.3g} (allowed {row.atol:g} + "
+        f"{row.rtol:g} of the value){note}"
+    )
+
+
+def _call(function: Callable[..., Any], call: Call) -> Callable[[], object]:
+    """One call on inputs of its own, so that a function that writes to them changes no others."""
+    args, kwargs = copies(*call)
+    return lambda: function(*args, **kwargs)
+
+
+def _with_threads(
+    run: Callable[[], object], threads: int | None, others: int
+) -> Callable[[], object]:
+    if threads is None or threads == others:
+        return run
+
+    def chosen() -> object:
+        torch.set_num_threads(threads)
+        try:
+            return run()
+        finally:
+            torch.set_num_threads(others)
+
+    return chosen
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if count is None else count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _with_times(trial: Trial, times: Times) -> Trial:
+    call, speedup = times.call, times.speedup
+    return replace(
+        trial,
+        call_us=call.median,
+        low_us=call.low,
+        high_us=call.high,
+        baseline_us=sorted(times.baseline_us)[len(times.baseline_us) // 2],
+        speedup=speedup.median,
+        speedup_low=speedup.low,
+        speedup_high=speedup.high,
+        samples_us=(times.ours_us, times.baseline_us),
+        warning=times.warning,
+    )
