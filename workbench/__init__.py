@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         aot_compile,
         check,
         compile_async,
+        diff,
         explain,
         inspect,
         load,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         trust,
         trust_key,
         verify,
+        why_recompiled,
     )
     from workbench.errors import (
         ArtifactError,
@@ -54,6 +56,7 @@ _PUBLIC = {
         "aot_compile",
         "check",
         "compile_async",
+        "diff",
         "explain",
         "inspect",
         "load",
@@ -69,6 +72,7 @@ _PUBLIC = {
         "trust",
         "trust_key",
         "verify",
+        "why_recompiled",
     ),
     "workbench.errors": (
         "ArtifactError",
@@ -95,6 +99,7 @@ __all__ = [
     "aot_compile",
     "check",
     "compile_async",
+    "diff",
     "explain",
     "inspect",
     "load",
@@ -111,6 +116,7 @@ __all__ = [
     "trust",
     "trust_key",
     "verify",
+    "why_recompiled",
 ]
 
 

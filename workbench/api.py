@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
     from workbench.report.cache_keys import WhyRecompiled
+    from workbench.report.diff import Diff
     from workbench.report.matrix import Matrix
     from workbench.report.profile import Profile
     from workbench.report.roundtrip import RoundTrip
@@ -580,6 +581,33 @@ def targets(name: str | None = None) -> pandas.DataFrame:
 
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     return targets_frame(gpus) if name is None else target_frame(gpus[name])
+
+
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
+    """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
+
+    Graphs are matched by structure and shapes, kernels by what they compute. The result prints
+    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
+        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed.
+    names
+        What the two are called; by default their files or what was compiled.
+
+    Raises
+    ------
+    UsageError
+        One of them has no report.
+    ArtifactError
+        A file is damaged, or holds no report.
+    """
+    from workbench.analysis.diff import compare
+    from workbench.artifacts.report_in import names_of, report_of
+
+    return compare(report_of(a), report_of(b), names or names_of(a, b))
 
 
 def show(x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from IPython.core.completer import (
@@ -17,6 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.api import target_names
 from workbench.notebook import options
 from workbench.notebook.options import Option
+from workbench.report import Report
 
 _LINE = re.compile(r"\s*%{1,2}(aot_\w+)\s(.*)", re.DOTALL)
 _OPTIONS = {
@@ -24,6 +26,7 @@ _OPTIONS = {
     "aot_explain": options.EXPLAIN,
     "aot_load": options.LOAD,
     "aot_inspect": options.INSPECT,
+    "aot_diff": options.DIFF,
 }
 _TAKE_CALLS = ("aot_compile", "aot_explain")
 
@@ -43,6 +46,9 @@ def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
         return [name for option in known for name in option.names if name.startswith(word)]
     if match[1] in _TAKE_CALLS and word.isidentifier() | (not word) and _is_start(before, known):
         return [name for name in _callables(names) if name.startswith(word)]
+    if match[1] == "aot_diff" and word.isidentifier() | (not word):
+        found = [name for name in _compilations(names) if name.startswith(word)]
+        return found or None  # paths are for IPython to complete
     return None
 
 
@@ -76,6 +82,15 @@ def _is_start(before: Sequence[str], known: Sequence[Option]) -> bool:
 def _callables(names: Mapping[str, Any]) -> Iterator[str]:
     for name, value in sorted(names.items()):
         if callable(value) and not name.startswith("_") and not isinstance(value, type):
+            yield name
+
+
+def _compilations(names: Mapping[str, Any]) -> Iterator[str]:
+    """Names of what has a report, or is one."""
+    for name, value in sorted(names.items()):
+        found = value if isinstance(value, Report) else getattr(value, "report", None)
+        is_ours = isinstance(found, Report) or callable(found)
+        if is_ours and not name.startswith("_") and not isinstance(value, type | ModuleType):
             yield name
 
 

@@ -19,17 +19,19 @@ from workbench.notebook.call import Call, evaluate, read_cell, read_line
 from workbench.notebook.dynamic import dynamic_shapes
 from workbench.notebook.line import split
 from workbench.notebook.messages import plain_errors
+from workbench.notebook.pair import pair
 from workbench.notebook.progress import Progress
 from workbench.views.display import show
 from workbench.views.document import Setting
 
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
 _PATH = argument("path", nargs="?", help="the file")
+_PAIR = argument("pair", nargs="*", help="two names, or paths of .wbr, .aot or .pt2 files")
 
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, %aot_explain, %aot_load, %aot_inspect."""
+    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -107,6 +109,28 @@ class WorkbenchMagics(Magics):
         with plain_errors(self.shell, "%aot_inspect"):
             chosen, path = self._parse(self.aot_inspect, line, options.INSPECT)
             return self._bound(api.inspect(_path(path, "%aot_inspect")), chosen.output)
+
+    @magic_arguments()
+    @_PAIR
+    @options.with_options(options.DIFF)
+    @line_magic
+    def aot_diff(self, line: str) -> Any:
+        """Compare two compilations: kernels, graphs, guards, fusion, traffic.
+
+        Each is a name (or an expression) or the path of a .wbr, .aot or .pt2 file:
+
+            %aot_diff static dynamic
+            %aot_diff before.wbr model.aot --html diff.html -o found
+        """
+        with plain_errors(self.shell, "%aot_diff"):
+            chosen, rest = self._parse(self.aot_diff, line, options.DIFF)
+            a, b = pair(self.shell, rest)
+            found = api.diff(a.value, b.value, names=(a.name, b.name))
+            if chosen.html:
+                found.to_html(chosen.html)
+                print(f"Wrote {chosen.html}.")
+            bound = self._bound(found, chosen.output)
+            return None if chosen.no_view else bound
 
     def _parse(
         self, magic: Any, line: str, known: tuple[options.Option, ...]

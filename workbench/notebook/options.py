@@ -86,6 +86,11 @@ LOAD = (
     Option(("--trust",), "run a file that was made elsewhere"),
 )
 INSPECT = (OUTPUT,)
+DIFF = (
+    OUTPUT,
+    Option(("--html",), "also write a page that opens without a kernel", "PATH", takes="path"),
+    NO_VIEW,
+)
 
 
 def with_options(options: Sequence[Option]) -> Callable[[F], F]:

@@ -80,7 +80,7 @@ def _in_match(match: KernelMatch, left: _Side, right: _Side) -> Iterator[Change]
             reason = right.reason(one, other) or NOT_TRIED
             yield Change(
                 "fusion", right.words(one, other), "apart", f"together in {home}", reason,
-                note="no longer fused", id_a=",".join(match.a), id_b=f"{one},{other}",
+                id_a=",".join(match.a), id_b=f"{one},{other}",
             )  # fmt: skip
     elif len(match.a) > len(match.b):
         home = right.words(*match.b)
@@ -88,7 +88,7 @@ def _in_match(match: KernelMatch, left: _Side, right: _Side) -> Iterator[Change]
             reason = left.reason(one, other) or NOT_TRIED
             yield Change(
                 "fusion", left.words(one, other), "fused", reason, f"together in {home}",
-                note="fused now", id_a=f"{one},{other}", id_b=",".join(match.b),
+                id_a=f"{one},{other}", id_b=",".join(match.b),
             )  # fmt: skip
 
 

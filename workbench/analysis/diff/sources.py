@@ -24,7 +24,7 @@ _HASH = re.compile(r"'backend_hash': '[0-9A-F]+'")
 _COMMENT = re.compile(r"^\s*(?:#(?!include|pragma|define|if|else|endif)|//).*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SourceDifference(Difference):
     """The source of kernels of two compilations, `a` and `b` being what they are called there."""
 

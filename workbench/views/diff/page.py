@@ -133,8 +133,8 @@ def _counted(part: DiffPart) -> str:
 
 
 def _alike(shown: DiffDocument) -> str:
-    alike = [p["title"].lower() for p in shown["parts"] if p["same"] and not p["differ"]]
-    missing = [f"{p['title'].lower()} ({p['missing']})" for p in shown["parts"] if p["missing"]]
+    alike = [p["title"] for p in shown["parts"] if p["same"] and not p["differ"]]
+    missing = [f"{p['title']} ({p['missing']})" for p in shown["parts"] if p["missing"]]
     words = f"The same in both: {', '.join(alike)}." if alike else ""
     return escape(words + (f" Not compared: {'; '.join(missing)}." if missing else ""))
 

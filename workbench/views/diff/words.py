@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.report import Report
-from workbench.report.diff import Change, Diff, Value
+from workbench.report.diff import Change, Value
 from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
 
 TITLES: Mapping[str, str] = {
@@ -86,11 +86,6 @@ def side_words(report: Report) -> str:
     request = report.request
     mode = (request.mode,) if request.mode else ()
     return ", ".join((request.name or "compilation", request.target, *mode))
-
-
-def differ(diff: Diff, part: str) -> int:
-    """How many things of a part differ: what was measured does not count."""
-    return sum(change.part == part for change in diff.changes)
 
 
 def joined(words: list[str], limit: int = 3) -> str:
