@@ -155,7 +155,7 @@ def package(
     weights: str | Mapping[str, str] = "inside",
     capture: str = "full",
     progress: Progress | None = None,
-) -> Any:
+) -> Package:
     """Export a model, compile it with AOTInductor and write a `.pt2` package.
 
     The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ load it too. The
@@ -195,6 +195,7 @@ def package(
     """
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
+    from workbench.compiler.running.package import load_package
 
     requests = read_requests(
         model,
@@ -206,8 +207,8 @@ def package(
         weights=weights,
         capture=capture,
     )
-    write_package(requests, path, progress=progress)
-    return path
+    manifest = write_package(requests, path, progress=progress)
+    return load_package(path, trust=manifest.digest)
 
 
 def explain(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from workbench.compiler import torch_private as tp
 from workbench.compiler.packaging.constants import Library, watched
+from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
 from workbench.errors import CaptureError
 
@@ -29,6 +31,7 @@ class Built:
 
     files: Mapping[str, Path]
     library: Library
+    has_weights: bool = True
 
     def named(self, suffix: str) -> str | None:
         """The one file with a suffix, or None."""
@@ -44,8 +47,13 @@ def options_for(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {_KEEP: True, **chosen, **_WEIGHTS[weights]}
 
 
-def build(program: Any, options: Mapping[str, Any], folder: Path) -> Built:
-    """Compile into `folder`; torch names the files by the hash of their content."""
+def build(
+    program: Any, options: Mapping[str, Any], folder: Path, *, any_size: bool = False
+) -> Built:
+    """Compile into `folder`; torch names the files by the hash of their content.
+
+    `any_size` is that of the exported program.
+    """
     module = program.module(check_guards=False)
     args, kwargs = program.example_inputs
     settings = {
@@ -53,7 +61,9 @@ def build(program: Any, options: Mapping[str, Any], folder: Path) -> Built:
         "aot_inductor.package": True,
         "aot_inductor.output_path": str(folder),
     }
-    with watched() as library:
+    with watched() as library, sizes_assumed(not any_size), warnings.catch_warnings():
+        # torch copies a class of its own that it has deprecated
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         made = tp.AOTI_COMPILE.get()(module, args, kwargs, options=settings)
     if not isinstance(made, list) or not library.seen:
         raise CaptureError(
@@ -61,4 +71,5 @@ def build(program: Any, options: Mapping[str, Any], folder: Path) -> Built:
             "AOTInductor's code generation, such as fx_wrapper."
         )
     files = [Path(file) for file in made if isinstance(file, str) and file]
-    return Built({file.name: file for file in files}, library)
+    has_weights = bool(options.get("aot_inductor.package_constants_in_so", True))
+    return Built({file.name: file for file in files}, library, has_weights)

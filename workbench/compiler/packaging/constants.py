@@ -119,3 +119,11 @@ def _identity(tensor: torch.Tensor) -> Any:
     if tensor.numel() == 0 or tensor.is_mkldnn:
         return id(tensor)
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tensor]:
+    """The tensors of the program under the names of the library."""
+    tensors: dict[str, torch.Tensor] = {**program.state_dict, **_tensor_constants(program)}
+    named = with_names(library.constants, program)
+    found = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
+    return {name: tensors[place].detach() for name, place in found if place is not None}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import Any
 
 import torch
@@ -12,99 +13,69 @@ import torch
 from workbench.compiler import torch_private as tp
 from workbench.compiler.contract import Contract, Leaf, describe
 from workbench.compiler.dims import Dynamic, Size
+from workbench.compiler.packaging.declared import Declared
 from workbench.compiler.packaging.inputs import CallInputs
-from workbench.compiler.paths import Path
+from workbench.compiler.packaging.symbols import Names, affine, only_symbol
+from workbench.compiler.running.relations import Relation, read_relations
+from workbench.errors import ArtifactError
 
-Declared = Mapping[tuple[Path, int], Dynamic]
+Ranges = Mapping[str, tuple[int, int | None]]
 
 
 @dataclass(frozen=True)
 class ExportedContract:
     """What every input has to be; `guards` are relations between named dimensions, as text.
 
-    `ranges` are (name, minimum, maximum) of each named dimension; None is no maximum.
+    `ranges` are the least and greatest value of each named dimension, None where there is no
+    greatest. `unsaid` are guards of torch that could not be put in terms of the dimensions.
     """
 
     contract: Contract
     guards: tuple[str, ...] = ()
-    ranges: tuple[tuple[str, int, int | None], ...] = ()
+    ranges: Ranges = dataclass_field(default_factory=dict)
+    unsaid: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready data for the manifest: that of a contract, and the guards."""
+        """JSON-ready data for the manifest: that of a contract, with the guards."""
         return {**self.contract.to_json(), "guards": list(self.guards)}
+
+    def starting_at(self, lows: Mapping[str, int]) -> ExportedContract:
+        """The same contract with other least values of the named dimensions."""
+        leaves = [
+            replace(leaf, shape=tuple(_raised(size, lows) for size in leaf.shape))
+            for leaf in self.contract.leaves or ()
+        ]
+        ranges = {name: (lows.get(name, low), high) for name, (low, high) in self.ranges.items()}
+        return replace(self, contract=replace(self.contract, leaves=tuple(leaves)), ranges=ranges)
+
+
+def _raised(size: Size, lows: Mapping[str, int]) -> Size:
+    low = None if isinstance(size, int) else lows.get(size.name or "")
+    return size if isinstance(size, int) or low is None else replace(size, min=low)
 
 
 def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> ExportedContract:
     """The contract of an exported program for calls like the example."""
-    values = _placeholders(program)
-    symbols = dict(_named_symbols(values, inputs, declared))
-    ranges = {name: _range(program, symbol) for symbol, name in symbols.items()}
+    values = input_values(program)
+    names = Names.of(inputs, values, declared)
+    ranges = {name: _range(program, symbol) for symbol, name in names.by_symbol.items()}
     leaves = []
     for (path, example), value in zip(inputs.leaves, values, strict=True):
         leaf = replace(describe(path, example), requires_grad=False, inference=False)
         if isinstance(value, torch.Tensor):
-            shape = tuple(_size(size, symbols, ranges) for size in value.shape)
-            leaf = replace(leaf, shape=shape)
+            leaf = replace(leaf, shape=tuple(_size(n, names, ranges) for n in value.shape))
         leaves.append(leaf)
-    guards = tuple(_guards(program, leaves))
-    rows = tuple((name, low, high) for name, (low, high) in ranges.items())
-    return ExportedContract(Contract(tuple(leaves)), guards, rows)
+    guards, unsaid = _guards(program, leaves, inputs.rest)
+    return ExportedContract(Contract(tuple(leaves)), guards, ranges, unsaid)
 
 
-def _placeholders(program: Any) -> list[Any]:
+def input_values(program: Any) -> list[Any]:
     """What torch.export made of each leaf of the inputs, in their order."""
     nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
     specs = program.graph_signature.input_specs
     kind = tp.INPUT_KIND.get().USER_INPUT
-    return [
-        node.meta.get("val") for node, spec in zip(nodes, specs, strict=True) if spec.kind == kind
-    ]
-
-
-def _named_symbols(
-    values: Sequence[Any], inputs: CallInputs, declared: Declared
-) -> Iterator[tuple[Any, str]]:
-    """A readable name for each symbol: that of its Dim, or its first place."""
-    found: dict[Any, str] = {}
-    for (path, _), value in zip(inputs.leaves, values, strict=True):
-        for index, expression in _symbolic(value):
-            dim = declared.get((path, index))
-            symbol = _only(expression)
-            if dim is None or dim.name is None or symbol is None or symbol in found:
-                continue
-            if _affine(expression, symbol) == (dim.scale, dim.offset):
-                found[symbol] = dim.name
-    for (path, _), value in zip(inputs.leaves, values, strict=True):
-        for index, expression in _symbolic(value):
-            for symbol in sorted(expression.free_symbols, key=str):
-                if symbol not in found:
-                    name = re.sub(r"\W+", "_", f"{path}").strip("_") + f"_{index}"
-                    taken = {*found.values()}
-                    found[symbol] = name if name not in taken else str(symbol)
-    yield from found.items()
-
-
-def _symbolic(value: Any) -> Iterator[tuple[int, Any]]:
-    if isinstance(value, torch.Tensor):
-        for index, size in enumerate(value.shape):
-            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols:
-                yield index, size.node.expr
-
-
-def _only(expression: Any) -> Any | None:
-    symbols = expression.free_symbols
-    return next(iter(symbols)) if len(symbols) == 1 else None
-
-
-def _affine(expression: Any, symbol: Any) -> tuple[int, int] | None:
-    """(scale, offset) when the expression is `scale * symbol + offset` in whole numbers."""
-    try:
-        scale, offset = expression.coeff(symbol, 1), expression.subs(symbol, 0)
-        if (scale * symbol + offset - expression).expand() != 0:
-            return None
-        return int(scale), int(offset)
-    except (TypeError, ValueError, AttributeError):
-        return None
+    pairs = zip(nodes, specs, strict=True)
+    return [node.meta.get("val") for node, spec in pairs if spec.kind == kind]
 
 
 def _range(program: Any, symbol: Any) -> tuple[int, int | None]:
@@ -122,38 +93,55 @@ def _bound(value: Any) -> int | None:
     return number if number < 2**31 else None
 
 
-def _size(
-    size: Any, symbols: Mapping[Any, str], ranges: Mapping[str, tuple[int, int | None]]
-) -> Size:
+def _size(size: Any, names: Names, ranges: Ranges) -> Size:
     if not isinstance(size, torch.SymInt):
         return int(size)
     expression = size.node.expr
     if not expression.free_symbols:
         return int(expression)
-    symbol = _only(expression)
-    terms = None if symbol is None else _affine(expression, symbol)
+    symbol = only_symbol(expression)
+    terms = None if symbol is None else affine(expression, symbol)
     if symbol is None or terms is None:
         return Dynamic(None)
-    name = symbols[symbol]
+    name = names.by_symbol[symbol]
     low, high = ranges[name]
     return Dynamic(name, low, high, *terms)
 
 
-def _guards(program: Any, leaves: Sequence[Leaf]) -> Iterator[str]:
-    """What torch.export assumes beyond ranges and equal dimensions, in the dimensions' names."""
+def _guards(
+    program: Any, leaves: Sequence[Leaf], rest: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What torch.export assumes beyond ranges, in the dimensions' names; then what has no words."""
     places = {
-        f"L[{leaf.path.root!r}]{leaf.path.tail}.size()[{index}]": size
+        f"L{prefix}[{leaf.path.root!r}]{leaf.path.tail}.size()[{index}]": size
         for leaf in leaves
         for index, size in enumerate(leaf.shape)
+        for prefix in ("", f"[{rest!r}]")
         if isinstance(size, Dynamic) and size.name is not None
     }
-    seen: dict[str, None] = {}
+    names = [size.name for size in places.values() if size.name is not None]
+    said: dict[str, None] = {}
+    unsaid: dict[str, None] = {}
     for text in program._guards_code or ():
+        words = text
         for place in sorted(places, key=len, reverse=True):
-            text = text.replace(place, _term(places[place]))
-        if "L[" not in text:
-            seen[text] = None
-    yield from seen
+            words = words.replace(place, _term(places[place]))
+        try:
+            (guard,) = read_relations((words,), names)
+        except ArtifactError:
+            unsaid[text] = None
+            continue
+        if not _is_same(guard, names):
+            said[guard.source] = None
+    return tuple(said), tuple(unsaid)
+
+
+def _is_same(guard: Relation, names: Sequence[str]) -> bool:
+    """Whether both sides of an equation are one polynomial: shared names say so already."""
+    is_plain = re.search(r"//|%|max|min|<|>|!| and | or ", guard.source) is None
+    if not is_plain or "==" not in guard.source:
+        return False
+    return all(guard.holds(dict.fromkeys(names, value)) for value in range(2, 12))
 
 
 def _term(dim: Dynamic) -> str:

@@ -1,18 +1,34 @@
-"""torch.export of one model, with the example inputs bound to names."""
+"""torch.export of one model: the program, what it assumes about sizes, what it leaves behind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from workbench.compiler import torch_private as tp
 from workbench.compiler.callables import resolve
-from workbench.compiler.packaging.contracts import Declared
+from workbench.compiler.packaging.behaviour import (
+    check_side_effects,
+    check_train_mode,
+    watched_state,
+)
+from workbench.compiler.packaging.declared import Declared, declared_dims
+from workbench.compiler.packaging.diagnosis import (
+    WithoutGraphs,
+    explain_export,
+    is_violated,
+    line_here,
+)
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
-from workbench.errors import UsageError
+from workbench.compiler.patches import Patches
+from workbench.errors import UsageError, WorkbenchError
 
 
 @dataclass(frozen=True)
@@ -23,13 +39,35 @@ class Exportable:
     title: str
     inputs: CallInputs
     declared: Declared
+    request: ModelRequest
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An exported program.
+
+    `any_size` says that torch assumed of no declared size that it is neither 0 nor 1; else the
+    sizes below 2 have to be tried. `notes` are sentences for the user.
+    """
+
+    program: Any
+    any_size: bool
+    notes: tuple[str, ...] = ()
 
 
 def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
-    return Exportable(module, title, inputs, {})
+    return Exportable(module, title, inputs, declared_dims(_spec(module, request), inputs), request)
+
+
+def _spec(module: torch.nn.Module, request: ModelRequest) -> Any:
+    """The specification as dicts and lists; torch also takes objects that make one."""
+    make = getattr(request.dynamic_shapes, "dynamic_shapes", None)
+    if not callable(make):
+        return request.dynamic_shapes
+    return make(module, tuple(request.args), dict(request.kwargs))
 
 
 def _module(model: Any) -> tuple[torch.nn.Module, str]:
@@ -46,17 +84,77 @@ def _module(model: Any) -> tuple[torch.nn.Module, str]:
 
 def _as_module(function: Any, name: str) -> torch.nn.Module:
     """A module whose forward is the function, under the same signature."""
-    body: Mapping[str, Any] = {"forward": staticmethod(function)}
-    kind = type(name.rpartition(".")[2].strip("<>") or "Function", (torch.nn.Module,), dict(body))
+    body = {"forward": staticmethod(function)}
+    kind = type(name.rpartition(".")[2].strip("<>") or "Function", (torch.nn.Module,), body)
     module: torch.nn.Module = kind()
     return module.eval()
 
 
-def export(found: Exportable, request: ModelRequest) -> Any:
-    """The exported program."""
-    return torch.export.export(
-        found.module,
-        tuple(request.args),
-        dict(request.kwargs),
-        dynamic_shapes=request.dynamic_shapes,
-    )
+def export(found: Exportable) -> Exported:
+    """Capture the model for every declared size, and check that nothing is lost on the way.
+
+    Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
+    """
+    module, title = found.module, found.title
+    with watched_state(module) as states:
+        program, any_size = _for_every_size(found)
+    with sizes_assumed(not any_size):
+        train = check_train_mode(module, title, program, lambda: _export(found))
+        around = (states[0], states[-1])
+        lost = check_side_effects(module, title, program, around, lambda: _export(found))
+    for sentence in (train, *lost):
+        if sentence:
+            warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
+    return Exported(program, any_size, tuple(filter(None, (train, *lost))))
+
+
+def _for_every_size(found: Exportable) -> tuple[Any, bool]:
+    """Capture without assuming that sizes are 2 or more where 0 or 1 is declared, if that works."""
+    small = any((dim.min or 0) < 2 for dim in found.declared.values())
+    if small:
+        with contextlib.suppress(WorkbenchError), sizes_assumed(assumed=False):
+            return _export(found), True
+    return _export(found), not small
+
+
+@contextlib.contextmanager
+def sizes_assumed(assumed: bool) -> Iterator[None]:
+    """Whether torch may assume of a symbolic size that it is neither 0 nor 1."""
+    with tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed):
+        yield
+
+
+def _export(found: Exportable) -> Any:
+    try:
+        return _captured(found)
+    except Exception as error:  # the capture runs the user's code, which raises whatever it likes
+        lines = _guarded_lines(found) if is_violated(error) else ()
+        raise explain_export(error, found.title, lines) from error
+
+
+def _captured(found: Exportable) -> Any:
+    request = found.request
+    with contextlib.redirect_stderr(WithoutGraphs(sys.stderr)), warnings.catch_warnings():
+        # we say which line does it, and what becomes of it
+        warnings.filterwarnings("ignore", "The tensor attribute")
+        return torch.export.export(
+            found.module,
+            tuple(request.args),
+            dict(request.kwargs),
+            dynamic_shapes=request.dynamic_shapes,
+        )
+
+
+def _guarded_lines(found: Exportable) -> tuple[str, ...]:
+    """The lines at which a capture that failed takes its decisions about sizes."""
+    lines: dict[str, None] = {}
+
+    def note(*_args: Any, **_options: Any) -> None:
+        line = line_here()
+        if line is not None:
+            lines[line] = None
+
+    with Patches() as patches, contextlib.suppress(Exception):
+        patches.observe(tp.LOG_GUARD, "package", before=note)
+        _captured(found)
+    return tuple(lines)

@@ -18,12 +18,13 @@ class CallInputs:
     """The example call: its leaves by path, in torch's order, and the callable's parameters.
 
     `parameters` are (name, number of inspect's kind, repr of the default or None); `bound` maps
-    the names of the given parameters to their values.
+    the names of the given parameters to their values; `rest` is the name of `**kwargs`.
     """
 
     leaves: tuple[tuple[Path, Any], ...]
     parameters: tuple[tuple[str, int, str | None], ...]
     bound: Mapping[str, Any]
+    rest: str | None = None
 
 
 def read_inputs(
@@ -41,7 +42,8 @@ def read_inputs(
     parameters = tuple(
         (p.name, int(p.kind), _default(p.default)) for p in signature.parameters.values()
     )
-    return CallInputs(found, parameters, dict(bound.arguments))
+    rest = (p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD)
+    return CallInputs(found, parameters, dict(bound.arguments), next(rest, None))
 
 
 def _default(value: Any) -> str | None:

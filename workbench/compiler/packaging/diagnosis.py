@@ -1,0 +1,164 @@
+"""What torch.export refuses, as an error with the user's line, the reason and the cure."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.sources import Places
+from workbench.errors import CaptureError, UsageError, WorkbenchError
+
+_OURS = str(Path(__file__).parents[2])
+_SHOWN = 2  # violated conditions that are spelled out
+_PLACE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\]|\.\w+(?!\w*\())*)\.size\(\)\[(\d+)\]")
+_NOISE = re.compile(
+    r"(?: For more information, run with TORCH_LOGS=\S+|\n\nThe error above occurred when calling.*"
+    r"|For more information about this error, see: \S+)",
+    re.DOTALL,
+)
+_NUMPY = "stay within torch: its operators take the place of NumPy's"
+_OTHER = (
+    "call the model itself with the same inputs to see whether it works; if it does, rewrite the "
+    "line with torch's own operators, or wrap its function as an operator with "
+    "torch.library.custom_op"
+)
+_NO_FIX = "use Dim.AUTO there, which keeps what the code allows, or change the code"
+_BRANCH = (
+    "the line takes a decision by the values of a tensor; the program is captured once, before "
+    "there are any",
+    "choose with torch.where(condition, a, b) or torch.cond(condition, f, g, inputs); a decision "
+    "by sizes, dtypes or Python values may stay as it is",
+)
+_NUMBER = (
+    "the line needs a Python number that is computed from the values of a tensor: a list index, "
+    "the name of an operator or a size; the program is captured once, before there are any",
+    "to choose among operators, compute every candidate and pick with torch.where or "
+    "torch.stack(candidates)[index], or package each variant as a model of its own: "
+    "wb.package({'relu': ..., 'sigmoid': ...}, ...); to make a size, tell torch its range with "
+    "torch._check(n <= most) after n = x.item()",
+)
+
+
+def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) -> WorkbenchError:
+    """The error for whatever torch.export raised.
+
+    `guarded` are the lines at which it took decisions about declared sizes.
+    """
+    words = _NOISE.sub("", str(error)).strip() or type(error).__name__
+    if isinstance(error, tp.DATA_DEPENDENT.get()):
+        reason, cure = _NUMBER if words.startswith("Could not extract") else _BRANCH
+        return CaptureError(refusal(title, lines_of(error.__traceback__), reason, cure))
+    if "Constraints violated" in words:
+        return CaptureError(_violated(title, words, guarded))
+    if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
+        return UsageError(f"The example inputs do not fit dynamic_shapes: {words}.")
+    if isinstance(error, tp.USER_ERROR.get()):
+        return UsageError(f"torch.export refuses the request for {title}: {_named(words)}")
+    cause = f"{type(error).__name__}: {_first_lines(words)}"
+    cure = _NUMPY if ".numpy()" in words else _OTHER
+    return CaptureError(refusal(title, lines_of(error.__traceback__), cause, cure))
+
+
+def refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
+    """The message of a refused export."""
+    places = [f"  at {line}" for line in lines] or ["  (torch keeps no line of yours for it)"]
+    said = [f"{title} cannot be exported.", *places, f"  Reason: {reason}.", f"  Cure: {cure}."]
+    return "\n".join(said)
+
+
+def lines_of(trace: TracebackType | None) -> list[str]:
+    """The innermost line outside of torch, then the innermost one of the user's own files."""
+    return _lines(traceback.extract_tb(trace))
+
+
+def line_here() -> str | None:
+    """The innermost line outside of torch that is running now."""
+    return next(iter(_lines(traceback.extract_stack())), None)
+
+
+def _lines(stack: traceback.StackSummary) -> list[str]:
+    places = Places()
+    frames = [
+        frame
+        for frame in stack
+        if places.is_user(frame.filename)
+        and not frame.filename.startswith((_OURS, "<string>", "<frozen"))
+    ]
+    mine = [frame for frame in frames if "site-packages" not in frame.filename]
+    chosen = [*frames[-1:], *mine[-1:]]
+    return list(dict.fromkeys(_line(frame) for frame in chosen))
+
+
+def _line(frame: traceback.FrameSummary) -> str:
+    return f'{frame.filename}:{frame.lineno} in {frame.name}: "{(frame.line or "").strip()}"'
+
+
+def is_violated(error: Exception) -> bool:
+    """Whether a declared range does not hold."""
+    return "Constraints violated" in str(error)
+
+
+def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
+    """Torch's text about a declared range that does not hold: conditions and suggested fixes."""
+    head, _, fixes = words.partition("Suggested fixes:")
+    conditions = [_named(line[4:]) for line in head.splitlines() if line.startswith("  - ")]
+    shown = [f"  - {_short(condition)}" for condition in conditions[:_SHOWN]]
+    rest = len(conditions) - _SHOWN
+    if rest > 0:
+        shown.append(f"  … and {rest} more that follow from the same")
+    places = [f"  at {line}" for line in guarded[:_SHOWN]]
+    suggested = [line.strip() for line in fixes.splitlines() if line.strip()]
+    cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
+    if any(re.search(r"= [01]$", line) for line in suggested):
+        cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
+    head = f"dynamic_shapes does not hold for {title}:"
+    return "\n".join([head, *shown, *places, f"  Cure: {cure}."])
+
+
+def _short(condition: str) -> str:
+    range_ = re.match(
+        r"Not all values of (\w+) = (.*?) in the specified range (.*?) satisfy the "
+        r"generated guard (.*?)\.?$",
+        condition,
+    )
+    if range_ is not None:
+        name, place, declared, guard = range_.groups()
+        return f"{name} ({place}) is declared {declared}, but the code needs {guard}"
+    fixed = re.match(
+        r"You marked (.*?) as dynamic but your code specialized it to be a constant "
+        r"\((\d+)\)",
+        condition,
+    )
+    if fixed is not None:
+        return f"{fixed[1]} is declared dynamic, but the code or a weight fixes it to {fixed[2]}"
+    return condition.rstrip(".")
+
+
+def _named(words: str) -> str:
+    """Sizes as people write them: `x.shape[0]` instead of `L['x'].size()[0]`."""
+    return _PLACE.sub(lambda m: f"{m[1]}{m[2]}.shape[{m[3]}]", words)
+
+
+def _first_lines(words: str, most: int = 4) -> str:
+    return "\n    ".join([line for line in words.splitlines() if line.strip()][:most]).rstrip(".")
+
+
+class WithoutGraphs:
+    """A stream that leaves out the half-built graphs that torch prints before it raises."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what is no graph."""
+        if "def forward(self, arg" in text and "torch.ops." in text:
+            return len(text)
+        return int(self._stream.write(text) or 0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
