@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -154,6 +156,45 @@ class Package:
             A weight is missing or unknown, or has another shape or dtype: each one is named.
         """
         self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+
+    def cpp_project(
+        self,
+        folder: str | PathLike[str],
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a small CMake project that runs one model of the package from C++, without Python.
+
+        It has a thread-safe client with the same input check, an example, a benchmark and a
+        README that says how to build it.
+
+        Parameters
+        ----------
+        folder
+            A new or empty folder.
+        args, kwargs
+            The inputs of the example, whose outputs are computed here; without them tensors that
+            fit the contract: random numbers, and zeros for whole numbers.
+        model
+            The name of the model, where the package holds several.
+        overwrite
+            Whether the files of an earlier project in the folder may be replaced.
+
+        Raises
+        ------
+        UsageError
+            The folder is not empty, or the package has no contract (torch itself wrote it).
+        ContractError
+            `args` do not fit what was compiled.
+        """
+        from workbench.compiler.cpp_project.from_package import project_of
+
+        loaded = self[self.manifest.model(model).name]
+        example = None if args is None else (args, kwargs or {})
+        return project_of(folder, self, loaded, example, overwrite=overwrite)
 
     def verified(self) -> Package:
         """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""

@@ -1,0 +1,129 @@
+"""Writing a small CMake project that runs one model of a package from C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from os import PathLike, fspath
+from pathlib import Path
+from string import Template
+
+import torch
+
+from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
+from workbench.compiler import dims
+from workbench.compiler.contract import Leaf
+from workbench.compiler.cpp_project.header import contract_values, input_leaves, literal
+from workbench.errors import UsageError
+
+INPUTS = "example_inputs.pt"
+OUTPUTS = "example_outputs.pt"
+WEIGHTS = {
+    "inside": """\
+The weights are in the package. `update_weights` exchanges them under load.""",
+    "beside": """\
+The weights are members of the package and are mapped from the file, not copied: keep the file
+  while a client lives. `update_weights` exchanges them under load.""",
+    "later": """\
+The package holds no weights: call `update_weights` before the first `run`; their names are in
+  `kWeights` of `contract.hpp`. `example` (as its fourth argument) and `benchmark` (`--weights`)
+  read them from a file that `torch.save(dict(model.state_dict()), file)` wrote.""",
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """Tensors that the library takes, in its order, and what it returns for them in Python."""
+
+    inputs: Sequence[torch.Tensor]
+    outputs: Sequence[torch.Tensor | None]
+
+
+def write_project(
+    folder: str | PathLike[str],
+    package: Path,
+    manifest: PackageManifest,
+    model: PackagedModel,
+    example: Example,
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write the project of one model of the file `package` and return its folder.
+
+    Raises UsageError for a folder that holds something, unless `overwrite` allows to replace the
+    files of the same names.
+    """
+    target = Path(fspath(folder))
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{target} is a file: name a folder for the C++ project.")
+    if target.exists() and any(target.iterdir()) and not overwrite:
+        raise UsageError(
+            f"The folder {target} is not empty: name another one, or pass overwrite=True to "
+            "replace the files of an earlier project in it."
+        )
+    texts = rendered(package, manifest, model)
+    target.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (target / name).write_text(text, encoding="utf-8")
+    for name, tensors in ((INPUTS, example.inputs), (OUTPUTS, example.outputs)):
+        torch.save([None if t is None else t.detach().cpu() for t in tensors], target / name)
+    return target
+
+
+def rendered(package: Path, manifest: PackageManifest, model: PackagedModel) -> dict[str, str]:
+    """The texts of the project's files by name."""
+    values = {
+        **contract_values(model),
+        **_readme_values(model),
+        "package": package.name,
+        "package_literal": literal(package.name),
+        "path": str(package.resolve()),
+        "model": model.name,
+        "namespace": namespace(package),
+        "torch": manifest.versions.torch,
+    }
+    templates = files("workbench.compiler.cpp_project") / "templates"
+    return {
+        template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
+        for template in sorted(templates.iterdir(), key=lambda found: found.name)
+    }
+
+
+def namespace(package: Path) -> str:
+    """The C++ namespace of a package's client, such as `gpt2_client` for `gpt2.pt2`."""
+    name = re.sub(r"\W+", "_", package.stem, flags=re.ASCII).strip("_").lower() or "model"
+    return f"model_{name}_client" if name[0].isdigit() else f"{name}_client"
+
+
+def _readme_values(model: PackagedModel) -> Mapping[str, str]:
+    leaves = input_leaves(model)
+    names = [re.sub(r"\W+", "_", str(leaf.path), flags=re.ASCII).strip("_") for leaf in leaves]
+    rows = [f"| `{leaf.path}` | {leaf.dtype} | {dims.text(leaf.shape)} |" for leaf in leaves]
+    outputs = [
+        f"| {i} | {output.dtype} | [{', '.join(map(str, output.shape))}] |"
+        for i, output in enumerate(model.outputs)
+    ]
+    table = ["| input | dtype | shape |", "| --- | --- | --- |", *rows]
+    return {
+        "arguments": ", ".join(names),
+        "input_rows": "\n".join(table),
+        "output_rows": "\n".join(outputs),
+        "weights_text": WEIGHTS[model.weights],
+    }
+
+
+def example_inputs(leaves: Sequence[Leaf], seed: int = 0) -> list[torch.Tensor]:
+    """Inputs that fit a contract: the sizes of the example call, floats normal, the rest zero."""
+    generator = torch.Generator().manual_seed(seed)
+    made = []
+    for leaf in leaves:
+        dtype = getattr(torch, leaf.dtype)
+        tensor = torch.empty_strided(leaf.sizes, leaf.stride, dtype=dtype, device=leaf.device)
+        if dtype.is_floating_point or dtype.is_complex:
+            tensor.copy_(torch.randn(leaf.sizes, generator=generator))
+        else:
+            tensor.zero_()
+        made.append(tensor)
+    return made
