@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sample_file
+
 from workbench.report import (
     AutotuneChoice,
     Break,
@@ -91,6 +93,7 @@ def make() -> Report:
         "roofline": _roofline(),
         "matrix": _matrix(),
         "ranked_configs": _ranked(),
+        **sample_file.rows(),
         "phases": _phases(),
         "cache": [
             CacheEvent("fx_graph_cache", "bypass", None, "recording runs every step"),

@@ -119,10 +119,13 @@ def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> N
 
 def test_the_artifact_says_where_it_is(sample_report: Report) -> None:
     saved = document(BLOCK, Setting(saved=("block.aot", 133_000)))
-    assert saved["artifact"][0]["facts"][:2] == [("Saved as", "block.aot"), ("Size", "133 kB")]
+    path, size = saved["artifact"][0]["facts"][:2]
+    assert (path, size) == (("Path", "block.aot"), ("Size", "133 kB (133,000 bytes)"))
     assert saved["figures"][-1]["value"] == "133 kB"
-    titles = [group["title"] for group in document(sample_report)["artifact"]]
+    titles = [group["title"] for group in document(BLOCK)["artifact"]]
     assert titles[:3] == ["File", "Inputs", "Request"]
+    (x, w) = document(sample_report)["file"]["contract"]
+    assert (x["name"], x["shape"], w["dtype"]) == ("x", "[rows in 2..512, 1024]", "float32")
 
 
 def test_an_artifact_for_another_machine_says_where_it_runs(sample_report: Report) -> None:

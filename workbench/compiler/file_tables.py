@@ -28,6 +28,7 @@ from workbench.report.artifact_rows import (
 )
 from workbench.report.storage import Lazy
 
+_KEPT = 500  # members, the biggest ones
 _SHOWN_PARAMETERS = 8  # of a module: the others are counted
 
 
@@ -94,9 +95,10 @@ def _tables(path: str | PathLike[str], place: str | None) -> Mapping[str, Table[
             ),
             *described.facts,
         ]
+    more = max(0, len(described.members) - _KEPT)
     return {
         "artifact": _facts_table(facts),
-        "members": Table.of(ArtifactMember, described.members),
+        "members": Table.of(ArtifactMember, described.members[:_KEPT], omitted=more),
         "contract": Table.of(ContractLeaf, described.contract),
         "requirements": Table.of(RequirementRow, _requirements(path)),
     }
@@ -138,7 +140,7 @@ def _artifact(manifest: Manifest) -> _Described:
         ArtifactFact("Made by", _made_by(manifest.versions)),
         ArtifactFact("Kernels for", _isa(manifest.builds)),
         *([ArtifactFact("Weights", weights)] if weights else []),
-        *([ArtifactFact("Runs on", manifest.built_for.title)] if manifest.built_for else []),
+        *([ArtifactFact("Built for", manifest.built_for.title)] if manifest.built_for else []),
         ArtifactFact("Guards left out", str(dropped)),
         *_listed("Handed over at load", (*manifest.external_data, *manifest.missing_names)),
     )

@@ -36,6 +36,16 @@ COLUMNS = ("imports", "load", "first call", "to first result", "steady")
 _BAR = 40
 
 
+def title_of(way: str) -> str:
+    """A way as people read it."""
+    return TITLES.get(way, way)
+
+
+def words_of(phase: str) -> str:
+    """What a phase is, in a few words."""
+    return WORDS.get(phase, phase)
+
+
 def times_of(way: RoundTripWay) -> tuple[float | None, ...]:
     """The times of a way in the order of `COLUMNS`."""
     return way.imports_s, way.load_s, way.first_call_s, way.first_result_s, way.steady_s
@@ -49,12 +59,12 @@ def against_eager(way: RoundTripWay) -> str:
         return "bit-exact"
     if way.max_abs_error is None or way.max_abs_error == float("inf"):
         return "differs"
-    return f"{'within tolerance' if way.ok else 'DIFFERS'}, {way.max_abs_error:.2g} at most"
+    return f"{'within' if way.ok else 'differs by'} {way.max_abs_error:.2g}"
 
 
 def missed_budget(name: str, value: float, limit: float) -> str:
     """One budget that was missed, and by how much."""
-    words = WORDS.get(name, name.replace("_", " ")) if name not in ("load",) else "load"
+    words = words_of(name).replace("_", " ")
     times = f", {value / limit:.3g} times as long" if limit else ""
     return (
         f"{words} ({name}): {seconds_text(value)}, {seconds_text(value - limit)} over the budget "
@@ -76,15 +86,15 @@ def text(trip: RoundTrip) -> str:
 
 
 def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
-    width = max(len(TITLES[way.way]) for way in ways)
+    width = max(len(title_of(way.way)) for way in ways)
     head = "".join(f"{title:>17}" for title in COLUMNS)
     yield f"  {'':<{width}}{head}  against eager"
     for way in ways:
         if not way.ran:
-            yield f"  {TITLES[way.way]:<{width}}  did not run: {_line(way.note)}"
+            yield f"  {title_of(way.way):<{width}}  did not run: {_line(way.note)}"
             continue
         times = "".join(f"{seconds_text(value):>17}" for value in times_of(way))
-        yield f"  {TITLES[way.way]:<{width}}{times}  {against_eager(way)}"
+        yield f"  {title_of(way.way):<{width}}{times}  {against_eager(way)}"
 
 
 def _line(note: str | None) -> str:
@@ -94,10 +104,10 @@ def _line(note: str | None) -> str:
 def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:
     phases = [phase for phase in trip.phases if phase.way == way.way]
     total = way.total_s or 1.0
-    yield f"  {TITLES[way.way]}: {seconds_text(way.total_s)} from the start of the process"
+    yield f"  {title_of(way.way)}: {seconds_text(way.total_s)} from the start of the process"
     for phase in phases:
         yield (
-            f"    {WORDS[phase.phase]:<18}{seconds_text(phase.duration_s):>9} "
+            f"    {words_of(phase.phase):<18}{seconds_text(phase.duration_s):>9} "
             f"|{_bar(phase, total)}|"
         )
     yield f"    {'steady state':<18}{seconds_text(way.steady_s):>9}"
@@ -132,7 +142,7 @@ def _ways_table(trip: RoundTrip) -> str:
     )
     rows = []
     for way in trip.ways:
-        name = f'<th scope="row" style="{_LEFT}">{escape(TITLES[way.way])}</th>'
+        name = f'<th scope="row" style="{_LEFT}">{escape(title_of(way.way))}</th>'
         if way.ran:
             times = "".join(
                 f'<td style="{_CELL}">{seconds_text(value)}</td>' for value in times_of(way)
@@ -157,12 +167,12 @@ def _fall(trip: RoundTrip, way: RoundTripWay) -> str:
                 f'width: {width:.2f}%; height: 10px; background: #2f6db3"></div></div>'
             )
             rows.append(
-                f'<tr><td style="{_LEFT}">{escape(WORDS[phase.phase])}</td>'
+                f'<tr><td style="{_LEFT}">{escape(words_of(phase.phase))}</td>'
                 f'<td style="{_CELL}">{seconds_text(phase.duration_s)}</td><td>{bar}</td></tr>'
             )
     steady = f"then {seconds_text(way.steady_s)} a call" if way.steady_s is not None else ABSENT
     return (
-        f"<details{is_open}><summary>{escape(TITLES[way.way])}: {seconds_text(way.total_s)} from "
+        f"<details{is_open}><summary>{escape(title_of(way.way))}: {seconds_text(way.total_s)} from "
         f"the start of the process to the first result, {steady}</summary>"
         f"<table><tbody>{''.join(rows)}</tbody></table></details>"
     )

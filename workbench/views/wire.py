@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire_artifact import SavedFile
 from workbench.views.wire_code import ComparePart, Config, StagePart
 from workbench.views.wire_machine import (
     MatrixRow,
@@ -297,6 +298,7 @@ class Document(TypedDict):
 
     `frames` names the DataFrame behind each table; `omitted` counts rows that are not here.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
+    `file` is what the result was saved to or loaded from.
     `no_assembly` says why no kernel has code of a GPU, or is None.
     """
 
@@ -330,6 +332,7 @@ class Document(TypedDict):
     matrix: list[MatrixRow]
     targets: Targets
     artifact: list[Artifact]
+    file: SavedFile
     omitted: dict[str, int]
 
 

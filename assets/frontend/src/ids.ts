@@ -19,6 +19,7 @@ export type Kind =
   | "ranked"
   | "buffer"
   | "source"
+  | "saved"
   | "unknown";
 
 const FORMS: [RegExp, Kind][] = [
@@ -40,6 +41,7 @@ const FORMS: [RegExp, Kind][] = [
   [/^a\d+$/, "choice"],
   [/^r\d+$/, "ranked"],
   [/^s\d+$/, "source"],
+  [/^Z:/, "saved"],
 ];
 
 export function kindOf(id: string): Kind {

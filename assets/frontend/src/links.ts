@@ -68,6 +68,9 @@ export class Links {
     for (const choice of report.choices)
       if (kindOf(choice.op) === "kernel") this.tie(choice.id, choice.op);
     for (const item of report.guards) if (item.line_id) add(this.direct, item.id, item.line_id);
+    for (const way of report.file?.ways ?? [])
+      // a page saved by an older release has none
+      for (const phase of way.phases) add(this.direct, phase.id, way.id);
   }
 
   /** Adds what a part knows; true when it was new. */

@@ -9,6 +9,7 @@ from workbench.report import TABLES, Report
 from workbench.views import wire
 from workbench.views.document import (
     about,
+    artifact,
     breaks,
     configs,
     fusion,
@@ -20,6 +21,7 @@ from workbench.views.document import (
     overview,
     sources,
 )
+from workbench.views.panes.artifact import file_of
 from workbench.views.wire_machine import Targets
 
 __all__ = ["Setting", "document"]
@@ -43,6 +45,7 @@ class Setting:
 def document(report: Report, setting: Setting | None = None) -> wire.Document:
     """Everything that a view shows at rest."""
     here = setting or Setting()
+    saved = here.saved or file_of(report)
     groups, pairs = savings(report), rejected(report)
     tensors = list(guards.tensors(report))
     verdict, tone = overview.verdict(report)
@@ -56,7 +59,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "inputs": list(report.request.inputs),
         "variable": here.variable,
         "panes": heads.heads(report, groups, pairs),
-        "figures": overview.figures(report, here.saved),
+        "figures": overview.figures(report, saved),
         "notes": overview.notes(report, here.dropped),
         "missing": overview.missing_parts(report),
         "sources": sources.sources(report),
@@ -77,6 +80,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "matrix_targets": machine.matrix_targets(report),
         "matrix": machine.matrix(report),
         "targets": machine.targets(report, here.targets),
-        "artifact": about.artifact(report, here.saved),
+        "artifact": artifact.facts(report, saved),
+        "file": artifact.saved_file(report, saved),
         "omitted": {name: count for name, count in omitted.items() if count},
     }

@@ -7,6 +7,7 @@ from workbench.views.blocks import Pane
 from workbench.views.limits import Limits
 from workbench.views.panes import (
     about,
+    artifact,
     autotune,
     breaks,
     fusion,
@@ -28,6 +29,7 @@ _BUILDERS = (
     autotune.pane,
     roofline.pane,
     matrix.pane,
+    artifact.pane,
     about.pane,
 )
 

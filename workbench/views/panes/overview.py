@@ -11,6 +11,7 @@ from workbench.analysis.traffic import LineTraffic, line_traffic
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
+from workbench.views.panes.artifact import file_of
 from workbench.views.panes.missing import missing
 from workbench.views.places import text_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
@@ -24,7 +25,7 @@ def pane(report: Report, limits: Limits) -> Pane:
     if not report.outcome.ok:
         step = report.outcome.step or "the compilation"
         blocks.append(Note(f"Failed in {step}.", report.outcome.error or "", "break"))
-    blocks.append(Figures(figures(report)))
+    blocks.append(Figures(figures(report, file_of(report))))
     blocks += [Note("Note.", note) for note in report.request.notes]
     blocks += heats(report, limits)
     return Pane("overview", "Overview", tuple(blocks))

@@ -1,12 +1,42 @@
-// Artifact: what was saved and what it needs, as facts in groups.
+// Artifact: a round trip, what the file is, holds and needs, and how to get one.
 
+import { useState } from "preact/hooks";
+import { seconds } from "../format";
 import type { Store } from "../store";
-import { Facts } from "../ui/basics";
+import { Facts, Frame, Message } from "../ui/basics";
+import type { TripWay } from "../wire";
+import "./artifact.css";
+import { Contract, Members, Outputs, Requirements } from "./tables";
+import { waterfallOf, wayOf } from "./trip";
+import { WaterfallChart } from "./waterfall";
+import { WaysTable } from "./ways";
 
 export function ArtifactPane({ store }: { store: Store }) {
-  const groups = store.doc.value?.artifact ?? [];
+  const report = store.doc.value;
+  const groups = report?.artifact ?? [];
+  const file = report?.file;
+  const isSaved = groups.some((group) => group.facts.some(([name]) => name === "Path"));
   return (
     <div class="scroll facts-pane" tabIndex={0} role="group" aria-label="Artifact">
+      {file?.advice && (
+        <Message
+          note={{
+            title: isSaved ? "No round trip yet." : "Not saved.",
+            text: file.advice,
+            tone: "plain",
+          }}
+        />
+      )}
+      {file && file.ways.length > 0 && <RoundTrip store={store} ways={file.ways} />}
+      {isSaved && <FileBar store={store} />}
+      <div class="art-two">
+        <Members store={store} />
+        <Requirements store={store} />
+      </div>
+      <div class="art-two">
+        <Contract store={store} />
+        <Outputs store={store} />
+      </div>
       <div class="facts-columns">
         {groups.map((group) => (
           <section key={group.title}>
@@ -16,5 +46,86 @@ export function ArtifactPane({ store }: { store: Store }) {
         ))}
       </div>
     </div>
+  );
+}
+
+/** The file in one line; the facts stand below the tables. */
+function FileBar({ store }: { store: Store }) {
+  const groups = store.doc.value?.artifact ?? [];
+  const facts = new Map(groups.find((group) => group.title === "File")?.facts);
+  const size = facts.get("Size")?.replace(/ \(.*/, "");
+  const words = [facts.get("Path"), size, facts.get("Vouched for"), facts.get("Digest")];
+  const text = words.filter(Boolean).join(", ");
+  return (
+    <div class="bar edge">
+      <h2>File</h2>
+      <span class="mut cut" title={text}>
+        {text}
+      </span>
+      <span class="grow" />
+      <Frame store={store} name="artifact" />
+    </div>
+  );
+}
+
+function RoundTrip({ store, ways }: { store: Store; ways: TripWay[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const way = wayOf(ways, store.selected.value);
+  return (
+    <>
+      <div class="bar">
+        <h2>Round trip</h2>
+        <span class="faint cut">the same call in fresh processes with empty caches, once each</span>
+        <span class="grow" />
+        <Frame store={store} name="roundtrip" />
+      </div>
+      <div class="art-table" style={{ height: `${27 + 24 * ways.length}px` }}>
+        <WaysTable store={store} ways={ways} />
+      </div>
+      {way && (
+        <div class="bar edge">
+          <h2>{way.title}</h2>
+          {way.ran && (
+            <span class="faint cut">
+              {`${seconds(waterfallOf(way, isWhole).seconds)}, then ${seconds(way.steady_s)} a call`}
+            </span>
+          )}
+          <span class="grow" />
+          {way.ran && <Stretch isWhole={isWhole} setWhole={setWhole} />}
+          <Frame store={store} name="roundtrip_phases" />
+        </div>
+      )}
+      {way?.ran && <WaterfallChart store={store} way={way} isWhole={isWhole} />}
+      {way && !way.ran && <p class="art-why">{`It did not run: ${way.note ?? "no reason"}`}</p>}
+    </>
+  );
+}
+
+interface StretchProps {
+  isWhole: boolean;
+  setWhole(isWhole: boolean): void;
+}
+
+/** From where the waterfall counts. */
+function Stretch({ isWhole, setWhole }: StretchProps) {
+  const choices: [string, boolean, string][] = [
+    ["After import torch", false, "From having torch and the inputs to the first result"],
+    ["Whole process", true, "From the start of the process to the first result"],
+  ];
+  return (
+    <span class="seg" role="group" aria-label="Stretch of time">
+      {choices.map(([words, value, title]) => (
+        <button
+          key={words}
+          type="button"
+          class="btn"
+          title={title}
+          aria-pressed={isWhole === value}
+          onClick={() => setWhole(value)}
+        >
+          {words}
+        </button>
+      ))}
+    </span>
   );
 }

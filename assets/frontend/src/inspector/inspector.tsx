@@ -1,6 +1,7 @@
 // The panel that explains the selected thing: properties, then sentences, then what belongs to it.
 
 import type { ComponentChildren, ComponentType } from "preact";
+import { SavedCard } from "../artifact/card";
 import { kindOf, type Kind } from "../ids";
 import type { Store } from "../store";
 import { Chip, Chips } from "../ui/basics";
@@ -28,6 +29,7 @@ const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
   phase: PhaseCard,
   choice: ChoiceCard,
   ranked: RankedCard,
+  saved: SavedCard,
 };
 
 export function Inspector({ store }: { store: Store }) {

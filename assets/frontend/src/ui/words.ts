@@ -2,7 +2,7 @@
 
 import { kernelOf, kindOf, nameOf, numberOf, ownerOf, stageOf } from "../ids";
 import type { Store } from "../store";
-import type { Config, Guard, Line, PaneId } from "../wire";
+import type { Config, Guard, Line, PaneId, SavedFile } from "../wire";
 import type { IconName } from "./icons";
 
 export type State = Line["state"];
@@ -51,6 +51,8 @@ export function paneFor(id: string): PaneId {
     case "choice":
     case "ranked":
       return "autotune";
+    case "saved":
+      return "artifact";
     default:
       return "overview";
   }
@@ -98,6 +100,8 @@ export function labelOf(id: string, store: Store): string {
       const row = report?.ranked.find((each) => each.id === id);
       return row ? `${row.kernel} with ${row.choice}, ${row.warps} warps` : id;
     }
+    case "saved":
+      return savedName(report?.file, id);
     case "graph":
       return report?.graphs.find((each) => each.id === id)?.title ?? id;
     case "buffer":
@@ -105,6 +109,15 @@ export function labelOf(id: string, store: Store): string {
     default:
       return id;
   }
+}
+
+function savedName(file: SavedFile | undefined, id: string): string {
+  const way = file?.ways.find((each) => each.name === id.split(":")[1]);
+  const phase = way?.phases.find((each) => each.id === id);
+  if (way) return phase ? `${phase.title} of ${way.title}` : way.title;
+  const rows = [...(file?.members ?? []), ...(file?.requirements ?? []), ...(file?.contract ?? [])];
+  const row = rows.find((each) => each.id === id);
+  return row?.name ?? file?.leaves.find((each) => each.id === id)?.leaf ?? id;
 }
 
 const STAGES: Record<string, string> = {
