@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workbench.sweep.statistics import Interval, median_interval
+from workbench.analysis.medians import Interval, median_interval
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from workbench.sweep.statistics import compare, median_interval
+from workbench.analysis.medians import compare, median_interval
 
 
 def rounds(seed: int, factor: float = 1.0, noise: float = 0.03, count: int = 40) -> list[float]:
