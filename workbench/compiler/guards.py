@@ -53,7 +53,7 @@ class GuardRecorder:
         reason = None if keep else why or "dropped by the guard filter"
         name = str(guard.name)
         return Guard(
-            id, keep, entry.guard_type, name, _code(code), reason, entry.is_global, file, line
+            id, keep, entry.guard_type, name, code_of(code), reason, entry.is_global, file, line
         )
 
     def _unfiltered(self, id: str, guard: Any) -> Guard:
@@ -61,7 +61,7 @@ class GuardRecorder:
         name = str(guard.name)
         is_global = bool(guard.originating_source.is_global()) if _knows_scope(guard) else False
         kind = str(guard.create_fn_name())
-        return Guard(id, True, kind, name, _code(guard.code_list), None, is_global, file, line)
+        return Guard(id, True, kind, name, code_of(guard.code_list), None, is_global, file, line)
 
     def _place(self, guard: Any) -> tuple[str | None, int | None]:
         for frame in reversed(guard.user_stack or ()):
@@ -74,7 +74,7 @@ def _knows_scope(guard: Any) -> bool:
     return hasattr(getattr(guard, "originating_source", None), "is_global")
 
 
-def _code(parts: Iterable[str] | None) -> tuple[str, ...]:
+def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
     """The checks as Python, without object identities: they change from run to run."""
     texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
     return tuple(dict.fromkeys(texts))

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.compiler import torch_private as tp
 from workbench.compiler.patches import Patches
 
-_CONTEXT = frozenset(
+CONTEXT = frozenset(
     {
         "rank",
         "compiled_autograd_id",
@@ -23,6 +23,8 @@ _CONTEXT = frozenset(
         "subgraph_name",
     }
 )
+"""The keys of a record that are not its kind."""
+
 PANE = "trace"
 OWN_FRAME_ID = 7001  # names what aot_compile leaves unnamed, and saves torch a stack per record
 
@@ -81,7 +83,7 @@ class TraceHandler(logging.Handler):
         metadata: dict[str, Any] | None = getattr(record, "metadata", None)
         if metadata is None:
             return
-        kind = next((key for key in metadata if key not in _CONTEXT), None)
+        kind = next((key for key in metadata if key not in CONTEXT), None)
         if kind is None:
             return
         if kind == "str":  # file names are sent once per process, whoever compiles

@@ -1,0 +1,1 @@
+"""Logs that torch wrote under `TORCH_TRACE`, read without torch."""

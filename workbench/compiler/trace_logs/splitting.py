@@ -1,0 +1,107 @@
+"""The lines of a log, put together to records: a header with its metadata, and a payload.
+
+A record is `V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] {"kind": …}`, then the lines of
+its payload, each after a tab. Whatever else stands in the file is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import BinaryIO
+
+_HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
+_BLOCK = 4 << 20
+LARGEST = 64 << 20
+"""Bytes of a payload that is kept; of a larger one only its record is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One record as it stands in the file; the payload still has a tab before every line."""
+
+    metadata: bytes
+    payload: bytes
+
+
+@dataclass
+class Damage:
+    """What a log holds beside whole records, counted."""
+
+    foreign: int = 0  # lines that are of no record
+    unreadable: int = 0  # records whose metadata or payload is no JSON
+    changed: int = 0  # payloads that are not what their record says
+    oversized: int = 0  # payloads that were too large to keep
+    cut_off: bool = False  # whether the last record lacks its end
+
+    def sentences(self) -> Iterator[str]:
+        """What was passed over, in words."""
+        if self.foreign:
+            yield f"{_count(self.foreign, 'line')} of the log are of no record and were passed over"
+        if self.unreadable:
+            yield f"{_count(self.unreadable, 'record')} could not be read and were passed over"
+        if self.changed:
+            yield f"{_count(self.changed, 'payload')} differ from what was written: lines are lost"
+        if self.oversized:
+            size = f"{LARGEST >> 20} MiB"
+            yield f"{_count(self.oversized, 'payload')} of more than {size} were left out"
+        if self.cut_off:
+            yield "the log ends inside of a record: the process was stopped, or still writes"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}s"
+
+
+def segments(file: BinaryIO, damage: Damage) -> Iterator[Segment]:
+    """The records of a log in their order; reads in blocks, so that its size does not matter."""
+    rest, size = b"\n", _BLOCK
+    while block := file.read(size):
+        buffer = rest + block
+        starts = list(_HEADER.finditer(buffer))
+        end = starts[-1].start() if starts else 0
+        if len(starts) > 1:
+            _count_foreign(buffer[: starts[0].start()], damage)
+            for found, following in pairwise(starts):
+                yield _segment(buffer, found, following.start(), damage)
+            rest, size = buffer[end:], _BLOCK
+        elif len(buffer) - end <= LARGEST:
+            rest, size = buffer, 2 * size  # a large payload: not to be searched over and over
+        elif starts:
+            damage.oversized += 1
+            yield Segment(starts[0][1], b"")
+            rest, size = _tail(buffer, starts[0].end()), _BLOCK
+        else:
+            _count_foreign(buffer, damage)
+            rest, size = _tail(buffer, 0), _BLOCK
+    yield from _last(rest.removesuffix(b"\n"), damage)
+
+
+def _last(buffer: bytes, damage: Damage) -> Iterator[Segment]:
+    starts = list(_HEADER.finditer(buffer))
+    _count_foreign(buffer[: starts[0].start()] if starts else buffer, damage)
+    ends = [found.start() for found in starts[1:]] + [len(buffer)]
+    for found, end in zip(starts, ends, strict=True):
+        yield _segment(buffer, found, end, damage)
+
+
+def _tail(buffer: bytes, start: int) -> bytes:
+    """The last line, which the next block goes on with."""
+    return buffer[max(buffer.rfind(b"\n"), start) :]
+
+
+def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) -> Segment:
+    payload = buffer[found.end() : end]
+    lines = payload.count(b"\n")
+    if lines != payload.count(b"\n\t"):
+        at = re.search(rb"\n(?!\t)", payload)
+        if at is not None:
+            _count_foreign(payload[at.start() :], damage)
+            payload = payload[: at.start()]
+    return Segment(found[1], payload)
+
+
+def _count_foreign(lines: bytes, damage: Damage) -> None:
+    damage.foreign += sum(1 for line in lines.split(b"\n") if line.strip())
