@@ -208,7 +208,9 @@ def package(
         capture=capture,
     )
     manifest = write_package(requests, path, progress=progress)
-    return load_package(path, trust=manifest.digest)
+    made = load_package(path, trust=manifest.digest)
+    made.originals.update({request.name: request.model for request in requests})
+    return made
 
 
 def explain(
@@ -383,23 +385,43 @@ def _only_for(kind: str, **given: Any) -> None:
         raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
 
 
-def inspect(path: str | PathLike[str]) -> ArtifactReport:
-    """Look inside a file; nothing from it is executed."""
+def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactReport:
+    """Look inside a file of any kind; nothing from it is executed.
+
+    Members with sizes, inputs and outputs, constants, guards kept and dropped, what it needs of a
+    machine, sources, sections and symbols of libraries, names that its pickles import: each is a
+    table, `inspect(path).frame("members")`.
+
+    Parameters
+    ----------
+    path
+        An `.aot` or `.pt2` file of this workbench, or what torch's `save_compiled_function`,
+        `aoti_compile_and_package` or `torch.export.save` wrote.
+    verify
+        Compare every byte with its hash; without it members beyond 64 MiB, the smallest first,
+        are said to be "not hashed".
+
+    Raises
+    ------
+    ArtifactError
+        The file is missing, of another kind, or its frame is damaged.
+    """
     from workbench.artifacts.xray import inspect as run
 
-    return run(path)
+    return run(path, verify=verify)
 
 
 def check(path: str | PathLike[str], machine: Any = None) -> Check:
-    """Compare what an `.aot` file needs with a machine: each requirement pass, warn or fail.
+    """Compare what a file needs with a machine: each requirement pass, warn or fail.
 
-    Nothing from the file is executed.
+    Takes every kind of file that `inspect` takes; nothing from it is executed.
 
     Parameters
     ----------
     machine
         None for this machine, or a description of another: what `machine()` returned there, a
-        dict with some of its fields, or the path of a JSON file that `print(machine())` wrote.
+        dict with some of its fields, or the path of a JSON file that
+        `python -m workbench.machine > target.json` wrote.
     """
     from workbench.artifacts.check import check as run
 
@@ -411,9 +433,9 @@ def machine() -> Machine:
 
     Imports no torch and starts no GPU.
     """
-    from workbench.artifacts.machine import current_machine
+    from workbench.artifacts.machine import described_machine
 
-    return current_machine()
+    return described_machine()
 
 
 def trust(path: str | PathLike[str]) -> str:

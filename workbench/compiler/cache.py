@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.cache_parts import KeyParts
 from workbench.compiler.patches import Patches
 from workbench.compiler.trace import Record, TraceHandler
 from workbench.report import CacheEvent
 
 PANE = "cache"
+PARTS = "cache_parts"
 _WITHHELD = "found, not used: capture='full' runs every step so that it is seen"
 _RECORDS = {
     f"{record}_{outcome}": (cache, outcome)
@@ -37,6 +39,7 @@ class CacheRecorder:
         self._patches = patches
         self._is_bypassed = is_bypassed
         self.rows: list[CacheEvent] = []
+        self.parts = KeyParts()
 
     def install(self, trace: TraceHandler) -> None:
         """Watch the caches."""
@@ -46,6 +49,7 @@ class CacheRecorder:
         if self._is_bypassed:
             self._patches.config(tp.INDUCTOR_CONFIG, {"fx_graph_cache": False}, PANE)
             self._patches.observe(tp.FX_CODEGEN, PANE, before=self._on_lowering)
+            self._patches.observe(tp.FX_CODEGEN, PARTS, before=self._take_parts)
 
     def _lookup(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(key: str, *args: Any, **kwargs: Any) -> Any:
@@ -61,8 +65,13 @@ class CacheRecorder:
         cache, outcome = _RECORDS[record.name]
         data: dict[str, Any] = json.loads(record.payload or "{}")
         key = data.get("key") or data.get("cache_key")
+        if isinstance(data.get("components"), list):
+            self.parts.take_lines(data["components"])
         reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
         self.rows.append(CacheEvent(cache, outcome, key, None if reason is None else str(reason)))
+
+    def _take_parts(self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any) -> None:
+        self.parts.take(module, inputs, to_check, kw)
 
     def _on_lowering(
         self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any

@@ -10,6 +10,7 @@ from typing import Any, Self
 from workbench.compiler.autotune import AutotuneRecorder
 from workbench.compiler.breaks import BreakRecorder
 from workbench.compiler.cache import CacheRecorder
+from workbench.compiler.cache_parts import KeyParts
 from workbench.compiler.environment import environment
 from workbench.compiler.fusion import FusionRecorder
 from workbench.compiler.graphs import GraphRecorder
@@ -23,6 +24,7 @@ from workbench.compiler.sources import CallSites, Places, SourceTable
 from workbench.compiler.trace import TraceHandler
 from workbench.report import (
     TABLES,
+    CachePart,
     Capability,
     Link,
     Outcome,
@@ -42,7 +44,7 @@ _NO_LINES = (
 )
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
-    *("kernel_lines", "autotune", "cache"),
+    *("kernel_lines", "autotune", "cache", "cache_parts"),
 )
 
 
@@ -141,7 +143,13 @@ class Recorder:
             environment=environment(),
             request=self.request,
             outcome=outcome or Outcome(),
-            tables=Lazy(makers | {"kernel_lines": self.kernels.line_reader()}),
+            tables=Lazy(
+                makers
+                | {
+                    "kernel_lines": self.kernels.line_reader(),
+                    "cache_parts": partial(_parts_table, self.cache.parts),
+                }
+            ),
             texts=self.texts.finish(),
             extra={"other_records": dict(self.trace.others)},
         )
@@ -192,6 +200,10 @@ class Recorder:
             yield Link(a, b, "node-node")
         yield from self.lowering.links()
         yield from self.kernels.links(kernels)
+
+
+def _parts_table(parts: KeyParts) -> Table[Any]:
+    return Table.of(CachePart, parts.rows())
 
 
 def _same(table: Table[Any]) -> Table[Any]:

@@ -41,6 +41,7 @@ TABLES: Mapping[str, type] = {
     **file_record.TABLES,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
+    "cache_parts": rows.CachePart,
     "capabilities": rows.Capability,
     "links": rows.Link,
 }

@@ -24,7 +24,10 @@ STAGES = (
     "before_post_grad",
     "after_post_grad",
 )
-"""Graph stages in the order in which the compiler produces them."""
+"""Graph stages in the order in which the compiler produces them.
+
+The first is the captured graph, whoever captured it: Dynamo, or torch.export for a package.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +259,20 @@ class CacheEvent:
     outcome: str  # "hit", "miss" or "bypass"
     key: str | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CachePart:
+    """One part of the key by which torch's FX graph cache finds the code of a graph.
+
+    `graph` is "forward" or "backward", with a number where there are several. A long `value` is
+    cut, `hash` covers all of it. Parts at their default are left out.
+    """
+
+    graph: str
+    part: str
+    value: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)
