@@ -86,7 +86,7 @@ def test_a_pane_without_data_says_why(name: str) -> None:
 def test_an_unchanged_graph_is_named_not_repeated(sample_report: Report) -> None:
     titles = {c.title: c for c in pane(sample_report, "graphs").blocks if isinstance(c, b.Code)}
     assert titles["Before post-grad passes"].text == ""
-    assert "Captured by Dynamo" in titles["Before post-grad passes"].facts[0]
+    assert "Captured graph" in titles["Before post-grad passes"].facts[0]
 
 
 def test_limits_leave_a_sentence_about_the_rest(sample_report: Report) -> None:

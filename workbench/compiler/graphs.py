@@ -90,6 +90,10 @@ class GraphRecorder:
 
         return passes
 
+    def keep_exported(self, module: Any) -> None:
+        """Keep the graph that torch.export captured, in the place of Dynamo's."""
+        self._patches.guarded(PANE, self._print, "dynamo", module)
+
     def _print(self, stage: str, module: Any) -> None:
         text = module.print_readable(print_output=False, include_stride=True, include_device=True)
         compile_id = self.graphs[-1].compile_id if self.graphs else None

@@ -31,6 +31,7 @@ _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
 _DEFINITION = re.compile(
     r"^(\w+) = async_compile\.(\w+)\((.*?)r?'''(.*?)'''", re.DOTALL | re.MULTILINE
 )
+_CPP_PROGRAM = "inductor_aot_wrapper_code"
 LineId = Callable[[str, int], str | None]
 
 
@@ -75,6 +76,7 @@ class KernelRecorder:
             self._patches.observe(name, PANE, before=self._on_kernel)
         self._patches.observe(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
         trace.on("inductor_output_code", self._on_wrapper, PANE)
+        trace.on("graph_dump", self._on_dump, PANE)
 
     def _on_kernel(self, schedule: Any, name: str, is_extern: bool = False, **_: Any) -> None:
         lowered = self._lowering.current
@@ -121,6 +123,11 @@ class KernelRecorder:
                 missing = Lowered(graph, None, is_backward=False)
                 self._kernels[graph, name] = _Kernel(name, missing, is_extern=False, calls=1)
                 self._bodies[graph, name] = f"async_compile.{language}('''{body}''')"
+
+    def _on_dump(self, record: Record) -> None:
+        """The program in C++ of a package; its kernels are known one by one."""
+        if record.meta.get("name") == _CPP_PROGRAM:
+            self._on_wrapper(record)
 
     def rows(self, line_id: LineId, nodes: Table[Node]) -> list[Kernel]:
         """The kernels in the order in which they were generated."""

@@ -73,6 +73,7 @@ def pack(request: ModelRequest, folder: Path, progress: Progress | None = None) 
         with tp.COMPILE_LOCK.get(), fast_start(), recorder:
             with _step(run, "export"):
                 exported = export(found)
+                recorder.graphs.keep_exported(exported.program.graph_module)
             with _step(run, "compile"):
                 built = build(exported.program, run.options, folder, any_size=exported.any_size)
             with _step(run, "contract"):

@@ -10,7 +10,7 @@ from workbench.views.places import text_of
 from workbench.views.units import plural
 
 STAGE_NAMES = {
-    "dynamo": "Captured by Dynamo",
+    "dynamo": "Captured graph",
     "before_pre_grad": "Before pre-grad passes",
     "after_pre_grad": "After pre-grad passes",
     "joint": "Joint forward and backward",
