@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.compiler.running.package import Package
     from workbench.compiler.targets.background import ElsewhereJob
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
+    from workbench.compiler.trace_logs.reading import Trace
     from workbench.compiler.verify import Verification
     from workbench.compiler.warm_up import WarmUp
     from workbench.report.cache_keys import WhyRecompiled
@@ -631,6 +632,32 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
     from workbench.artifacts.report_in import names_of, report_of
 
     return compare(report_of(a), report_of(b), names or names_of(a, b))
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read what torch wrote under `TORCH_TRACE`: a log, or a folder with those of several processes.
+
+    The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
+    kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
+    several logs it holds everything, compile ids and threads named after the log; `.logs` has the
+    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`. Kinds of
+    records that are not known are in `.extra["unknown_records"]`; what was passed over in a
+    damaged log is counted in the notes of the request. Texts are checked against the digests in
+    their records, timers and other small records are not. Torch is not imported.
+
+    Parameters
+    ----------
+    path
+        A `*.log` or `*.log.gz` file, or a folder of them.
+
+    Raises
+    ------
+    UsageError
+        There is no log, or it cannot be read.
+    """
+    from workbench.compiler.trace_logs.reading import read_trace as run
+
+    return run(path)
 
 
 def show(x: Any) -> Any:
