@@ -21,6 +21,7 @@ MAY = {
     "specs": {"errors"},
     "analysis": DATA,
     "artifacts": DATA,
+    "machine": {"artifacts"},
     "compiler": DATA | {"analysis", "artifacts"},
     "sweep": DATA | {"compiler", "artifacts", "analysis"},
     "views": DATA | {"analysis"},

@@ -8,11 +8,10 @@ from html import escape
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.artifacts.file_needs import file_requirements
 from workbench.artifacts.machine import Machine, current_machine
 from workbench.artifacts.opening import open_any
-from workbench.artifacts.preflight import requirements
 from workbench.artifacts.requirement import Requirement
-from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:
     import pandas
@@ -77,14 +76,9 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     """Compare what a file needs with a machine; executes nothing from the file.
 
     `machine` is None for this one, or what `Machine.of` reads. Raises `ArtifactError` when the
-    file is no artifact of ours or damaged, `UsageError` for a machine that cannot be read.
+    file is of no kind that can be loaded or damaged, `UsageError` for a machine that cannot be
+    read.
     """
     there = current_machine() if machine is None else Machine.of(machine)
     with open_any(path) as opened:
-        manifest = opened.manifest
-    if manifest is None:
-        raise ArtifactError(
-            f"{os.fspath(path)} was written by torch itself, which does not record what a file "
-            "needs. Write it with Compiled.save."
-        )
-    return Check(os.fspath(path), there, requirements(manifest, there))
+        return Check(os.fspath(path), there, tuple(file_requirements(opened, there)))

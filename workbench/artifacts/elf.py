@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-_DYNAMIC, _NOBITS, _DYNSYM, _VERDEF, _VERNEED = 6, 8, 11, 0x6FFFFFFD, 0x6FFFFFFE
+DYNSYM, GNU_HASH = 11, 0x6FFFFFF6
+_DYNAMIC, _NOBITS, _VERDEF, _VERNEED = 6, 8, 0x6FFFFFFD, 0x6FFFFFFE
 _DT_NEEDED, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 14, 15, 29
 _MACHINES = {62: "x86_64", 183: "aarch64", 190: "CUDA", 224: "AMDGPU"}
 _KINDS = {
@@ -85,7 +86,9 @@ class Elf:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
+    """One header of a section as it stands in the file."""
+
     name: int
     kind: int
     flags: int
@@ -104,6 +107,11 @@ def read_library(data: bytes) -> Library:
 def read_elf(file: Readable) -> Elf:
     """Everything about a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
     return _reading(file).everything()
+
+
+def sections_of(file: Readable) -> list[Part]:
+    """The headers of all sections; raises `ValueError` for what is no ELF file."""
+    return _reading(file).parts
 
 
 def _reading(file: Readable) -> _Reading:
@@ -127,7 +135,7 @@ class _Reading:
         if count and size < 64:
             raise ValueError("damaged ELF file: its sections are too small")
         table = _all(file, start, size * count)
-        self._parts = [_part(table, index * size) for index in range(count)]
+        self.parts = [_part(table, index * size) for index in range(count)]
         self._texts: dict[int, bytes] = {}
         self._left = _TEXTS_LIMIT
 
@@ -147,7 +155,7 @@ class _Reading:
             search=(*self._dynamic(_DT_RPATH), *self._dynamic(_DT_RUNPATH)),
             sections=tuple(self._sections()),
             symbols=symbols,
-            symbol_count=sum(part.size // 24 for part in self._of(_DYNSYM)),
+            symbol_count=sum(part.size // 24 for part in self._of(DYNSYM)),
         )
 
     def _machine(self) -> str:
@@ -158,17 +166,17 @@ class _Reading:
             return f"sm_{flags >> shift & 0xFF}"
         return _MACHINES.get(machine, f"machine {machine}")
 
-    def _of(self, kind: int) -> Iterator[_Part]:
-        return (part for part in self._parts if part.kind == kind)
+    def _of(self, kind: int) -> Iterator[Part]:
+        return (part for part in self.parts if part.kind == kind)
 
     def _sections(self) -> Iterator[Section]:
         names = struct.unpack_from("<H", self._header, 0x3E)[0]
-        for part in self._parts[1:]:
+        for part in self.parts[1:]:
             flags = "".join(letter for bit, letter in _FLAGS if part.flags & bit)
             kind = _KINDS.get(part.kind, f"{part.kind:#x}")
             yield Section(self._text(names, part.name), kind, part.address, part.size, flags)
 
-    def _content(self, part: _Part) -> bytes:
+    def _content(self, part: Part) -> bytes:
         if part.kind == _NOBITS:
             return b""
         return _all(self._file, part.offset, part.size)
@@ -176,9 +184,9 @@ class _Reading:
     def _text(self, index: int, at: int) -> str:
         """A text from the section that holds texts; raises `ValueError` where there is none."""
         if index not in self._texts:
-            if not 0 <= index < len(self._parts):
+            if not 0 <= index < len(self.parts):
                 raise ValueError("damaged ELF file: it names a section that is not there")
-            self._texts[index] = self._content(self._parts[index])
+            self._texts[index] = self._content(self.parts[index])
         texts = self._texts[index]
         end = texts.find(b"\0", at, at + _TEXT_LIMIT)
         found = texts[at : at + _TEXT_LIMIT if end < 0 else end]
@@ -195,7 +203,7 @@ class _Reading:
 
     def _symbols(self) -> Iterator[Symbol]:
         left = MOST_SYMBOLS
-        for part in self._of(_DYNSYM):
+        for part in self._of(DYNSYM):
             table = _all(self._file, part.offset, min(part.size, 24 * left))
             for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", _rows(table, 24)):
                 if name and info >> 4:  # local symbols are nobody else's
@@ -203,7 +211,7 @@ class _Reading:
                     yield Symbol(self._text(part.link, name), kind, section != 0, size)
             left -= len(table) // 24
 
-    def _needed_versions(self, part: _Part) -> Iterator[str]:
+    def _needed_versions(self, part: Part) -> Iterator[str]:
         content = self._content(part)
         left = len(content) // 16  # no version belongs to two libraries
         for entry in _chain(content, 0, part.info, 12):
@@ -212,7 +220,7 @@ class _Reading:
                 left -= 1
                 yield self._text(part.link, struct.unpack_from("<I", content, version + 8)[0])
 
-    def _defined_versions(self, part: _Part) -> Iterator[str]:
+    def _defined_versions(self, part: Part) -> Iterator[str]:
         content = self._content(part)
         for entry in _chain(content, 0, part.info, 16):
             first = struct.unpack_from("<I", content, entry + 12)[0]
@@ -234,11 +242,11 @@ def _rows(content: bytes, size: int) -> bytes:
     return content[: len(content) // size * size]
 
 
-def _part(table: bytes, at: int) -> _Part:
+def _part(table: bytes, at: int) -> Part:
     name, kind, flags, address, offset, size, link, info = struct.unpack_from(
         "<IIQQQQII", table, at
     )
-    return _Part(name, kind, flags, address, offset, size, link, info)
+    return Part(name, kind, flags, address, offset, size, link, info)
 
 
 def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:

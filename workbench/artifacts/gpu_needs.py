@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from workbench.artifacts.devices import GpuFacts
-from workbench.artifacts.machine import Machine
+from workbench.artifacts.machine import Machine, numbers
 from workbench.artifacts.manifest import BuiltFor, Manifest
 from workbench.artifacts.requirement import Requirement, Rows
 
 _NUMBER = re.compile(r"sm_(\d+)(\d)([af]?)$")
+_DRIVERS = {  # by major toolkit: CUDA Toolkit Release Notes, "Minimum Required Driver Version"
+    11: "450.80.02",
+    12: "525.60.13",
+    13: "580.65.06",
+}
+
+
+@dataclass(frozen=True)
+class GpuCode:
+    """Code for GPUs in a file: of kind "machine code" or "PTX" for `arch`, or a "bundle"."""
+
+    kind: str
+    arch: str
 
 
 def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
@@ -23,6 +37,58 @@ def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     yield _triton(needed, machine, rows)
     yield _toolkit(needed, machine, rows)
     yield _gpu(needed, machine, rows)
+    toolkit = numbers(needed.toolkit or "")
+    if toolkit and not needed.is_amd:
+        yield from _driver(toolkit, machine, rows)
+
+
+def code_rows(
+    code: Iterable[GpuCode], toolkit: tuple[int, ...], machine: Machine
+) -> Iterator[Requirement]:
+    """A row each for the GPU, the toolkit and the driver of what a package holds for GPUs."""
+    found = sorted({*code}, key=lambda part: (part.kind, part.arch))
+    if not found:
+        return
+    rows = Rows(machine)
+    words = ", ".join(f"{part.kind} {part.arch}".strip() for part in found)
+    gpus = _gpus(machine) if machine.gpus else None
+    if any(part.kind == "bundle" for part in found):
+        advice = "which GPUs the bundle is for is not read"
+        yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
+    else:
+        fits = any(_code_runs(part, gpu.arch) for part in found for gpu in machine.gpus)
+        yield rows.row("gpu", fits, words, gpus, "no GPU here runs this code: compile for it")
+    if toolkit:
+        cuda = numbers(machine.cuda or "")
+        wanted = f"CUDA {toolkit[0]}"
+        advice = "install a build of torch for that major release of CUDA"
+        yield rows.row("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)
+        yield from _driver(toolkit, machine, rows)
+
+
+def _code_runs(code: GpuCode, arch: str) -> bool:
+    return (ptx_runs_on if code.kind == "PTX" else runs_on)(code.arch, arch)
+
+
+def ptx_runs_on(code: str, arch: str) -> bool:
+    """Whether a driver can compile PTX for one architecture to another.
+
+    PTX is compiled for its own and for every later compute capability; with the letter a only for
+    exactly its own, with f for its family (CUDA C++ Programming Guide, "PTX Compatibility").
+    """
+    needed, found = _NUMBER.match(code), _NUMBER.match(arch)
+    if needed is None or found is None or needed[3]:
+        return runs_on(code, arch)
+    return (int(found[1]), int(found[2])) >= (int(needed[1]), int(needed[2]))
+
+
+def _driver(toolkit: tuple[int, ...], machine: Machine, rows: Rows) -> Iterator[Requirement]:
+    """Whether the driver runs what a toolkit of this major release makes."""
+    least = _DRIVERS.get(toolkit[0])
+    if least is not None and machine.driver:
+        fits = numbers(machine.driver) >= numbers(least)
+        advice = f"CUDA {toolkit[0]} needs a newer driver"
+        yield rows.row("driver", fits, f"at least {least}", machine.driver, advice)
 
 
 def wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:

@@ -10,7 +10,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ class Machine:
 
     An empty text, None or an empty collection says that it is not known, but `gpu` and `cuda` of
     this machine are. `cuda` and `hip` are the toolkit that its torch is built with. `str()` is
-    JSON, which `wb.check(path, machine=…)` and `Compiled.save(path, machine=…)` read.
+    JSON, which `wb.check(path, machine=…)` and `Compiled.save(path, machine=…)` read. `modules`
+    are the names that can be imported there; `is_here` says that it is this machine.
     """
 
     python: str = ""
@@ -48,6 +49,8 @@ class Machine:
     hip: str | None = None
     driver: str | None = None
     full_python: str = ""
+    modules: frozenset[str] = frozenset()
+    is_here: bool = field(default=False, compare=False)
 
     @property
     def is_whole(self) -> bool:
@@ -63,10 +66,11 @@ class Machine:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that JSON can hold."""
-        return {**asdict(self), "cpu_flags": sorted(self.cpu_flags)}
+        data = {name: value for name, value in asdict(self).items() if name != "is_here"}
+        return {**data, "cpu_flags": sorted(self.cpu_flags), "modules": sorted(self.modules)}
 
     def __str__(self) -> str:
-        """The JSON text: `python -c "import workbench as wb; print(wb.machine())" > gpu.json`."""
+        """The JSON text: `python -m workbench.machine > target.json`."""
         return json.dumps(self.to_json(), indent=1)
 
     def __repr__(self) -> str:
@@ -90,7 +94,7 @@ class Machine:
             raise UsageError(
                 f"machine is a {type(description).__name__}: expected what wb.machine() returned, "
                 "a dict such as {'torch': '2.13.0+cu130', 'cuda': '13.0'}, or the path of a JSON "
-                "file that print(wb.machine()) wrote."
+                "file that `python -m workbench.machine > target.json` wrote."
             )
         return _from_mapping(description)
 
@@ -101,12 +105,12 @@ def _read(path: str | PathLike[str]) -> Any:
     except (OSError, ValueError) as error:
         raise UsageError(
             f"machine={os.fspath(path)!r} cannot be read ({error}). Write it on the machine: "
-            'python -c "import workbench as wb; print(wb.machine())" > machine.json'
+            "python -m workbench.machine > target.json"
         ) from error
 
 
 def _from_mapping(data: Mapping[str, Any]) -> Machine:
-    known = [part.name for part in fields(Machine)]
+    known = [part.name for part in fields(Machine) if part.name != "is_here"]
     unknown = [str(name) for name in data if name not in known]
     if unknown:
         raise UsageError(
@@ -119,8 +123,8 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
             "machine['gpus'] is a list of dicts, such as [{'name': 'NVIDIA H100 80GB HBM3', "
             f"'arch': 'sm_90'}}]: {error}."
         ) from error
-    flags = frozenset(data.get("cpu_flags", ()))
-    parts = {**data, "gpus": gpus, "cpu_flags": flags, "gpu": bool(data.get("gpu") or gpus)}
+    sets = {name: frozenset(data.get(name, ())) for name in ("cpu_flags", "modules")}
+    parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
     if not data.get("cuda") and (built := _CUDA_BUILD.search(str(data.get("torch")))):
         parts["cuda"] = f"{built[1]}.{built[2]}"
     for name, value in parts.items():
@@ -147,7 +151,16 @@ def current_machine() -> Machine:
         hip=built.get("hip"),
         driver=found.driver,
         full_python=platform.python_version(),
+        is_here=True,
     )
+
+
+def described_machine() -> Machine:
+    """The facts of `current_machine` and the names of modules that can be imported here."""
+    installed = {
+        name for name in importlib.metadata.packages_distributions() if name.isidentifier()
+    }
+    return replace(current_machine(), modules=frozenset(installed) | sys.stdlib_module_names)
 
 
 def torch_build() -> dict[str, str | None]:

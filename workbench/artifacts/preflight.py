@@ -32,8 +32,8 @@ def requirements(manifest: Manifest, machine: Machine) -> tuple[Requirement, ...
     """Everything that the artifact needs, compared with the machine."""
     return (
         *_versions(manifest, machine),
-        *_system(manifest.needs, machine),
-        _instructions(manifest, machine),
+        *system_rows(manifest.needs, machine),
+        instruction_row(manifest.builds, machine),
         *_device(manifest, machine),
         *gpu_rows(manifest, machine),
     )
@@ -55,7 +55,8 @@ def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
         yield row("triton", fits, made.triton, machine.triton, again)
 
 
-def _system(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
+def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
+    """A row each for the system, the processor and the versions of the libraries' symbols."""
     row = Rows(machine).row
     if needs.system:
         yield row("system", needs.system == machine.system, needs.system, machine.system)
@@ -71,16 +72,17 @@ def _system(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
             yield row(family, fits, needed, found, f"a newer {FAMILIES[family]} is needed")
 
 
-def _instructions(manifest: Manifest, machine: Machine) -> Requirement:
-    if not manifest.builds:
+def instruction_row(builds: Sequence[Build], machine: Machine) -> Requirement:
+    """Whether the processor has every instruction of one of the builds."""
+    if not builds:
         return Requirement("instructions", "pass", "none", machine.machine)
-    names = ", ".join(build.name for build in manifest.builds)
-    chosen = best_build(manifest.builds, machine.cpu_flags)
+    names = ", ".join(build.name for build in builds)
+    chosen = best_build(builds, machine.cpu_flags)
     if chosen is not None:
         return Requirement("instructions", "pass", names, chosen.name)
     if not machine.cpu_flags:
         return Rows(machine).row("instructions", False, names, None, "its processor is unknown")
-    lacks = {b.name: sorted({*b.flags} - machine.cpu_flags) for b in manifest.builds}
+    lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
     found = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
     return Requirement(
         "instructions", "fail", names, found, "this processor runs none of the packed kernels"

@@ -91,7 +91,7 @@ def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
     if opened.artifact is not None:
         return artifact_facts(opened.artifact, pickles.values())
     if opened.package is None:
-        return torch_file_facts(_whole(opened), pickles.values())
+        return torch_file_facts(pickle_content(opened), pickles.values())
     if opened.package.manifest is not None:
         return package_facts(opened.package, opened.package.manifest)
     if opened.kind == "torch package":
@@ -99,7 +99,8 @@ def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
     return exported_facts(opened.package)
 
 
-def _whole(opened: OpenedFile) -> bytes:
+def pickle_content(opened: OpenedFile) -> bytes:
+    """The pickle in a file of torch's save_compiled_function."""
     content = opened.whole()
     return content[pickle_start(content) :]
 
@@ -113,7 +114,7 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
     elif opened.package is not None:
         yield from pickles_in(opened.package)
     else:
-        yield "file", read_pickle(_whole(opened))
+        yield "file", read_pickle(pickle_content(opened))
 
 
 def _members(members: Members, verify: bool) -> Iterator[MemberFacts]:
