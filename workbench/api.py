@@ -635,7 +635,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
 
 
 def read_trace(path: str | PathLike[str]) -> Trace:
-    """Read what torch wrote under `TORCH_TRACE`: a log, or a folder with those of several processes.
+    """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
 
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
     kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
