@@ -3,15 +3,22 @@
 import { effect } from "@preact/signals";
 import { render as draw } from "preact";
 import "./css/index.css";
-import { liveHost, type Model } from "./hosts/live";
+import { DiffShell } from "./diff/shell";
+import { DiffState } from "./diff/state";
+import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
-import type { Embedded, PaneId } from "./wire";
+import type { DiffDocument, Embedded, PaneId } from "./wire";
 
 export interface View {
   store: Store;
   close(): void;
+}
+
+/** What a page or a saved output of two compilations carries. */
+interface EmbeddedDiff {
+  diff: DiffDocument;
 }
 
 function open(el: HTMLElement, store: Store): View {
@@ -26,13 +33,18 @@ function open(el: HTMLElement, store: Store): View {
 }
 
 /** Shows a document that was embedded in a page or in a saved output. */
-export function mount(el: HTMLElement, embedded: Embedded, kind: "page" | "saved" = "page"): View {
-  const store = new Store(pageHost(embedded, kind));
-  const forget = kind === "page" ? keepAddress(store) : () => {};
+export function mount(
+  el: HTMLElement,
+  embedded: Embedded | EmbeddedDiff,
+  kind: "page" | "saved" = "page",
+): View | DiffState {
   if (kind === "page") {
     el.style.setProperty("--wb-height", "max(480px, 100vh)");
     el.setAttribute("role", "main");
   }
+  if ("diff" in embedded) return openDiff(el, embedded.diff);
+  const store = new Store(pageHost(embedded, kind));
+  const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
   return {
     store,
@@ -68,7 +80,34 @@ function keepPlace(store: Store, model: Model): () => void {
   });
 }
 
+function openDiff(el: HTMLElement, document: DiffDocument, pane?: string): DiffState {
+  const state = new DiffState(document, pane);
+  draw(<DiffShell state={state} />, el);
+  return state;
+}
+
+/** Two compilations: everything that is shown comes with the model. */
+function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void {
+  let forget = () => {};
+  let isClosed = false;
+  void unpack(packed as DataView<ArrayBuffer>).then((document) => {
+    if (isClosed) return;
+    const state = openDiff(el, document as DiffDocument, model.get("pane") as string);
+    forget = effect(() => {
+      model.set("pane", state.pane.value);
+      model.save_changes();
+    });
+  });
+  return () => {
+    isClosed = true;
+    forget();
+    draw(null, el);
+  };
+}
+
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+  const packed = model.get("diff");
+  if (packed instanceof DataView) return renderDiff(model, el, packed);
   const host = liveHost(model);
   const store = new Store(host);
   const forget = keepPlace(store, model);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"\b(tmp|buf|tmp_acc|arg|primals_|ks|_tmp)(\d+)(_\w+?)?\b")
 _NAME = re.compile(r"\b(?:triton|cpp)_\w+_\d+\b")
 _HASH = re.compile(r"'backend_hash': '[0-9A-F]+'")
+_META = re.compile(r"^\s+(?:triton|inductor)_meta=\{(?=.{80})")
 _COMMENT = re.compile(r"^\s*(?:#(?!include|pragma|define|if|else|endif)|//).*")
 
 
@@ -86,12 +87,37 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
 
 
 def joined_source(report: Report, kernels: Sequence[str]) -> str | None:
-    """The sources of kernels behind one another; None when one has none."""
+    """The sources of kernels behind one another; None when one has none.
+
+    The long dictionaries of a Triton kernel's decorator stand there with an entry on each line.
+    """
     rows = {kernel.id: kernel for kernel in report.kernels}
     texts = [rows[id].text for id in kernels]
     if not texts or any(text is None or text not in report.texts for text in texts):
         return None
-    return "\n".join(report.texts[text].strip("\n") for text in texts if text is not None)
+    whole = "\n".join(report.texts[text].strip("\n") for text in texts if text is not None)
+    return "\n".join(part for line in whole.split("\n") for part in _entries(line))
+
+
+def _entries(line: str) -> Iterator[str]:
+    """A line, or the entries of the dictionary that it assigns to a word of a decorator."""
+    match = _META.match(line)
+    if match is None:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    yield line[: match.end()]
+    start, depth = match.end(), 0
+    for n in range(start, len(line)):
+        depth += (line[n] in "([{") - (line[n] in ")]}")
+        if depth < 0 or (depth == 0 and line[n] == ","):
+            end = n if depth < 0 else n + 1
+            if line[start:end].strip():
+                yield f"{indent}{line[start:end].strip()}"
+            start = end
+        if depth < 0:
+            break
+    yield f"{indent[4:]}{line[start:].strip()}"
 
 
 def difference(

@@ -57,7 +57,7 @@ def _of(diff: Diff, part: str) -> list[Change]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1].rstrip(' .,;')} …"
 
 
 def _outcome(diff: Diff) -> Iterator[Sentence]:
@@ -207,7 +207,7 @@ def _guards(diff: Diff) -> Iterator[Sentence]:
     # conditions on sizes say most about what may be called
     shown = next((row for row in rows if row.item.startswith("SHAPE_ENV")), rows[0])
     what = f"{shown.item} {_short(difference_text(shown))}"
-    yield Sentence(f"Guards: {joined(words, 9)}; {what}.", "guards")
+    yield Sentence(f"Guards: {joined(words, 9)}, such as {what}.", "guards")
 
 
 _GUARDS = {

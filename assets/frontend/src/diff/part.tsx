@@ -1,0 +1,124 @@
+// One part as a table: what differs, what stands in either compilation, where it belongs.
+
+import { useMemo, useState } from "preact/hooks";
+import { plural } from "../format";
+import { Copy } from "../ui/basics";
+import type { DiffPart, DiffRow } from "../wire";
+import type { DiffState } from "./state";
+
+export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
+  const [kind, setKind] = useState<string | null>(null);
+  const kinds = useMemo(() => countKinds(part.rows), [part]);
+  const rows = kind === null ? part.rows : part.rows.filter((row) => filterOf(row) === kind);
+  const code = `diff.frame("${part.id}")`;
+  const choices = kinds.size > 1 ? [...kinds] : [];
+  return (
+    <>
+      <div class="bar">
+        <h2>{part.title}</h2>
+        <span class="mut cut">{counted(part)}</span>
+        <span class="grow" />
+        {choices.length > 0 && (
+          <select
+            class="btn"
+            aria-label="Show"
+            value={kind ?? ""}
+            onChange={(event) => setKind(event.currentTarget.value || null)}
+          >
+            <option value="">All differences</option>
+            {choices.map(([name, count]) => (
+              <option key={name} value={name}>{`${name} (${count})`}</option>
+            ))}
+          </select>
+        )}
+        <Copy quiet text={asText(rows)} label="Copy" title="Copy the rows, with tabs between" />
+        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
+      </div>
+      {part.missing && (
+        <div class="msg" role="note">
+          <div class="grow">
+            <b>Not compared.</b> {part.missing}
+          </div>
+        </div>
+      )}
+      <div class="scroll" tabIndex={0} role="region" aria-label={part.title}>
+        <Rows state={state} rows={rows} />
+        {part.more > 0 && <p class="none">{`${plural(part.more, "row")} more in ${code}`}</p>}
+      </div>
+    </>
+  );
+}
+
+function Rows({ state, rows }: { state: DiffState; rows: readonly DiffRow[] }) {
+  const hasPlaces = rows.some((row) => row.where);
+  const hasDeltas = rows.some((row) => row.delta);
+  const hasNotes = rows.some((row) => row.note);
+  return (
+    <table class="diff-table">
+      <thead>
+        <tr>
+          <th scope="col">Change</th>
+          <th scope="col">What</th>
+          {hasPlaces && <th scope="col">Graph</th>}
+          <th scope="col">a</th>
+          <th scope="col">b</th>
+          {hasDeltas && (
+            <th scope="col" class="num">
+              Change in %
+            </th>
+          )}
+          {hasNotes && <th scope="col">Note</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, n) => (
+          <tr key={n}>
+            <td class="diff-change">{row.change}</td>
+            <td class="mono">
+              <Item state={state} row={row} />
+            </td>
+            {hasPlaces && <td class="mut">{row.where}</td>}
+            <td>{row.a}</td>
+            <td>{row.b}</td>
+            {hasDeltas && <td class="num">{row.delta}</td>}
+            {hasNotes && <td class="mut">{row.note}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What differs; where kernels are meant, the way to them. */
+function Item({ state, row }: { state: DiffState; row: DiffRow }) {
+  const first = row.kernels[0];
+  if (first === undefined) return <>{row.item}</>;
+  return (
+    <button type="button" class="btn link" onClick={() => state.look(first)}>
+      {row.item}
+    </button>
+  );
+}
+
+function counted(part: DiffPart): string {
+  if (part.is_measured) return `${plural(part.differ, "number")}, measured: different in every run`;
+  return `${part.differ.toLocaleString("en")} differ, ${part.same.toLocaleString("en")} the same`;
+}
+
+/** What the rows can be filtered by: the change, of nodes also the graph. */
+function filterOf(row: DiffRow): string {
+  return row.where ? `${row.change}, ${row.where}` : row.change;
+}
+
+function countKinds(rows: readonly DiffRow[]): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const row of rows) found.set(filterOf(row), (found.get(filterOf(row)) ?? 0) + 1);
+  return found;
+}
+
+function asText(rows: readonly DiffRow[]): string {
+  const lines = rows.map((row) =>
+    [row.change, row.item, row.where, row.a, row.b, row.delta, row.note].join("\t"),
+  );
+  return ["change\titem\tgraph\ta\tb\tdelta\tnote", ...lines].join("\n");
+}

@@ -1,0 +1,50 @@
+// The state of the view of two compilations: the pane, the kernels that are looked at.
+
+import { signal, type Signal } from "@preact/signals";
+import type { DiffDocument, DiffPart } from "../wire";
+
+export const SUMMARY = "summary";
+
+export interface Head {
+  id: string;
+  title: string;
+  count: number | null;
+}
+
+export class DiffState {
+  readonly pane: Signal<string>;
+  /** The kernels whose sources are shown, by index. */
+  readonly kernel: Signal<number>;
+  readonly heads: Head[];
+
+  constructor(
+    readonly doc: DiffDocument,
+    pane: string = SUMMARY,
+  ) {
+    this.heads = [
+      { id: SUMMARY, title: "Summary", count: null },
+      ...doc.parts.filter(isTold).map(({ id, title, differ }) => ({ id, title, count: differ })),
+    ];
+    this.pane = signal(this.heads.some((head) => head.id === pane) ? pane : SUMMARY);
+    const differing = doc.kernels.findIndex((each) => each.source.some((l) => l.kind !== "same"));
+    this.kernel = signal(Math.max(0, differing));
+  }
+
+  part(id: string): DiffPart | undefined {
+    return this.doc.parts.find((part) => part.id === id);
+  }
+
+  show(pane: string): void {
+    if (this.heads.some((head) => head.id === pane)) this.pane.value = pane;
+  }
+
+  look(kernel: number): void {
+    this.kernel.value = kernel;
+    this.show("kernels");
+  }
+}
+
+/** Whether a part has a tab: one in which nothing differs is only named in the summary. */
+export function isTold(part: DiffPart): boolean {
+  return part.differ > 0 || part.missing !== null;
+}
