@@ -11,7 +11,12 @@ from workbench.artifacts.package_manifest import MANIFEST, PackagedConstant, Pac
 from workbench.compiler import dims
 from workbench.compiler.contract import Leaf
 from workbench.compiler.cpp_project.arithmetic import in_cpp
-from workbench.compiler.running.checking import CallContract, order_of
+from workbench.compiler.running.checking import (
+    CallContract,
+    is_contiguous,
+    is_dynamic,
+    order_of,
+)
 from workbench.compiler.running.relations import Relation
 from workbench.errors import UsageError
 
@@ -94,7 +99,7 @@ def _braced(values: Sequence[object]) -> str:
 
 
 def _input(leaf: Leaf) -> str:
-    order = order_of(leaf)
+    order = order_of(leaf) if is_dynamic(leaf) or is_contiguous(leaf) else None
     exact = f".order = {{}}, .strides = {_braced(leaf.stride)}"
     layout = exact if order is None else f".order = {_braced(order)}"
     return _row(
