@@ -16,7 +16,6 @@ from workbench.artifacts.manifest import Build
 from workbench.artifacts.package_manifest import FOLDER, PackagedModel, PackagedOutput
 from workbench.compiler import failures
 from workbench.compiler import torch_private as tp
-from workbench.compiler.baked import importable_name
 from workbench.compiler.capture import Recorder
 from workbench.compiler.first_compile import fast_start
 from workbench.compiler.modes import merged_options
@@ -188,16 +187,10 @@ def _packed(
         weights=request.weights,
         needs_proxy=built.library.needs_proxy,
         report=page,
-        reference=_importable(request.model),
         bucket=request.bucket,
         isa=isa,
     )
     return Packed(model, members, report)
-
-
-def _importable(model: Any) -> str | None:
-    """Where a fresh process finds a function; None for a module, which is no code alone."""
-    return None if isinstance(model, torch.nn.Module) else importable_name(model)
 
 
 def _outputs(program: Any) -> Iterator[PackagedOutput]:

@@ -1,0 +1,139 @@
+"""What articles list as unsupported by AOTInductor, measured: line, reason and cure, or it works."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim
+
+import workbench as wb
+from tests.compiler.packaging import samples
+from workbench.compiler.packaging.exporting import Exported, export, exportable
+from workbench.compiler.packaging.request import ModelRequest
+
+FILE = inspect.getsourcefile(samples) or ""
+
+
+def exported(model: Any, *args: Any, **options: Any) -> Exported:
+    return export(exportable(ModelRequest(model, args, **options)))
+
+
+def place(text: str) -> str:
+    """`file:line` of the sample's line that holds a text."""
+    lines = Path(FILE).read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
+    return f"{FILE}:{number}"
+
+
+def refused(model: Any, *args: Any, **options: Any) -> str:
+    with pytest.raises(wb.CaptureError) as caught:
+        exported(model, *args, **options)
+    return str(caught.value)
+
+
+def test_control_flow_that_depends_on_data(capfd: pytest.CaptureFixture[str]) -> None:
+    words = refused(samples.Branching().eval(), torch.randn(4))
+    assert f'at {place("decides by data")} in forward: "if x.sum() > 0:' in words
+    assert "Reason: the line takes a decision by the values of a tensor" in words
+    assert "Cure: choose with torch.where(condition, a, b) or torch.cond" in words
+    assert "def forward(self" not in capfd.readouterr().err  # torch prints a half-built graph
+
+
+def test_an_operator_chosen_by_data() -> None:
+    words = refused(samples.Dispatching().eval(), torch.randn(4), torch.tensor(1))
+    assert place("picks by data") in words
+    assert "needs a Python number that is computed from the values of a tensor" in words
+    assert "torch.stack(candidates)[index]" in words
+
+
+def test_autograd_functions_and_arbitrary_masks_work_on_this_torch() -> None:
+    q = torch.randn(2, 3, 8, 4)
+    mask = torch.rand(2, 1, 8, 8) > 0.4
+    program = exported(samples.Attention().eval(), q, mask).program
+    torch.testing.assert_close(program.module()(q, mask), samples.Attention()(q, mask))
+
+
+def test_python_state_that_the_program_reads() -> None:
+    words = refused(samples.Counting().eval(), torch.randn(4))
+    assert f'at {place("read below")}: "self.count += 1"' in words
+    assert "the value of the capture would be used for ever" in words
+    assert "register_buffer" in words
+
+
+def test_python_effects_that_change_nothing_are_said_to_be_lost() -> None:
+    with pytest.warns(UserWarning, match="Logging: ") as heard:
+        found = exported(samples.Logging().eval(), torch.randn(4))
+    assert [str(item.message) for item in heard] == [f"Logging: {note}" for note in found.notes]
+    log, print_, history = found.notes
+    assert log.startswith("self.log is not kept up by the package: ")
+    assert place("kept nowhere") in log
+    assert print_.startswith("print ran while capturing and does not run in the package: ")
+    assert history.startswith("a variable outside of the model is not kept up by the package: ")
+
+
+def test_train_mode_names_the_lines_that_it_changes() -> None:
+    model = samples.Training()
+    words = refused(model, torch.randn(3, 4))
+    line = place("other in eval mode").rpartition(":")[2]
+    assert re.findall(r":(\d+) \((\w+) of (\w+)\)", words) == [
+        (line, "batch_norm", "norm"),
+        (line, "dropout", "drop"),
+    ]
+    assert "call model.eval() before packaging" in words
+    assert model.training
+    assert exported(model.eval(), torch.randn(3, 4)).notes == ()
+
+
+def test_train_mode_is_refused_where_python_asks_for_it() -> None:
+    words = refused(samples.AskingMode(), torch.randn(3))
+    assert "its program is another one in eval mode" in words
+
+
+def test_train_mode_that_changes_nothing_is_only_said() -> None:
+    with pytest.warns(UserWarning, match="its program is that of eval mode"):
+        exported(samples.Mlp(), torch.randn(3, 16))
+
+
+def test_a_range_that_does_not_hold_comes_with_the_line_and_a_fix() -> None:
+    batch = Dim("batch", min=2, max=64)
+    words = refused(samples.Reshaping(), torch.randn(8, 8), dynamic_shapes={"x": {0: batch}})
+    assert "batch (x.shape[0]) is declared batch <= 64, but the code needs ((8*x.shape[0])" in words
+    assert place("four rows at a time") in words
+    assert "Cure: declare _batch = Dim('_batch', min=1, max=16); batch = 4*_batch." in words
+    assert "TORCH_LOGS" not in words
+    assert len(words.splitlines()) <= 6
+
+
+def test_dims_that_must_be_equal() -> None:
+    spec = {"x": {0: Dim("a", min=2)}, "y": {0: Dim("b", min=2)}}
+    words = refused(samples.Adding(), torch.randn(3), torch.randn(3), dynamic_shapes=spec)
+    assert "must always be equal" in words
+    assert "Cure: declare b = a." in words
+
+
+@pytest.mark.parametrize(
+    ("args", "spec", "words"),
+    [
+        ((torch.randn(3),), {"z": {0: Dim("a")}}, "top-level keys must be the arg names"),
+        ((torch.randn(3),), {"x": {1: Dim("a")}}, "dimension 1 of x, which has 1"),
+        ((torch.randn(3),), {"x": {0: Dim("a", min=4)}}, "3 not in range"),
+        ((torch.randn(3), 1, 2), None, r"The example inputs do not fit AskingMode\(x"),
+    ],
+)
+def test_a_request_that_cannot_be_is_a_usage_error(args: Any, spec: Any, words: str) -> None:
+    with pytest.raises(wb.UsageError, match=words):
+        exported(samples.AskingMode().eval(), *args, dynamic_shapes=spec)
+
+
+def test_an_error_of_the_model_itself_names_its_line() -> None:
+    def reads(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(x.numpy())
+
+    words = refused(reads, torch.randn(3))
+    assert 'in reads: "return torch.from_numpy(x.numpy())"' in words
+    assert "stay within torch" in words
