@@ -20,7 +20,6 @@ from workbench.artifacts.manifest import Manifest, Member
 from workbench.artifacts.members import Members, compare_sizes, read_manifest
 from workbench.artifacts.zip_frame import Frame, frame_hash, read_frame, seal
 from workbench.errors import ArtifactError
-from workbench.report.atomic import atomic_file
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"
 WEIGHTS, SKELETON = "weights.safetensors", "skeleton"
@@ -50,6 +49,8 @@ def write_artifact(
     `manifest` gets the sizes and hashes of the members; sign it with `signed` before, by passing
     what `with_members` returns.
     """
+    from workbench.report.atomic import atomic_file  # records take 0.06 s, and reading needs none
+
     target = Path(path)
     try:
         with atomic_file(target) as file:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from workbench.artifacts.manifest import Signature
 from workbench.errors import ArtifactError, TrustError, UsageError
-from workbench.report.atomic import atomic_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -222,6 +221,8 @@ class KnownKeys:
 
     def remember(self, key: TeamKey) -> None:
         """Keep a key, trusted or revoked; raises `ArtifactError` when it cannot be kept."""
+        from workbench.report.atomic import atomic_file  # records take 0.06 s, reading needs none
+
         others = [known for known in self.all() if known.public != key.public]
         if any(known.name == key.name for known in others if key.name):
             raise UsageError(

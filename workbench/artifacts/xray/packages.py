@@ -40,8 +40,8 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
     """What the manifest of a package of ours says, and the sources that travel with it."""
     reports, notes = _reports(package, manifest)
     texts = member_texts(package)
-    if not any(text.language != "cpp" for text in texts):
-        for name, content in reports.items():  # kernels for a GPU have their sources there only
+    for name, content in reports.items():
+        if manifest.model(name).device != "cpu":  # kernels of a GPU have their sources there only
             told = report_facts(name, content)
             known = {text.text for text in texts}
             texts += [t for t in told.texts if t.language == "triton" and t.text not in known]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.artifacts.xray.facts import Text, shape_text
 from workbench.artifacts.xray.rows import GuardFacts, ValueFacts
 from workbench.errors import ArtifactError
-from workbench.report import Report
-from workbench.report.storage import from_bytes
+
+if TYPE_CHECKING:
+    from workbench.report import Report
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ def report_facts(model: str, content: bytes | None) -> ReportFacts:
     """The rows from the content of a `.wbr` file; a damaged one is a note."""
     if content is None:
         return ReportFacts(notes=["the file holds no report"])
+    from workbench.report.storage import from_bytes  # records take 0.06 s to define
+
     try:
         report = from_bytes(content)
         return ReportFacts(_outputs(model, report), _guards(model, report), report_texts(report))
