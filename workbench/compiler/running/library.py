@@ -62,13 +62,13 @@ class Library:
 
     def torch_function(self, name: str, *types: Any, result: Any = c_int32) -> Callable[..., Any]:
         """One function of torch that the library stands on, called without releasing the GIL."""
-        found: Any = ctypes.PyDLL(None, handle=self._dll._handle)[name]
+        found: Any = self._named(name, ctypes.PyDLL(None, handle=self._dll._handle))
         found.argtypes, found.restype = types, result
         return found  # type: ignore[no-any-return]
 
-    def _named(self, name: str) -> Any:
+    def _named(self, name: str, dll: ctypes.CDLL | None = None) -> Any:
         try:
-            return self._dll[name]
+            return (dll or self._dll)[name]
         except AttributeError:
             raise ArtifactError(
                 f"The compiled library has no {name}: it was made by a torch that this workbench "
