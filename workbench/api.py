@@ -511,6 +511,7 @@ def roundtrip(
     *,
     ways: Sequence[str] | None = None,
     reference: Callable[..., Any] | None = None,
+    model: str | None = None,
     progress: Progress | None = None,
 ) -> RoundTrip:
     """Save, load in a fresh process, call, and compare with eager: times of every phase.
@@ -530,6 +531,8 @@ def roundtrip(
         same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each.
     reference
         What to compare with and to run as eager, in place of the original.
+    model
+        Which model is called, of several in a package.
     progress
         Called with each way and the seconds since the start.
 
@@ -542,7 +545,7 @@ def roundtrip(
     """
     from workbench.compiler.roundtrip.trip import roundtrip as run
 
-    return run(x, args, kwargs, ways=ways, reference=reference, progress=progress)
+    return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workbench.compiler.noted import Noted
 from workbench.report import Report
 
 if TYPE_CHECKING:
@@ -16,27 +17,15 @@ if TYPE_CHECKING:
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.report.ranked import RankedConfigs
 
-Listener = Callable[[Report, Report], bool]
-
-
-class OtherTargets:
+class OtherTargets(Noted):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
     report: Report
     recipe: Recipe | None
-    _listeners: tuple[Listener, ...] = ()
-
     def note(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report
-        self._listeners = tuple(hears for hears in self._listeners if hears(before, report))
-
-    def listen(self, listener: Listener) -> None:
-        """Call `listener` with the old and the new report when there is a new one.
-
-        It is forgotten once it returns False.
-        """
-        self._listeners = (*self._listeners, listener)
+        self._tell(before, report)
 
     @cached_property
     def retarget(self) -> Retarget:

@@ -302,6 +302,7 @@ TREE_FLATTEN_WITH_PATH = Name(
     "torch.utils._pytree:tree_flatten_with_path", "naming the inputs of a package"
 )
 TREESPEC_DUMPS = Name("torch.utils._pytree:treespec_dumps", "inputs and outputs of a package")
+AOTI_LOAD_PACKAGE = Name("torch._inductor.package:load_package", "torch's loader on a round trip")
 AOTI_COMPILE = Name("torch._inductor:aot_compile", "compiling the library of a package")
 AOT_CODE_COMPILER = Name(
     "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"

@@ -26,7 +26,7 @@ def go(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, A
 
     Returns the stretches of time up to the first result, and the median of later calls in seconds.
     """
-    _IMPORTS[order["way"]](watch)
+    _IMPORTS[order["way"]](watch, "model" in order)
     watch.begin("inputs")
     parcel = _parcel(order["inputs"])
     linecache.cache.update(parcel["lines"])
@@ -117,22 +117,31 @@ def _steady_s(call: Call, order: Mapping[str, Any]) -> float:
 # what a way imports beyond torch
 
 
-def _nothing(watch: Stopwatch) -> None:
+def _nothing(watch: Stopwatch, is_package: bool) -> None:
     """Eager needs torch alone."""
 
 
-def _workbench(watch: Stopwatch) -> None:
+def _workbench(watch: Stopwatch, is_package: bool) -> None:
     watch.begin("imports")
     import_module("workbench.api")  # where wb.load is
-    import_module("workbench.compiler.files")  # what it imports
+    import_module("workbench.compiler.running.package")  # what it imports
+    if not is_package:
+        import_module("workbench.compiler.files")
 
 
-def _dynamo(watch: Stopwatch) -> None:
+def _torch_compiler(watch: Stopwatch, is_package: bool) -> None:
     watch.begin("imports")
     from workbench.compiler import torch_private as tp
 
-    tp.AOT_COMPILED_FUNCTION.get()
-    tp.INDUCTOR_CONFIG.get()
+    if is_package:
+        tp.AOTI_LOAD_PACKAGE.get()
+    else:
+        tp.AOT_COMPILED_FUNCTION.get()
+        tp.INDUCTOR_CONFIG.get()
+
+
+def _dynamo(watch: Stopwatch, is_package: bool) -> None:
+    _torch_compiler(watch, is_package=False)
 
 
 # what makes the call
@@ -154,6 +163,8 @@ def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwat
 
 def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
     """The loader of torch itself, with the names handed back that a file cannot hold."""
+    if "model" in order:
+        return _torch_package(order, watch)
     from workbench.compiler.payload import resolve_place
 
     receiver: tuple[Any, ...] = ()
@@ -172,7 +183,40 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     return (lambda *args, **kwargs: loaded(*receiver, *args, **kwargs)) if receiver else loaded
 
 
+def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+    from workbench.compiler import torch_private as tp
+
+    state = None if order["has_weights"] else _state(order, watch)
+    watch.begin("load")
+    loaded: Any = tp.AOTI_LOAD_PACKAGE.get()(order["file"], model_name=order["model"])
+    if state is not None:
+        loaded.load_constants(state, check_full_update=True)
+    call: Call = loaded
+    return call
+
+
+def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor]:
+    """The weights of a package that holds none."""
+    watch.begin("model")
+    state: dict[str, torch.Tensor] = _parcel(order["original"])["call"].state_dict()
+    return state
+
+
+def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+    import workbench as wb
+
+    state = None if order["has_weights"] else _state(order, watch)
+    watch.begin("read")
+    package: Any = wb.load(order["file"], trust=order["digest"])
+    call: Call = package if len(package.names) == 1 else package[order["model"]]
+    if state is not None:
+        package.update_weights(state, model=order["model"])
+    return call
+
+
 def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+    if "model" in order:
+        return _our_package(order, watch)
     import workbench as wb
 
     watch.begin("read")
@@ -186,11 +230,11 @@ def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch)
     return loaded
 
 
-_IMPORTS: Mapping[str, Callable[[Stopwatch], None]] = {
+_IMPORTS: Mapping[str, Callable[[Stopwatch, bool], None]] = {
     "eager": _nothing,
     "compile_cold": _dynamo,
     "compile_warm": _dynamo,
-    "torch": _dynamo,
+    "torch": _torch_compiler,
     "ours": _workbench,
 }
 _WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Call]] = {

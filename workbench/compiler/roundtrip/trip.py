@@ -37,6 +37,7 @@ def roundtrip(
     *,
     ways: Sequence[str] | None = None,
     reference: Callable[..., Any] | None = None,
+    model: str | None = None,
     progress: Progress | None = None,
 ) -> RoundTrip:
     """See `workbench.roundtrip`."""
@@ -48,7 +49,8 @@ def roundtrip(
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
     packing = Packing(getattr(x, "name", "") or type(x).__name__)
     try:
-        subject = _subject(x, tuple(args), dict(kwargs or {}), reference, chosen, folder, packing)
+        call = _Call(x, tuple(args), dict(kwargs or {}), reference, model)
+        subject = _subject(call, chosen, folder, packing)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
         made = trip.taken()
     finally:
@@ -70,22 +72,31 @@ def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(way for way in WAYS if way in asked)
 
 
-def _subject(
-    x: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    reference: Callable[..., Any] | None,
-    ways: tuple[str, ...],
-    folder: Path,
-    packing: Packing,
-) -> Subject:
-    from workbench.compiler.compiled import Compiled
-    from workbench.compiler.roundtrip.of_compiled import refuse_elsewhere, subject_of
+@dataclass(frozen=True)
+class _Call:
+    """What was asked for: something compiled, and its inputs."""
 
+    x: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    reference: Callable[..., Any] | None
+    model: str | None
+
+
+def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing) -> Subject:
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.roundtrip import of_compiled, of_package
+    from workbench.compiler.running.package import Package
+
+    x, inputs = call.x, (call.args, call.kwargs, call.reference)
+    if isinstance(x, Package):
+        return of_package.subject_of(x, *inputs, call.model, packing)
+    if call.model is not None:
+        raise UsageError(f"model={call.model!r} names one of several in a package: leave it out.")
     if isinstance(x, Compiled):
-        return subject_of(x, args, kwargs, reference, ways, folder, packing)
+        return of_compiled.subject_of(x, *inputs, ways, folder, packing)
     if hasattr(x, "retarget"):
-        raise refuse_elsewhere(x)
+        raise of_compiled.refuse_elsewhere(x)
     raise UsageError(
         f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
         "returned."

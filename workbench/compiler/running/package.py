@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any
+from weakref import finalize
 
 from workbench.artifacts import package_report
 from workbench.artifacts.container import open_file
@@ -19,6 +20,7 @@ from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import load_steps
+from workbench.compiler.noted import Noted
 from workbench.compiler.running import foreign
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.errors import ArtifactError, UsageError
@@ -28,12 +30,12 @@ from workbench.report.storage import from_bytes
 _HEADER = 30  # bytes before the name of a zip file's member
 
 
-class Package:
+class Package(Noted):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Every call
     is checked against the input contract, and its outputs have no grad. As a context manager it is
-    closed at the end.
+    closed at the end. `originals` are the models that it was made from in this process, by name.
     """
 
     def __init__(
@@ -46,12 +48,15 @@ class Package:
         check: bool = True,
     ) -> None:
         self._opened = opened
+        finalize(self, opened.file.close)
         self._runners = runners
         self._check = check
         self._lock = Lock()
         self._loaded: dict[str, LoadedModel] = {}
+        self._record: Report | None = None
         self.manifest = manifest
         self.path = path
+        self.originals: dict[str, Any] = {}
         self._only: LoadedModel | _Several = _Several(self.names)
         if len(self.names) == 1:
             self._only = self[self.names[0]]
@@ -119,7 +124,18 @@ class Package:
     @property
     def report(self) -> Report:
         """The record of the compilation; with several models that of the first."""
-        return self.report_of(self.names[0])
+        from workbench.compiler.file_tables import with_file_later
+
+        if self._record is None:
+            found = self.report_of(self.names[0])
+            self._record = with_file_later(found, self.path, self.digest)
+        return self._record
+
+    def note(self, report: Report) -> None:
+        """From now on this is the report, for instance with a round trip."""
+        before, self._record = self._record, report
+        if before is not None:
+            self._tell(before, report)
 
     def report_of(self, name: str) -> Report:
         """The record of one model's compilation; raises `ArtifactError` where the file has none."""
