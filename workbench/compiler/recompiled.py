@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.analysis import cache_keys
+from workbench.artifacts import package_report
 from workbench.artifacts.container import REPORT
 from workbench.artifacts.opening import open_any
 from workbench.errors import ArtifactError, UsageError
@@ -52,7 +53,8 @@ def _stored(path: str | PathLike[str]) -> Report:
             raise UsageError(f"{os.fspath(path)} holds no record of its compilation.")
         if not members.is_whole(name):
             raise ArtifactError(f"{os.fspath(path)} is damaged: {name} was changed.")
-        return from_bytes(members.raw(name))
+        content = members.raw(name)
+        return from_bytes(content if stored is None else package_report.decode(content))
 
 
 def _name(x: Any, report: Report) -> str:

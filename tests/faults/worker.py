@@ -1,0 +1,184 @@
+"""Looks into mutated files in a process of its own: `python -m tests.faults.worker JOB.json`."""
+
+from __future__ import annotations
+
+import codecs
+import faulthandler
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.faults.mutations import Mutation, Mutator
+from tests.faults.watching import Watch
+from workbench.artifacts.machine import current_machine
+
+_SECONDS = 20  # for one call, on a busy machine
+_MEMORY = 512 << 20  # beyond what the process takes before the first mutation
+
+
+class Hangs(BaseException):
+    """A call that does not come back."""
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _late(*_: object) -> None:
+    raise Hangs(f"longer than {_SECONDS} s")
+
+
+class Looking:
+    """Runs inspect, check and load on files and keeps what went wrong."""
+
+    def __init__(self, wb: Any, folder: Path):
+        self.wb = wb
+        self.path = folder / "mutated"
+        self.marker = folder / "marker"
+        self.temporary = folder / "temporary"
+        self.watch = Watch()
+        self.outcomes: Counter[str] = Counter()
+        self.failures: list[str] = []
+        self.slowest = (0.0, "")
+
+    def look(self, label: str, mutation: Mutation, digest: str | None) -> None:
+        """One file; a report about it must not say that the user vouches for all of it."""
+        self.path.write_bytes(mutation.content)
+        begun = time.perf_counter()
+        report = self._call(label, "inspect", self.wb.inspect)
+        self._call(label, "check", self.wb.check)
+        if mutation.damaged:
+            self._load_unused(label, mutation.damaged)
+        elif self._call(label, "load", self.wb.load) is not None:
+            self.failures.append(f"{label}: load accepted it")
+        self.slowest = max(self.slowest, (time.perf_counter() - begun, label))
+        vouched = report is not None and report.digest == digest and "you" in report.signature
+        if vouched and not any(member.damaged for member in report.members):
+            self.failures.append(f"{label}: inspect calls it whole and signed by you")
+        if self.marker.exists() or any(self.temporary.iterdir()):
+            self.failures.append(f"{label}: something was run or left behind")
+            self.marker.unlink(missing_ok=True)
+
+    def _load_unused(self, label: str, damaged: tuple[str, ...]) -> None:
+        """A package whose library is whole may run; damaged weights are found meanwhile."""
+        try:
+            with self.wb.load(self.path) as package:
+                package.verified()
+            self.outcomes["load: nothing that runs was damaged"] += 1
+            if any(name.endswith(".blob") for name in damaged):
+                self.failures.append(f"{label}: damaged weights were not found")
+        except self.wb.WorkbenchError as error:
+            self.outcomes[f"load: {type(error).__name__}"] += 1
+
+    def _call(self, label: str, what: str, function: Callable[[Path], Any]) -> Any:
+        """What a call gives, None when it raises the right kind of error."""
+        found = None
+        try:
+            with self.watch.on() as seen, _in_time():
+                found = function(self.path)
+                repr(found)
+            self.outcomes[f"{what}: answered"] += 1
+        except self.wb.WorkbenchError as error:
+            self.outcomes[f"{what}: {type(error).__name__}"] += 1
+            if not str(error).strip():
+                self.failures.append(f"{label}: {what} says nothing")
+        except BaseException as error:  # a wrong error is what this is looking for
+            self.failures.append(f"{label}: {what} raised {type(error).__name__}: {error!s:.200}")
+        self.failures.extend(f"{label}: {what} did {event}" for event in seen)
+        return found
+
+
+def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
+    """Import everything that looking at files takes; the digest of every sample."""
+    for name in ("cp437", "latin_1", "raw_unicode_escape", "unicode_escape", "utf_16", "utf_8_sig"):
+        codecs.lookup(name)
+    digests = {}
+    for kind, path in samples.items():
+        content = Path(path).read_bytes()
+        digests[kind] = looking.wb.inspect(path).digest
+        for other in (content, content[:-1], content[: len(content) // 2]):
+            looking.path.write_bytes(other[:1] + other[1:])
+            for function in (looking.wb.inspect, looking.wb.check):
+                try:
+                    repr(function(looking.path))
+                except looking.wb.WorkbenchError:
+                    continue
+    return digests
+
+
+def _remember_machine() -> None:
+    """Describe this machine once: it does not change, and files are what matters here."""
+    machine = current_machine()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("workbench.") and hasattr(module, "current_machine"):
+            module.current_machine = lambda: machine  # type: ignore[attr-defined]
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + _MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main(job_file: str) -> None:
+    """Do what the job says and write the summary; the last label says where a crash was."""
+    job = json.loads(Path(job_file).read_text())
+    folder = Path(job["folder"])
+    signal.signal(signal.SIGALRM, _late)
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(job["timeout"], exit=True)
+    import workbench as wb
+
+    looking = Looking(wb, folder)
+    digests = _warm(looking, job["samples"])
+    _refused(looking, job["samples"])
+    _remember_machine()
+    _limit_memory()
+    handle = os.open(folder / "last", os.O_WRONLY | os.O_CREAT)
+    counts = {}
+    for kind, path in job["samples"].items():
+        mutator = Mutator(kind, Path(path).read_bytes(), looking.marker)
+        begun = time.perf_counter()
+        for number in range(job["first"], job["first"] + job["count"]):
+            mutation = mutator.mutation(number)
+            label = f"{kind} {number} ({mutation.name})"
+            os.pwrite(handle, f"{label:<100}".encode(), 0)
+            looking.look(label, mutation, digests[kind])
+        counts[kind] = {"files": job["count"], "seconds": time.perf_counter() - begun}
+    summary = {
+        "counts": counts,
+        "outcomes": looking.outcomes,
+        "failures": looking.failures,
+        "slowest": looking.slowest,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def _refused(looking: Looking, samples: dict[str, str]) -> None:
+    """Load files that nobody vouches for: what a refusal imports."""
+    for path in samples.values():
+        content = Path(path).read_bytes()
+        for other in (content[:-2], b"\x80\x04N."):
+            looking.path.write_bytes(other)
+            try:
+                looking.wb.load(looking.path)
+            except looking.wb.WorkbenchError:
+                continue
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
