@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from workbench.compiler.running.checking import CallContract
-from workbench.compiler.running.quick_test import quick_test
+from workbench.compiler.running.quick_test import QuickTest, quick_test
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
@@ -44,14 +45,20 @@ def _foreign(signature: CallSignature, run: Run) -> Callable[..., Any]:
     return call
 
 
+def _test(contract: CallContract, check: bool) -> QuickTest:
+    """The test that stands before the library: the contract, or only that they are tensors."""
+    if check:
+        return quick_test(contract)
+    tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
+    return QuickTest(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
+
+
 def _examiner(contract: CallContract, check: bool) -> Callable[[Sequence[Any]], list[Any]]:
     """What makes the tensors of the library from the leaves."""
     places = contract.tensors
-    if not check:
-        return lambda leaves: _tensors_of(contract, [leaves[place] for place in places])
-    scope: dict[str, Any] = {"_wb_examine": contract.examine, "_wb_places": places}
-    test = quick_test(contract)
-    scope.update(test.scope)
+    test = _test(contract, check)
+    examine = contract.examine if check else partial(_only_tensors, contract)
+    scope: dict[str, Any] = {"_wb_examine": examine, "_wb_places": places, **test.scope}
     names = "".join(f"_wb_v{index}, " for index in range(len(contract.leaves)))
     tensors = ", ".join(f"_wb_v{index}" for index in places)
     unpacked = f"    {names[:-1]} = leaves" if names else "    pass"
@@ -67,15 +74,15 @@ def examined(leaves):
     return examined
 
 
-def _tensors_of(contract: CallContract, found: list[Any]) -> list[Any]:
-    """The leaves that have to be tensors, whatever else they are: others would end the process."""
-    for place, value in zip(contract.tensors, found, strict=True):
-        if not isinstance(value, torch.Tensor):
+def _only_tensors(contract: CallContract, leaves: Sequence[Any]) -> Sequence[Any]:
+    """Raise `ContractError` for what is no tensor at all: it would end the process."""
+    for place in contract.tensors:
+        if not isinstance(leaves[place], torch.Tensor):
             raise ContractError(
                 f"{contract.model}: {contract.leaves[place].path} has to be a tensor, got "
-                f"{type(value).__name__}"
+                f"{type(leaves[place]).__name__}"
             )
-    return found
+    return leaves
 
 
 def _plain(
@@ -105,11 +112,10 @@ def _plain(
         lines.append(f"    if {names[name]} is not _wb_default_{name}:")
         lines.append(f"        _wb_same({name!r}, {names[name]})")
     leaves = ", ".join(names[name] for name in given)
-    if check:
-        test = quick_test(contract)
-        scope.update(test.scope)
-        tensors = ", ".join(f"_wb_v{place}" for place in contract.tensors)
-        lines += [f"    if {test.expression}:", f"        return _wb_run([{tensors}])"]
+    test = _test(contract, check)
+    scope.update(test.scope)
+    tensors = ", ".join(f"_wb_v{place}" for place in contract.tensors)
+    lines += [f"    if {test.expression}:", f"        return _wb_run([{tensors}])"]
     lines.append(f"    return _wb_run(_wb_examine([{leaves}]))")
     call: Callable[..., Any] = _compiled("\n".join(lines), scope, "call")
     call.__qualname__ = call.__name__ = signature.model

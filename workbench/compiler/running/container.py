@@ -118,16 +118,16 @@ class NativeContainer:
                 given[:] = [_pointer(handle, None) for handle in handles(values)]
                 code = call(container, given, inputs, found, outputs, stream and stream(), None)
                 library.check(code)
-                if None in found[:]:
-                    return _with_none(tensors, found)
-                results: list[Any] = tensors([_capsule(place, None, None) for place in found])
-                ctypes.memset(found, 0, ctypes.sizeof(found))
-                return results
             except BaseException:
                 for place in (*given, *found):
                     if place:
                         release(place)
                 raise
+            places = found[:]
+            if None in places:
+                return [place and tensors([_capsule(place, None, None)])[0] for place in places]
+            results: list[Any] = tensors([_capsule(place, None, None) for place in places])
+            return results
 
         return run
 
@@ -228,15 +228,6 @@ def _end(library: Library, container: c_void_p, held: dict[bool, Held]) -> None:
     library.function("Delete")(container)
     held.clear()
     library.close()
-
-
-def _with_none(tensors: Callable[[list[Any]], list[Any]], found: Any) -> list[Any]:
-    """Outputs some of which are None: their places are empty."""
-    results: list[Any] = []
-    for index, place in enumerate(found):
-        results.append(tensors([_capsule(place, None, None)])[0] if place else None)
-        found[index] = None
-    return results
 
 
 def _cuda_stream(device: str) -> Callable[[], int]:

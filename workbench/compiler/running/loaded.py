@@ -175,8 +175,7 @@ class LoadedModel:
     def update_weights(self, state: Any, *, partial: bool = False) -> None:
         """Swap in new weights; see `Package.update_weights`."""
         self.weights.update(state, partial=partial)
-        if not self._slots.closed:
-            self._call = self._checked_call
+        self._call = self._checked_call
 
     def verified(self) -> None:
         """Wait until everything is compared with its hash; raises `ArtifactError`."""
@@ -187,7 +186,7 @@ class LoadedModel:
         """Wait for running calls, then free the model; later calls raise `UsageError`."""
         if self._hash is not None:
             self._hash.stop()
-        self._slots.close(self._container.close)
+        self.weights.close()
 
 
 def as_contract_error(error: TypeError, model: Any) -> Exception:

@@ -23,6 +23,7 @@ from workbench.compiler import load_steps
 from workbench.compiler.noted import Noted
 from workbench.compiler.running import foreign
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.slots import CLOSED
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.storage import from_bytes
@@ -81,7 +82,7 @@ class Package(Noted):
 
     def _load(self, model: PackagedModel) -> LoadedModel:
         if self._opened.file.closed:
-            raise UsageError("The package was closed: load it again with wb.load(path).")
+            raise UsageError(CLOSED)
         return LoadedModel(self._opened, model, runners=self._runners, check=self._check)
 
     def __enter__(self) -> Package:
@@ -145,7 +146,7 @@ class Package(Noted):
         with self._lock:
             content = self._opened.raw(member) if not self._opened.file.closed else None
         if content is None:
-            raise UsageError("The package was closed: load it again with wb.load(path).")
+            raise UsageError(CLOSED)
         return from_bytes(package_report.decode(content))
 
     def update_weights(

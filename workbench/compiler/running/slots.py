@@ -10,6 +10,8 @@ from weakref import ReferenceType, ref
 
 from workbench.errors import UsageError
 
+CLOSED = "The package was closed: load it again with wb.load(path)."
+
 
 class Slots:
     """As many places as runners; calls beyond them wait for one.
@@ -26,17 +28,17 @@ class Slots:
         for _ in range(count):
             self._free.put(Slot(ref(self._free)))
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing runs here any more."""
-        return self._closed
+    def require_open(self) -> None:
+        """Raise `UsageError` after `close`."""
+        if self._closed:
+            raise UsageError(CLOSED)
 
     def take(self) -> Slot:
         """A free place, waiting for one; raises `UsageError` after `close`."""
         slot = self._free.get()
         if slot is None:
             self._free.put(None)
-            raise UsageError("The package was closed: load it again with wb.load(path).")
+            raise UsageError(CLOSED)
         return slot
 
     def give(self, slot: Slot) -> None:

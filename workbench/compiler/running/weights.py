@@ -67,6 +67,7 @@ class Weights:
         """Swap in new weights; raises `UsageError` naming each one that does not fit."""
         given = _tensors(state)
         with self._lock:
+            self._slots.require_open()
             fresh = self._checked(given, partial=partial)
             everything = {**self._now, **fresh}
             if self._now.keys() != self._rows.keys():
@@ -74,6 +75,11 @@ class Weights:
             else:
                 self._swap(everything)
             self._now = everything
+
+    def close(self) -> None:
+        """Wait for running calls and for new weights on their way, then free the model."""
+        with self._lock:
+            self._slots.close(self._container.close)
 
     def _first(self, everything: dict[str, torch.Tensor]) -> None:
         """The first complete set, where the file held none: nothing was called before."""
