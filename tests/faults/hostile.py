@@ -8,23 +8,15 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-MARKER = "AOT_WORKBENCH_FAULT_MARKER"  # replaced by the file that running the pickle would make
 
-
-def _call(module: str, name: str, *arguments: object) -> bytes:
+def _call(module: str, name: str, *arguments: str) -> bytes:
     """A pickle that calls a function by name."""
-    return b"\x80\x04" + _pushed(module, name, *arguments) + b"."
+    place, given = _texts(module, name), _texts(*arguments)
+    return b"\x80\x04" + place + b"\x93(" + given + b"tR."
 
 
-def _pushed(module: str, name: str, *arguments: object) -> bytes:
-    texts = b"".join(b"X" + struct.pack("<I", len(t)) + t.encode() for t in (module, name))
-    inner = b"".join(pickle.dumps(a, protocol=4)[2:-1].replace(b"\x94", b"") for a in arguments)
-    return texts + b"\x93(" + _unframed(inner) + b"tR"
-
-
-def _unframed(content: bytes) -> bytes:
-    """Arguments without the frames that belong to their own pickles."""
-    return content if b"\x95" not in content[:1] else content[9:]
+def _texts(*texts: str) -> bytes:
+    return b"".join(b"X" + struct.pack("<I", len(text)) + text.encode() for text in texts)
 
 
 def _old(module: str, name: str, argument: str) -> bytes:
@@ -32,19 +24,22 @@ def _old(module: str, name: str, argument: str) -> bytes:
     return f"c{module}\n{name}\n(V{argument}\ntR.".encode()
 
 
+LEAVING_A_MARK = 9
+"""How many of the harmful ones make the file that they are given, when they are run."""
+
 HARMFUL: tuple[Callable[[str], bytes], ...] = (
     lambda m: _call("os", "system", f"touch {m}"),
     lambda m: _call("posix", "system", f"touch {m}"),
     lambda m: _call("builtins", "open", m, "w"),
     lambda m: _call("builtins", "exec", f"open({m!r}, 'w')"),
     lambda m: _call("builtins", "eval", f"open({m!r}, 'w')"),
-    lambda m: _call("pathlib", "Path.touch", m),
+    lambda m: _call("os", "mkdir", m),
     lambda m: _call("subprocess", "getoutput", f"touch {m}"),
+    lambda m: b"\x80\x04" + _old("os", "system", f"touch {m}"),
+    lambda m: b"\x80\x04(S'touch " + m.encode() + b"'\nios\nsystem\n.",
     lambda m: _call("importlib", "import_module", "antigravity"),
     lambda m: _call("torch.serialization", "load", m),
     lambda m: _call("ctypes", "CDLL", m),
-    lambda m: b"\x80\x04" + _old("os", "system", f"touch {m}"),
-    lambda m: b"\x80\x04(S'touch " + m.encode() + b"'\nios\nsystem\n.",
     lambda m: pickle.dumps([_call("os", "system", f"touch {m}")], protocol=4),
     lambda m: pickle.dumps({"a": pickle.dumps(_call("os", "system", f"touch {m}"), 4)}, protocol=4),
 )

@@ -19,7 +19,7 @@ from workbench.errors import WorkbenchError
 
 PICKLES = ("torch artifact",)
 OURS = ("artifact", "package")
-_UNMAKEABLE = (ValueError, LookupError, TypeError, struct.error, zipfile.BadZipFile)
+_UNMAKEABLE = (ValueError, LookupError, TypeError, OSError, struct.error, zipfile.BadZipFile)
 
 
 UNUSED = (".cpp", ".h", ".wbr.b64", ".blob")  # weights are compared while the model runs
@@ -108,7 +108,7 @@ def _contents(archive: Archive) -> dict[str, object]:
     for name in found:
         if name.endswith("manifest.json"):
             data = json.loads(archive.members[[*found].index(name)][1])
-            found[name] = {k: v for k, v in data.items() if k != "signatures"}
+            found[name] = {**data, "signatures": ()} if isinstance(data, dict) else data
     return found
 
 
