@@ -13,6 +13,7 @@ from workbench.views.panes.graphs import stage_name
 def graphs(report: Report) -> list[wire.GraphHead]:
     """Every graph, in the order in which the compiler made them."""
     following: dict[str, dict[str, None]] = defaultdict(dict)
+    several = len({graph.compile_id for graph in report.graphs}) > 1
     first, second = ":", ":"
     for a, b in linked_pairs(report, "node-node"):
         if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
@@ -22,7 +23,7 @@ def graphs(report: Report) -> list[wire.GraphHead]:
         {
             "id": graph.id,
             "stage": graph.stage,
-            "title": stage_name(graph),
+            "title": f"{graph.compile_id} · {stage_name(graph)}" if several else stage_name(graph),
             "compile_id": graph.compile_id,
             "node_count": graph.node_count,
             "is_backward": graph.is_backward,

@@ -31,6 +31,8 @@ def pane(report: Report, limits: Limits) -> Pane:
 
 def advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     """One line on how to get a file, or how to time one; None where there is all."""
+    if report.request.kind == "trace":
+        return "A trace log only tells: `report.save(path)` keeps this record."
     if report.request.kind == "explanation":
         return "An explanation only looks: `wb.aot_compile` makes something that can be saved."
     if not report.outcome.ok:

@@ -92,6 +92,8 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> Figure:
     guards = f"{plural(kept, 'guard')} kept, {len(report.guards) - kept} dropped"
     if saved is not None:
         return Figure("Artifact", bytes_text(saved[1]), guards, "artifact")
+    if report.request.kind == "trace":
+        return Figure("Artifact", "none", "a trace log only tells", "artifact")
     if len(report.breaks):
         return Figure("Artifact", "none", "needs one graph without a break", "artifact")
     if not report.outcome.ok:
