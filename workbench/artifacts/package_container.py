@@ -49,6 +49,8 @@ def package_in(frame: Frame) -> OpenedPackage:
     folder, duplicates, members that overlap, and whatever is not what the manifest lists.
     """
     file = frame.file
+    if frame.comment and frame_hash(file, frame.entries) != frame.comment:
+        raise ArtifactError(f"The package is damaged: its zip directory was changed. {AGAIN}")
     root, entries = _below_root(frame.entries)
     if MANIFEST not in entries:
         return OpenedPackage(file, entries, root, None)
@@ -56,8 +58,8 @@ def package_in(frame: Frame) -> OpenedPackage:
     manifest = PackageManifest.from_bytes(content)
     if content != manifest.to_bytes() or manifest.root != root:
         raise ArtifactError(f"The manifest of the package is damaged or foreign. {AGAIN}")
-    if frame_hash(file, frame.entries) != frame.comment:
-        raise ArtifactError("The package is damaged: its zip directory was changed.")
+    if not frame.comment:
+        raise ArtifactError(f"The package is damaged: its zip directory has no seal. {AGAIN}")
     others = {name: entry for name, entry in entries.items() if name != MANIFEST}
     compare_sizes(others, manifest.members)
     _check_models(manifest)

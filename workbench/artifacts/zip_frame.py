@@ -44,7 +44,7 @@ def read_frame(file: BinaryIO) -> Frame:
     name of its own, and no two share a byte.
     """
     size = file.seek(0, os.SEEK_END)
-    directory = _check_directory(file, size)
+    directory, count = _check_directory(file, size)
     try:
         with zipfile.ZipFile(file) as archive:
             found, comment = archive.infolist(), archive.comment
@@ -52,6 +52,8 @@ def read_frame(file: BinaryIO) -> Frame:
         raise ArtifactError(f"The file is truncated or damaged ({error}). {AGAIN}") from error
     for entry in found:
         _check_entry(entry)
+    if len(found) != count:
+        raise ArtifactError(f"The file is damaged: its directory hides members. {AGAIN}")
     if len({entry.filename for entry in found}) != len(found):
         raise ArtifactError("The file holds two members of one name: a foreign file.")
     if sum(entry.file_size for entry in found) > size:
@@ -61,15 +63,18 @@ def read_frame(file: BinaryIO) -> Frame:
     return Frame(file, tuple(ordered), comment, size)
 
 
-def _check_directory(file: BinaryIO, size: int) -> int:
-    """Where the directory starts; refuses what zipfile would read wrongly or without bound."""
+def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
+    """Where the directory starts and how many members it says it has.
+
+    Refuses what zipfile would read in another way than other programs, or without bound.
+    """
     reach = min(size, _COMMENT_LIMIT + _END_SIZE + _LOCATOR_SIZE + _END64_SIZE)
     file.seek(size - reach)
     tail = file.read(reach)
     at = tail.rfind(_END)
     if at < 0 or at + _END_SIZE > reach:
         raise ArtifactError(f"The file is truncated or damaged: it has no directory. {AGAIN}")
-    length, start, comment = struct.unpack_from("<IIH", tail, at + 12)
+    count, length, start, comment = struct.unpack_from("<HIIH", tail, at + 10)
     if at + _END_SIZE + comment != reach:
         raise ArtifactError(f"The file is truncated or damaged: it has another end. {AGAIN}")
     locator = at - _LOCATOR_SIZE
@@ -77,7 +82,7 @@ def _check_directory(file: BinaryIO, size: int) -> int:
         at = locator - _END64_SIZE
         if at < 0 or tail[at : at + 4] != _END64:
             raise ArtifactError(f"The file is damaged: its directory has no end. {AGAIN}")
-        length, start = struct.unpack_from("<QQ", tail, at + 40)
+        count, length, start = struct.unpack_from("<QQQ", tail, at + 32)
     if length > _DIRECTORY_LIMIT:
         raise ArtifactError(
             f"The directory of the file takes {length} bytes, more than {_DIRECTORY_LIMIT}: "
@@ -85,7 +90,7 @@ def _check_directory(file: BinaryIO, size: int) -> int:
         )
     if start + length != size - reach + at:
         raise ArtifactError(f"The file is truncated or damaged: it has no directory. {AGAIN}")
-    return int(start)
+    return int(start), int(count)
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:
@@ -106,19 +111,20 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
 
 
 def _check_layout(file: BinaryIO, entries: Iterable[zipfile.ZipInfo], directory: int) -> None:
+    """Raise `ArtifactError` unless the members follow one another without a gap."""
     at = 0
     for entry in entries:
-        if entry.header_offset < at:
+        if entry.header_offset != at:
             raise _overlap()
         at = data_start(file, entry) + entry.file_size
         if entry.flag_bits & _LATER_SIZES:
             at += _check_descriptor(file, entry, at)
-    if at > directory:
+    if at != directory:
         raise _overlap()
 
 
 def _overlap() -> ArtifactError:
-    return ArtifactError(f"The file is damaged: its members overlap. {AGAIN}")
+    return ArtifactError(f"The file is damaged: its members overlap or hide bytes. {AGAIN}")
 
 
 def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
@@ -132,7 +138,7 @@ def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
     )
     encoding = "utf-8" if flags & 0x800 else "cp437"
     name = file.read(name_size).decode(encoding, errors="replace")
-    same = name == entry.orig_filename and (flags, method) == (entry.flag_bits, zipfile.ZIP_STORED)
+    same = name == entry.orig_filename and (flags, method) == (entry.flag_bits, entry.compress_type)
     if not flags & _LATER_SIZES:
         sizes = {entry.file_size, 0xFFFFFFFF}
         same = same and crc == entry.CRC and {packed, size} <= sizes
