@@ -9,9 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from workbench.report.trials import Trial
@@ -47,12 +50,16 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Task:
-    """One trial as it is handed to an executor, which may pickle it."""
+    """One trial as it is handed to an executor, which may pickle it.
+
+    `alone`: it waits for other trials of the same worker process, however many threads that has.
+    """
 
     parcel: Parcel
     setting: bytes  # pickled by cloudpickle: a backend may be a function of a notebook
     trial: Trial
     plan: Plan
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,17 @@ class Ended:
 
 def run_isolated(task: Task) -> Ended:
     """Do one trial; never raises because of it. Called in a worker of an executor."""
+    with _one_at_a_time() if task.alone else nullcontext():
+        return _run(task)
+
+
+@cache
+def _one_at_a_time() -> threading.Lock:
+    """The lock of this worker process."""
+    return threading.Lock()
+
+
+def _run(task: Task) -> Ended:
     with tempfile.TemporaryDirectory(prefix="workbench-trial-") as name:
         folder = Path(name)
         parcel = _parcel(task.parcel, folder)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from workbench.sweep.store import Store
 from workbench.sweep.trial_run import Plan
 from workbench.sweep.worker import PATHS
 
+_LOOK_S = 0.2
 OnTrial = Callable[[Trial, bool], None]
 """Called with each row, and whether it came from the store."""
 
@@ -104,15 +106,15 @@ class Runner:
     ahead: int
     is_local: bool
     on_trial: OnTrial | None = None
+    is_cancelled: bool = False
     _parcel: Parcel | None = None
 
-    def run(self, settings: Sequence[Setting]) -> list[Trial]:
+    def run(self, settings: Sequence[Setting], plan: Plan | None = None) -> list[Trial]:
         """The rows of these settings in their order; those that were cancelled included."""
-        content = self.subject.key()
-        machine = machine_text() if self.is_local else self.executor.submit(machine_text).result()
+        content, plan = self.content, plan or self.plan
+        machine = self.machine
         trials = [
-            Trial(trial_key(content, s, self.plan, machine), s.texts, machine=machine)
-            for s in settings
+            Trial(trial_key(content, s, plan, machine), s.texts, machine=machine) for s in settings
         ]
         known = {} if content.unknown else self.store.find(trial.key for trial in trials)
         rows = {trial.key: known[trial.key] for trial in trials if trial.key in known}
@@ -122,31 +124,46 @@ class Runner:
         if left:
             with packed(self.subject) as parcel:
                 self._parcel = parcel
-                rows |= self._run(parcel if self.is_local else parcel.with_content(), left)
+                rows |= self._run(parcel if self.is_local else parcel.with_content(), left, plan)
         return [rows[trial.key] for trial in trials]
+
+    @cached_property
+    def content(self) -> ContentKey:
+        """What the code and the inputs are."""
+        return self.subject.key()
+
+    @cached_property
+    def machine(self) -> str:
+        """The machine that measures; all workers of an executor are taken to be alike."""
+        if self.is_local:
+            return machine_text()
+        return self.executor.submit(machine_text).result()
 
     def cancel(self) -> None:
         """End the running trials of this machine and start no other."""
-        if self._parcel is not None:
+        self.is_cancelled = True
+        if self._parcel is not None and Path(self._parcel.folder).exists():
             (Path(self._parcel.folder) / CANCELLED).touch()
 
-    def _is_cancelled(self, parcel: Parcel) -> bool:
-        return (Path(parcel.folder) / CANCELLED).exists()
-
-    def _run(self, parcel: Parcel, left: list[tuple[Setting, Trial]]) -> dict[str, Trial]:
+    def _run(
+        self, parcel: Parcel, left: list[tuple[Setting, Trial]], plan: Plan
+    ) -> dict[str, Trial]:
         waiting = iter(left)
         running: dict[Future[Ended], Trial] = {}
         rows: dict[str, Trial] = {}
         try:
             while True:
-                while len(running) < self.ahead and not self._is_cancelled(parcel):
+                while len(running) < self.ahead and not self.is_cancelled:
                     pair = next(waiting, None)
                     if pair is None:
                         break
-                    running[self._submit(parcel, *pair)] = pair[1]
+                    running[self._submit(parcel, *pair, plan)] = pair[1]
+                if self.is_cancelled:
+                    for future in running:
+                        future.cancel()  # what has begun elsewhere ends by itself
                 if not running:
                     break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                for future in wait(running, _LOOK_S, return_when=FIRST_COMPLETED).done:
                     row = self._kept(future, running.pop(future))
                     rows[row.key] = row
         except BaseException:
@@ -158,10 +175,10 @@ class Runner:
         rows.update((trial.key, _cancelled(trial)) for _, trial in waiting)
         return rows
 
-    def _submit(self, parcel: Parcel, setting: Setting, trial: Trial) -> Future[Ended]:
+    def _submit(self, parcel: Parcel, setting: Setting, trial: Trial, plan: Plan) -> Future[Ended]:
         import cloudpickle
 
-        task = Task(parcel, cloudpickle.dumps(setting), trial, self.plan)
+        task = Task(parcel, cloudpickle.dumps(setting), trial, plan, alone=not self.is_local)
         return self.executor.submit(run_isolated, task)
 
     def _kept(self, future: Future[Ended], trial: Trial) -> Trial:

@@ -1,0 +1,124 @@
+"""A sweep as a table, charts, a page and an answer."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import UsageError
+from workbench.report.sweep import CHARTS, Sweep
+from workbench.report.trials import Trial
+from workbench.views.charts.spots import Spot, front
+from workbench.views.sweep.figures import heat_of
+
+AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
+
+
+def timed(settings: dict[str, str], factor: float, **more: Any) -> Trial:
+    luck = random.Random(repr(settings))
+    theirs = tuple(100.0 * (1 + 0.05 * luck.random()) for _ in range(30))
+    ours = tuple(factor * us * (1 + 0.05 * luck.random()) for us in theirs)
+    return Trial(
+        key=repr(settings),
+        settings=tuple(settings.items()),
+        compile_s=3.0 if settings.get("mode") == "default" else 20.0,
+        first_call_s=0.002,
+        call_us=sorted(ours)[15],
+        baseline_us=102.0,
+        speedup=1 / factor,
+        speedup_low=0.97 / factor,
+        speedup_high=1.03 / factor,
+        peak_bytes=1_000_000,
+        kernels=3,
+        dram_bytes=2_000_000,
+        artifact_bytes=150_000,
+        difference=1e-7,
+        samples_us=(ours, theirs),
+        machine="a processor",
+        **more,
+    )
+
+
+def sweep() -> Sweep:
+    rows = []
+    for mode, threads, batch in itertools.product(*AXES.values()):
+        factor = 0.5 if mode == "max-autotune" else 0.8
+        factor *= 0.9 if threads == "2" else 1.0
+        rows.append(timed({"mode": mode, "threads": threads, "batch": batch}, factor))
+    rows[3] = Trial("gone", rows[3].settings, status="crashed", reason="its process was ended")
+    return Sweep("f", AXES, ("batch",), tuple(rows), seconds=12.0, from_store=2)
+
+
+def test_the_frame_has_axes_figures_and_reasons() -> None:
+    found = sweep().frame()
+    assert list(found.columns[:5]) == ["mode", "threads", "batch", "status", "reason"]
+    assert found["batch"].tolist()[:3] == [1, 8, 32]
+    assert found["status"].value_counts().to_dict() == {"done": 11, "crashed": 1}
+    assert found["speedup"].max() == pytest.approx(1 / 0.45)
+
+
+def test_the_summary_has_no_times() -> None:
+    assert repr(sweep()) == ("Sweep(f over mode (2) × threads (2) × batch (3): 11 done, 1 crashed)")
+
+
+def test_the_answer_is_a_sentence_and_a_line_of_code() -> None:
+    found = sweep().best()
+    assert found.sentence.startswith("Take mode=max-autotune, threads=2: as fast as the original")
+    assert "2.22 × (2.16 to 2.29) at batch=1" in found.sentence
+    assert "mode mattered: default instead of max-autotune" in found.sentence
+    assert found.code == ("torch.set_num_threads(2)\nwb.aot_compile(f, args, mode='max-autotune')")
+    assert found.settings == {"mode": "max-autotune", "threads": "2"}
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_is_drawn(chart: str) -> None:
+    figure = sweep().plot(chart)
+    assert "f:" in (figure._suptitle or figure.axes[0].title).get_text() or figure.axes[
+        0
+    ].get_title("left").startswith("f:")
+
+
+def test_a_heat_map_takes_two_axes_and_a_figure() -> None:
+    found = heat_of(sweep(), x="batch", y="mode", figure="compile_s")
+    assert found.columns == ("batch=1", "batch=8", "batch=32")
+    assert [row.label for row in found.rows] == ["default", "max-autotune"]
+    assert [cell.words for cell in found.rows[1].cells] == ["20.0 s"] * 3
+
+
+def test_pareto_keeps_what_nothing_beats() -> None:
+    spots = [Spot(name, x, y, y, y) for name, x, y in [("a", 1, 1), ("b", 2, 3), ("c", 3, 2)]]
+    assert [spot.label for spot in front(spots)] == ["a", "b"]
+
+
+def test_the_page_holds_everything_and_needs_no_network(tmp_path: Path) -> None:
+    text = sweep().to_html(tmp_path / "sweep.html")
+    assert (tmp_path / "sweep.html").read_text() == text
+    assert "crashed: its process was ended" in text
+    assert text.count("data:image/png;base64,") == 4
+    assert not re.search(r"(src|href)=.https?:", text)
+
+
+def test_a_failed_sweep_says_where_the_reasons_are() -> None:
+    gone = Sweep("f", {"mode": ("default",)}, (), (Trial("x", (("mode", "default"),), "failed"),))
+    with pytest.raises(UsageError, match="column reason"):
+        gone.plot("pareto")
+    assert "column reason" in gone.to_html()
+    assert "<script" not in gone.to_html()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"chart": "pie"}, "Take one of: heat"),
+        ({"chart": "heat", "x": "btach"}, "There is no axis 'btach'"),
+        ({"chart": "heat", "figure": "time"}, "There is no figure 'time'"),
+    ],
+)
+def test_a_wrong_chart_is_refused(arguments: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        sweep().plot(**arguments)

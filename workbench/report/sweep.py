@@ -1,0 +1,114 @@
+"""A sweep: rows of settings with what was measured, as a table, charts, a page and an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.report.record import Report
+from workbench.report.trials import Trial
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+    from workbench.analysis.recommending import Recommendation
+
+CHARTS = ("heat", "parallel", "pareto", "distribution")
+"""The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
+time, and the rounds of each setting."""
+
+Read = Callable[[Trial], bytes | None]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What was measured under many settings.
+
+    `name` is the function, `axes` the values of each axis as texts in the order in which they were
+    given, `sizes` the axes that the inputs were made of, `trials` the rows in the order of the
+    settings. `from_store` counts rows that were not run again. `notes` say what a reader should
+    know, such as why the store was not asked.
+    """
+
+    name: str
+    axes: Mapping[str, tuple[str, ...]]
+    sizes: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    seconds: float = field(default=0.0, compare=False)
+    from_store: int = field(default=0, compare=False)
+    notes: tuple[str, ...] = ()
+    read: Read | None = field(default=None, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each setting: its axes, how it ended, and every figure with its unit."""
+        from workbench.views.sweep.frame import frame
+
+        return frame(self)
+
+    def best(
+        self,
+        objective: str = "latency",
+        constraint: Mapping[str, Any] | Callable[[Trial], bool] | None = None,
+    ) -> Recommendation:
+        """The setting to take, why, how sure that is, and the line of code that uses it.
+
+        `objective` is "latency", "throughput" (of the first size, such as the batch),
+        "first_call" or "memory". `constraint` is a function of a row, or maps an axis to its value
+        and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
+        where no row fits.
+        """
+        from workbench.analysis.recommending import recommend
+
+        return recommend(self, objective=objective, constraint=constraint)
+
+    def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
+        """One of the charts `heat`, `parallel`, `pareto` and `distribution`.
+
+        A heat map takes `x=` and `y=`, the names of two axes, and `figure=`, a column of `frame()`.
+        Raises `UsageError` for a chart, axis or figure that there is not.
+        """
+        from workbench.views.sweep.figures import plot
+
+        return plot(self, chart, **choice)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page with the table and the charts, which needs no network; written to `path`."""
+        from workbench.views.sweep.page import page
+
+        return page(self, path)
+
+    def report(self, row: int | Trial) -> Report:
+        """The full record of one row, by its number or itself.
+
+        Raises `UsageError` when none was kept.
+        """
+        from workbench.errors import UsageError
+        from workbench.report.storage import from_bytes
+
+        trial = self.trials[row] if isinstance(row, int) else row
+        content = None if self.read is None else self.read(trial)
+        if content is None:
+            raise UsageError(
+                f"There is no record of {trial.title}: {trial.reason or 'it was not kept'}."
+            )
+        return from_bytes(content)
+
+    def __repr__(self) -> str:
+        """A short stable summary without times: how the settings ended."""
+        counts: dict[str, int] = {}
+        for trial in self.trials:
+            counts[trial.status] = counts.get(trial.status, 0) + 1
+        ended = ", ".join(f"{count} {status}" for status, count in counts.items())
+        axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
+        return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.views.sweep.page import fragment
+
+        return {"text/plain": repr(self), "text/html": fragment(self)}

@@ -1,0 +1,156 @@
+"""A sweep from its arguments to its rows."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.report.sweep import Sweep
+from workbench.report.trials import Trial
+from workbench.settings import Settings
+from workbench.sweep.case import size_names
+from workbench.sweep.running import OnTrial, Runner, Subject
+from workbench.sweep.space import Space, value_text
+from workbench.sweep.store import Store
+from workbench.sweep.strategies import Search
+from workbench.sweep.trial_run import Plan
+
+FILE = "sweeps.sqlite"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The keyword arguments of `wb.sweep`."""
+
+    over: Mapping[str, Sequence[Any]]
+    executor: Executor | None = None
+    store: str | PathLike[str] | Store | None = None
+    search: Search = field(default_factory=Search)
+    jobs: int | None = None
+    plan: Plan = field(default_factory=Plan)
+    on_trial: OnTrial | None = None
+
+
+def run_sweep(
+    fn: Callable[..., Any],
+    args: Any,
+    kwargs: Mapping[str, Any] | None,
+    wanted: Wanted,
+    *,
+    started: Callable[[Runner, Space], object] | None = None,
+) -> Sweep:
+    """Try the settings and return their rows.
+
+    `started` is told the runner, which can be cancelled from another thread. On an interrupt what
+    is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
+    """
+    space = Space.of(wanted.over, _sizes(args, wanted.over))
+    subject = Subject(fn, args, dict(kwargs or {}))
+    start = time.monotonic()
+    rows: dict[tuple[tuple[str, str], ...], Trial] = {}
+    known: set[str] = set()
+
+    def told(row: Trial, from_store: bool) -> None:
+        rows[row.settings] = row
+        if from_store:
+            known.add(row.key)
+        if wanted.on_trial is not None:
+            wanted.on_trial(row, from_store)
+
+    with _store(wanted) as store, _executor(wanted) as (executor, ahead):
+        runner = Runner(
+            *(subject, wanted.plan, store, secrets.token_hex(8), executor, ahead),
+            is_local=wanted.executor is None,
+            on_trial=told,
+        )
+        if started is not None:
+            started(runner, space)
+        read = _reader(store.path)
+        try:
+            for row in wanted.search.through(space, wanted.plan, runner.run):
+                rows[row.settings] = row
+        except KeyboardInterrupt as interrupt:
+            interrupt.sweep = _sweep(runner, space, rows, known, start, read)  # type: ignore[attr-defined]
+            raise
+    return _sweep(runner, space, rows, known, start, read)
+
+
+def _sizes(args: Any, over: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sizes that the inputs need, and those with a default that the sweep goes through."""
+    import inspect
+
+    if not callable(args):
+        return ()
+    optional = [name for name in inspect.signature(args).parameters if name in over]
+    return tuple(dict.fromkeys((*size_names(args), *optional)))
+
+
+@contextmanager
+def _store(wanted: Wanted) -> Iterator[Store]:
+    if isinstance(wanted.store, Store):
+        yield wanted.store
+        return
+    path = wanted.store or Settings.from_environment().cache_folder / FILE
+    with Store(path) as store:
+        yield store
+
+
+@contextmanager
+def _executor(wanted: Wanted) -> Iterator[tuple[Executor, int]]:
+    """Where trials run, and how many are handed over at a time."""
+    if wanted.executor is not None:
+        if not isinstance(wanted.executor, Executor):
+            raise UsageError(
+                f"executor is a {type(wanted.executor).__name__}: expected a "
+                "concurrent.futures.Executor, such as Dask's client.get_executor()."
+            )
+        yield wanted.executor, wanted.jobs or 10_000
+        return
+    cores = len(os.sched_getaffinity(0))
+    jobs = wanted.jobs or cores
+    with ThreadPoolExecutor(jobs, thread_name_prefix="sweep") as executor:
+        yield executor, jobs
+
+
+def _reader(path: Any) -> Callable[[Trial], bytes | None]:
+    def read(trial: Trial) -> bytes | None:
+        if trial.report is None:
+            return None
+        with Store(path, read_only=True) as store:
+            return store.report(trial)
+
+    return read
+
+
+def _sweep(
+    runner: Runner,
+    space: Space,
+    rows: Mapping[tuple[tuple[str, str], ...], Trial],
+    known: set[str],
+    start: float,
+    read: Callable[[Trial], bytes | None],
+) -> Sweep:
+    notes = []
+    if runner.content.unknown:
+        notes.append(
+            f"Nothing was taken from the store: {'; '.join(runner.content.unknown)}, which cannot "
+            "be compared with an earlier run."
+        )
+    return Sweep(
+        name=runner.subject.name,
+        axes={n: tuple(value_text(v) for v in values) for n, values in space.axes.items()},
+        sizes=space.sizes,
+        trials=tuple(rows.values()),
+        seconds=time.monotonic() - start,
+        from_store=sum(row.key in known for row in rows.values()),
+        notes=tuple(notes),
+        read=read,
+    )

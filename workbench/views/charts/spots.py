@@ -1,0 +1,69 @@
+"""Spots on a plane: what is gained over what it costs, the best trade-offs joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.views.charts.sheet import FAINT, INK, PALE, sheet, short
+from workbench.views.palette import KERNEL_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LABELS = 14
+_LETTERS = 44
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One point with its label; `low` and `high` are the ends of the interval of `y`."""
+
+    label: str
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+def front(spots: Sequence[Spot]) -> list[Spot]:
+    """The spots that no other beats in both: less on x, more on y; by x (Pareto's front)."""
+    found: list[Spot] = []
+    for spot in sorted(spots, key=lambda spot: (spot.x, -spot.y)):
+        if not found or spot.y > found[-1].y:
+            found.append(spot)
+    return found
+
+
+def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
+    """Every spot, those of the front filled, numbered and named beside the chart."""
+    best = front(spots)
+    with sheet(4.2) as (figure, axes):
+        for spot in sorted(spots, key=lambda spot: spot in best):
+            colour = KERNEL_COLOURS[0] if spot in best else PALE
+            axes.plot([spot.x, spot.x], [spot.low, spot.high], color=colour, linewidth=1)
+            face = colour if spot in best else "#ffffff"
+            axes.plot(
+                spot.x, spot.y, "o", markersize=6, markeredgecolor=colour, markerfacecolor=face
+            )
+        axes.step(
+            [spot.x for spot in best],
+            [spot.y for spot in best],
+            where="post",
+            color=KERNEL_COLOURS[0],
+            linewidth=1,
+            linestyle=":",
+        )
+        for number, spot in enumerate(best[:_LABELS], 1):
+            axes.annotate(
+                str(number), (spot.x, spot.y), (6, 4), textcoords="offset points", fontsize=8
+            )
+        names = [f"{n}  {short(spot.label, _LETTERS)}" for n, spot in enumerate(best[:_LABELS], 1)]
+        more = [f"… {len(best) - _LABELS} more"] if len(best) > _LABELS else []
+        figure.text(1.01, 0.9, "\n".join([*names, *more]), fontsize=8, va="top", color=INK)
+        axes.set_xlabel(x, color=FAINT)
+        axes.set_ylabel(y, color=FAINT)
+        axes.set_title(title)
+        axes.margins(0.08)
+    return figure

@@ -1,0 +1,190 @@
+"""The charts of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.choosing import relative
+from workbench.analysis.medians import median_interval
+from workbench.errors import UsageError
+from workbench.report.sweep import CHARTS, Sweep
+from workbench.report.trials import Trial
+from workbench.views.charts import heat, spots, strands
+from workbench.views.charts.sheet import FAINT, PALE, sheet, short
+from workbench.views.palette import KERNEL_COLOURS
+from workbench.views.sweep.frame import FIGURES
+from workbench.views.units import bytes_text, count_text, seconds_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
+_MOST = 40  # rows of a chart of distributions
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "_s": seconds_text,
+    "_us": lambda value: seconds_text(value / 1e6),
+    "_bytes": bytes_text,
+}
+
+
+def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
+    """One chart; see `Sweep.plot`."""
+    if chart not in CHARTS:
+        raise UsageError(f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}.")
+    if not timed(sweep) and "figure" not in choice:
+        raise UsageError(
+            "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
+        )
+    draw = {"heat": heat_map, "parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
+    return draw(sweep, **choice)
+
+
+def words_of(name: str, value: Any) -> str:
+    """A figure with its unit, as views write it."""
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return str(value)
+    for ending, words in _UNITS.items():
+        if name.endswith(ending):
+            return words(value)
+    if name.startswith("speedup"):
+        return f"{value:.2f} ×"
+    return f"{value:.2g}" if name == "difference" else count_text(value)
+
+
+def timed(sweep: Sweep) -> list[Trial]:
+    """The rows that have a time."""
+    return [trial for trial in sweep.trials if trial.call_us is not None]
+
+
+def best_figure(sweep: Sweep) -> str:
+    """What says best how good a row is: the speed-up, without one the time of a model."""
+    return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
+
+
+def heat_map(
+    sweep: Sweep, x: str | None = None, y: str | None = None, figure: str | None = None
+) -> Figure:
+    """One figure over two axes; of several rows in a cell the best."""
+    return heat.draw(heat_of(sweep, x, y, figure))
+
+
+def heat_of(
+    sweep: Sweep, x: str | None = None, y: str | None = None, figure: str | None = None
+) -> heat.Map:
+    """The cells of a heat map, darker: further from the best."""
+    figure = figure or best_figure(sweep)
+    if figure not in FIGURES:
+        raise UsageError(f"There is no figure {figure!r}. Take one of: {', '.join(FIGURES)}.")
+    longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
+    across = _axis(sweep, x or longest[0])
+    rest = [name for name in longest if name != across]
+    down = _axis(sweep, y or (rest[0] if rest else across))
+    columns = sweep.axes[across]
+    rows = sweep.axes[down] if down != across else ("",)
+    pick = max if figure in _MORE_IS_BETTER else min
+    best: dict[tuple[str, str], float] = {}
+    for trial in sweep.trials:
+        value, place = getattr(trial, figure), dict(trial.settings)
+        if value is None or across not in place or down not in place:
+            continue
+        key = (place[down] if down != across else "", place[across])
+        best[key] = pick(best.get(key, value), value)
+    flat = tuple(best.get((row, column)) for row in rows for column in columns)
+    shade = iter(heat.shades(flat, more_is_better=figure in _MORE_IS_BETTER))
+    cells = [heat.Cell(next(shade), words_of(figure, value)) for value in flat]
+    width = len(columns)
+    return heat.Map(
+        title=f"{sweep.name}: {figure}",
+        columns=tuple(f"{across}={value}" for value in columns),
+        rows=tuple(
+            heat.Row(row or across, tuple(cells[n * width : (n + 1) * width]))
+            for n, row in enumerate(rows)
+        ),
+        caption="darker: further from the best; of several settings in one cell the best",
+        corner=down if down != across else "",
+    )
+
+
+def _axis(sweep: Sweep, name: str) -> str:
+    if name not in sweep.axes:
+        raise UsageError(f"There is no axis {name!r}. Take one of: {', '.join(sweep.axes)}.")
+    return name
+
+
+def pareto(sweep: Sweep) -> Figure:
+    """Speed-up against compile time; what no other setting beats in both is filled."""
+    figure = best_figure(sweep)
+    found = [
+        spots.Spot(
+            trial.title,
+            trial.compile_s,
+            *(
+                (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
+                if figure == "speedup" and trial.speedup
+                else (1e3 / trial.call_us,) * 3
+            ),
+        )
+        for trial in timed(sweep)
+        if trial.compile_s is not None and trial.call_us
+    ]
+    what = "speed-up over the original" if figure == "speedup" else "calls per ms, by a model"
+    return spots.draw(
+        found, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
+    )
+
+
+def parallel(sweep: Sweep) -> Figure:
+    """Every axis and the figure side by side, a line for each row."""
+    figure, rows = best_figure(sweep), timed(sweep)
+    values = [float(getattr(trial, figure) or 0.0) for trial in rows]
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    rails = [
+        strands.Rail(name, tuple(zip(_spread(len(texts)), texts, strict=True)))
+        for name, texts in sweep.axes.items()
+    ]
+    ends = ((0.0, words_of(figure, low)), (1.0, words_of(figure, high)))
+    rails.append(strands.Rail(figure, ends if high > low else ends[:1]))
+    places = {
+        (name, text): place
+        for name, texts in sweep.axes.items()
+        for place, text in zip(_spread(len(texts)), texts, strict=True)
+    }
+    drawn = []
+    for trial, value in zip(rows, values, strict=True):
+        height = (value - low) / span
+        settings = dict(trial.settings)
+        own = [places.get((name, settings.get(name, "")), 0.5) for name in sweep.axes]
+        good = height if figure in _MORE_IS_BETTER else 1 - height
+        drawn.append(strands.Strand((*own, height), good))
+    return strands.draw(rails, drawn, f"{sweep.name}: {figure} by setting")
+
+
+def _spread(count: int) -> Sequence[float]:
+    return [0.5] if count == 1 else [n / (count - 1) for n in range(count)]
+
+
+def rounds(sweep: Sweep) -> Figure:
+    """The rounds of each setting, each divided by what the original took in the same round."""
+    rows = [(trial, relative(trial)) for trial in timed(sweep)]
+    rows = [(trial, values) for trial, values in rows if values]
+    if not rows:
+        raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
+    rows.sort(key=lambda row: median_interval(row[1]).median)
+    shown = rows[:_MOST]
+    with sheet(0.9 + 0.28 * len(shown)) as (drawn, axes):
+        for number, (_, values) in enumerate(shown):
+            found = median_interval(values)
+            axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
+            axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
+            axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
+        axes.axvline(1.0, color=FAINT, linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(shown)), [short(trial.title, 48) for trial, _ in shown])
+        axes.invert_yaxis()
+        axes.set_xlabel("time over that of the original; the bar holds the median with 95 %")
+        more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
+        axes.set_title(f"{sweep.name}: rounds of each setting{more}")
+    return drawn
