@@ -62,3 +62,18 @@ def compile_calls(monkeypatch: pytest.MonkeyPatch, sample_report: Report) -> lis
 
     monkeypatch.setattr(api, "aot_compile", aot_compile)
     return calls
+
+
+@pytest.fixture
+def package_calls(monkeypatch: pytest.MonkeyPatch, sample_report: Report) -> list[Any]:
+    """The calls of `package` that reached the API, which writes a stand-in here."""
+    calls: list[Any] = []
+
+    def package(fn: Any, args: Any, kwargs: Any, **rest: Any) -> Compiled:
+        rest["progress"]("package: export", 0.1)
+        calls.append(SimpleNamespace(fn=fn, args=args, kwargs=kwargs, **rest))
+        Path(rest["path"]).write_text("package")
+        return Compiled(report=sample_report)
+
+    monkeypatch.setattr(api, "package", package)
+    return calls

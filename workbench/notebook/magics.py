@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from workbench.notebook.call import Call, evaluate, read_cell, read_line
 from workbench.notebook.dynamic import dynamic_shapes
 from workbench.notebook.line import split
 from workbench.notebook.messages import plain_errors
+from workbench.notebook.packaging import packaging_options
 from workbench.notebook.pair import pair
 from workbench.notebook.progress import Progress
 from workbench.views.display import show
 from workbench.views.document import Setting
 
+Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
 _PATH = argument("path", nargs="?", help="the file")
 _PAIR = argument("pair", nargs="*", help="two names, or paths of .wbr, .aot or .pt2 files")
@@ -51,6 +53,7 @@ class WorkbenchMagics(Magics):
             %aot_compile model(x)
             %aot_compile -m max-autotune -s model.aot -o fast model(x, mask=m)
             %aot_compile -d x:0=batch[2..64] --no-grad model(x)
+            %aot_compile -p model.pt2 -d x:0=batch[1..64] model(x)
             %aot_compile --bg -o job model(x)
         """
         with plain_errors(self.shell, "%aot_compile"):
@@ -64,7 +67,11 @@ class WorkbenchMagics(Magics):
             call = read_line(self.shell, rest) if cell is None else read_cell(self.shell, cell)
             if chosen.bg:
                 return self._start(call, chosen)
-            compiled = self._compile(call, chosen)
+            if chosen.package:
+                compiled = self._package(call, chosen)
+                print(f"Packaged as {chosen.package}.")
+            else:
+                compiled = self._compile(call, chosen)
             if chosen.save:
                 gpu = getattr(compiled, "gpu", None)
                 there = f" for machines with {gpu.device_name}" if gpu is not None else ""
@@ -140,10 +147,10 @@ class WorkbenchMagics(Magics):
 
     def _start(self, call: Call, chosen: Namespace) -> Any:
         """Compile in the background; what needs the result has to wait for it."""
-        if chosen.save or chosen.annotate:
+        if chosen.save or chosen.annotate or chosen.package:
             raise UsageError(
-                "--bg returns before there is anything to save or annotate: leave -s and -a out, "
-                "and use .result() of the job."
+                "--bg returns before there is anything to save or annotate: leave -s, -p and -a "
+                "out, and use .result() of the job."
             )
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
@@ -165,6 +172,38 @@ class WorkbenchMagics(Magics):
 
     def _compile(self, call: Call, chosen: Namespace) -> Any:
         wanted = self._wanted(chosen)
+
+        def make(progress: Any, present: Present) -> Any:
+            compiled = api.aot_compile(
+                call.function, call.args, call.kwargs, **wanted, progress=progress
+            )
+            present(compiled)
+            if chosen.save:
+                compiled.save(chosen.save)
+                present(compiled, (chosen.save, Path(chosen.save).stat().st_size))
+            return compiled
+
+        return self._watched(call, chosen, make)
+
+    def _package(self, call: Call, chosen: Namespace) -> Any:
+        wanted = packaging_options(chosen, self._wanted(chosen))
+
+        def make(progress: Any, present: Present) -> Any:
+            package = api.package(
+                call.function,
+                call.args,
+                call.kwargs,
+                path=chosen.package,
+                **wanted,
+                progress=progress,
+            )
+            present(package, (chosen.package, Path(chosen.package).stat().st_size))
+            return package
+
+        return self._watched(call, chosen, make)
+
+    def _watched(self, call: Call, chosen: Namespace, make: Callable[[Any, Present], Any]) -> Any:
+        """Compile with progress and show the record, that of a failure or an interrupt too."""
         with Progress(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
@@ -173,9 +212,7 @@ class WorkbenchMagics(Magics):
                     progress.result = show(x, setting, view=progress.view)
 
             try:
-                compiled = api.aot_compile(
-                    call.function, call.args, call.kwargs, **wanted, progress=progress
-                )
+                return make(progress, present)
             except WorkbenchError as error:
                 if error.report is not None:
                     present(error.report)
@@ -185,11 +222,6 @@ class WorkbenchMagics(Magics):
                 if so_far is not None:
                     present(so_far)
                 raise
-            present(compiled)
-            if chosen.save:
-                compiled.save(chosen.save)
-                present(compiled, (chosen.save, Path(chosen.save).stat().st_size))
-        return compiled
 
     def _bound(self, result: Any, name: str | None) -> Any:
         if name is not None:

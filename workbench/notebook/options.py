@@ -68,6 +68,12 @@ COMPILE = (
     ),
     Option(("--no-grad",), "compile for inference: no gradients"),
     Option(("-s", "--save"), "save the artifact", "PATH", takes="path"),
+    Option(
+        ("-p", "--package"),
+        "export the call and write a .pt2 package, which runs without Python too",
+        "PATH",
+        takes="path",
+    ),
     OUTPUT,
     Option(
         ("-g", "--guards"),

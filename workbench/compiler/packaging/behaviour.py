@@ -156,7 +156,8 @@ def check_side_effects(
             )
         )
     lost = [
-        f"{_dotted(key)} is not kept up by the package: {line or 'line unknown'}" for key, line in lines.items()
+        f"{_dotted(key)} is not kept up by the package: {line or 'line unknown'}"
+        for key, line in lines.items()
     ]
     return (*lost, *_outer_effects(module))
 

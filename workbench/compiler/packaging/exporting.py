@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,8 +141,16 @@ def _captured(found: Exportable) -> Any:
             found.module,
             tuple(request.args),
             dict(request.kwargs),
-            dynamic_shapes=request.dynamic_shapes,
+            dynamic_shapes=_complete(found),
         )
+
+
+def _complete(found: Exportable) -> Any:
+    """The specification with None for the inputs that it leaves out, which torch wants to see."""
+    spec, names = found.request.dynamic_shapes, found.inputs.bound
+    if not isinstance(spec, Mapping) or not spec.keys() < names.keys():
+        return spec
+    return {name: spec.get(name) for name in names}
 
 
 def _guarded_lines(found: Exportable) -> tuple[str, ...]:
