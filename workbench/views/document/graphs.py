@@ -23,7 +23,9 @@ def graphs(report: Report) -> list[wire.GraphHead]:
         {
             "id": graph.id,
             "stage": graph.stage,
-            "title": f"{graph.compile_id} · {stage_name(graph)}" if several else stage_name(graph),
+            "title": f"{graph.compile_id or '?'} · {stage_name(graph)}"
+            if several
+            else stage_name(graph),
             "compile_id": graph.compile_id,
             "node_count": graph.node_count,
             "is_backward": graph.is_backward,
