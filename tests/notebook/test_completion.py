@@ -27,6 +27,8 @@ NAMES: dict[str, Any] = {"model": abs, "mask": 3, "forward": len, "_hidden": abs
         ("%aot_explain fo", ["forward"]),
         ("%aot_compile model(ma", None),
         ("%aot_compile -s mod", None),
+        ("%aot_compile -p mod", None),
+        ("%aot_compile --pack", ["--package"]),
         ("%aot_load mod", None),
         ("mode", None),
         ("%timeit -", None),

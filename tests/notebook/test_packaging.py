@@ -58,8 +58,3 @@ def test_what_a_package_cannot_is_one_line(
     assert error.startswith("UsageError: %aot_compile")
     assert message in error
     assert not package_calls
-
-
-def test_tab_offers_files_after_it(shell: InteractiveShell) -> None:
-    _, found = shell.complete("", "%aot_compile --pack")
-    assert "--package" in found

@@ -1,4 +1,4 @@
-"""What articles list as unsupported by AOTInductor, measured: line, reason and cure, or it works."""
+"""What articles list as unsupported by AOTInductor: line, reason and cure, or it works."""
 
 from __future__ import annotations
 
