@@ -32,6 +32,18 @@ class Block(torch.nn.Module):
         return collections.OrderedDict(out=self.second(hidden).softmax(-1), hidden=hidden)
 
 
+class Doubled(torch.nn.Module):
+    """Twice what a layer gives, by name."""
+
+    def __init__(self, linear: torch.nn.Linear) -> None:
+        super().__init__()
+        self.linear = linear
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The result under its name."""
+        return {"twice": 2 * torch.relu(self.linear(x))}
+
+
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     """The same ones in every process."""
     generator = torch.Generator().manual_seed(0)

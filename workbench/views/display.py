@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import weakref
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -64,12 +65,14 @@ class Shown:
         check_guards: CheckGuards | None = None,
         switch: Switch | None = None,
         view: View | None = None,
+        source: Any = None,
     ):
         self.report = report
         self.setting = setting or Setting()
         self._check_guards = check_guards
         self._switch = switch
         self._view = view
+        self._source = source
 
     def __repr__(self) -> str:
         """The stable text summary."""
@@ -87,6 +90,7 @@ class Shown:
             self._view = View(
                 self.report, self.setting, check_guards=self._check_guards, switch=self._switch
             )
+            follow(self._source, self._view)
         return self._view
 
     def saved(self, shell: Any = None) -> dict[str, str]:
@@ -148,10 +152,28 @@ def show(x: Any, setting: Setting | None = None, *, view: View | None = None) ->
     given = setting or Setting(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
     here = replace(given, sandbox=sandbox, targets=targets)
-    shown = Shown(report, here, check_guards=check, switch=switch, view=view)
+    shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
         view.present(report, here, check, switch)
+        follow(x, view)
     return shown
+
+
+def follow(x: Any, view: View) -> None:
+    """Let a live view show what `x` learns later: the file that it is saved to, a round trip.
+
+    `x` does not keep the view alive.
+    """
+    listen = getattr(x, "listen", None)
+    if listen is None:
+        return
+    there = weakref.ref(view)
+
+    def hear(before: Report, after: Report) -> bool:
+        alive = there()
+        return alive is not None and alive.renew(before, after)
+
+    listen(hear)
 
 
 def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:

@@ -74,6 +74,18 @@ class View(anywidget.AnyWidget):
         self._switch = switch
         self.revision += 1
 
+    def renew(self, before: Report, after: Report) -> bool:
+        """Show what became of the report that is shown; False when this view is closed.
+
+        What shows something else by now, such as the code for another target, stays as it is.
+        """
+        if self.comm is None:
+            return False
+        if self._report is before:
+            self._report = after
+            self.revision += 1
+        return True
+
     def follow(self, progress: Progress) -> None:
         """Show how far a compilation is; may be called from any thread."""
         self.progress = dict(progress)
