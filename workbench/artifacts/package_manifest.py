@@ -83,7 +83,10 @@ class PackagedModel:
 
 @dataclass(frozen=True)
 class PackageManifest(SignedRecord):
-    """Everything that is known about a package without running any of it."""
+    """Everything that is known about a package without running any of it.
+
+    `bucketing` says, for one model in several compiled sizes, how requests use them.
+    """
 
     KIND: ClassVar[str] = "aot-workbench package"
     SCHEMA: ClassVar[int] = SCHEMA
@@ -95,6 +98,7 @@ class PackageManifest(SignedRecord):
     needs: SystemNeeds = field(default_factory=SystemNeeds)
     members: Mapping[str, Member] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
+    bucketing: Mapping[str, Any] | None = None
     schema: int = SCHEMA
 
     def model(self, name: str | None = None) -> PackagedModel:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from workbench.artifacts.container import private_folder
 from workbench.artifacts.package_manifest import PackageManifest
@@ -27,6 +28,7 @@ def write_package(
     *,
     progress: Progress | None = None,
     store: TrustStore | None = None,
+    bucketing: Mapping[str, Any] | None = None,
 ) -> PackageManifest:
     """Compile every model and write the file atomically; returns its manifest.
 
@@ -43,6 +45,7 @@ def write_package(
             models=tuple(part.model for part in packed),
             versions=current_versions(),
             needs=system_needs(_read(members[part.model.library]) for part in packed),
+            bucketing=bucketing,
         )
         manifest = with_members(manifest, members)
         manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)

@@ -28,7 +28,7 @@ from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
 
 _NOT_RUN = (".cpp", ".blob", ".h", ".o")  # sources and weights: nothing of them is executed
-_NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
+NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
 
 
 class LoadedModel:
@@ -42,7 +42,9 @@ class LoadedModel:
     ) -> None:
         self.model = model
         self.device = _device(model)
+        self.contract = _contract(model, self.device)
         self.notes: list[str] = []
+        self._refused: WorkbenchError | None = None
         runners = self._usable(runners)
         folder = Path(tempfile.mkdtemp(prefix="aot-workbench-"))
         removal = finalize(self, shutil.rmtree, folder, True)
@@ -55,7 +57,6 @@ class LoadedModel:
                 ins, outs = self._container.specs
                 self.model = replace(model, in_spec=ins, out_spec=outs)
             self._slots = Slots(runners)
-            self._hash: BackgroundHash | None = None
             load_steps.begin(load_steps.REBUILD)
             self.weights = self._weights(package)
         except BaseException:
@@ -66,6 +67,7 @@ class LoadedModel:
         load_steps.begin(load_steps.GUARDS)
         self._checked_call = self._build(check)
         self._call = self._checked_call if not self.weights.missing else self._no_weights
+        self._hash = self._hashing(package)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model on inputs that fit what was compiled."""
@@ -111,26 +113,26 @@ class LoadedModel:
             weights.keep_own()
             return weights
         weights.start({name: tensor.to(self.device) for name, tensor in mapped.items()})
-        members = {c.member for c in self.model.constants if c.member is not None}
-        if members and package.manifest is not None:
-            self._hash = BackgroundHash(package, sorted(members), self._refuse)
         return weights
 
+    def _hashing(self, package: OpenedPackage) -> BackgroundHash | None:
+        """Whoever compares the mapped weights with their hash meanwhile; what differs is told."""
+        members = {c.member for c in self.model.constants if c.member is not None}
+        if not members or package.manifest is None:
+            return None
+        return BackgroundHash(package, sorted(members), self._refuse)
+
     def _build(self, check: bool) -> Callable[..., Any]:
-        model = self.model
-        contract = None
-        if model.contract:
-            contract = CallContract.of(model.name, model.contract, self.device)
-        return build_call(self.signature, contract, self._running(), check=check)
+        return build_call(self.signature, self.contract, self._running(), check=check)
 
     def _running(self) -> Callable[[list[Any]], Any]:
         """One run in a place of its own, its outputs nested."""
         take, give, container = self._slots.take, self._slots.give, self._container
         build = nested(read_tree(self.model.out_spec))
         numbers = [
-            (index, _NUMBERS[output.type])
+            (index, NUMBERS[output.type])
             for index, output in enumerate(self.model.outputs)
-            if output.type in _NUMBERS
+            if output.type in NUMBERS
         ]
 
         def running(tensors: list[Any]) -> Any:
@@ -150,7 +152,9 @@ class LoadedModel:
 
         Raises `UsageError` while the model has no weights.
         """
-        if self._call == self._no_weights:
+        if self._refused is not None:
+            raise self._refused
+        if self.weights.missing:
             self._no_weights()
         slot = self._slots.take()
         try:
@@ -170,6 +174,7 @@ class LoadedModel:
         def refused(*args: Any, **kwargs: Any) -> Any:
             raise error
 
+        self._refused = error
         self._checked_call = self._call = refused
 
     def update_weights(self, state: Any, *, partial: bool = False) -> None:
@@ -195,6 +200,11 @@ def as_contract_error(error: TypeError, model: Any) -> Exception:
     if inside or model.signature is None:
         return error
     return ContractError(f"{error}. The signature is {model.signature.text}.")
+
+
+def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:
+    """What a call has to be; a package of torch does not say it."""
+    return CallContract.of(model.name, model.contract, device) if model.contract else None
 
 
 def _device(model: PackagedModel) -> torch.device:

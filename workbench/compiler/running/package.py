@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any
-from weakref import finalize
+from weakref import finalize, ref
 
 from workbench.artifacts import package_report
 from workbench.artifacts.container import open_file
@@ -22,6 +22,7 @@ from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import load_steps
 from workbench.compiler.noted import Noted
 from workbench.compiler.running import foreign
+from workbench.compiler.running.bucketed import Bucketed
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.compiler.running.slots import CLOSED
 from workbench.errors import ArtifactError, UsageError
@@ -58,8 +59,11 @@ class Package(Noted):
         self.manifest = manifest
         self.path = path
         self.originals: dict[str, Any] = {}
-        self._only: LoadedModel | _Several = _Several(self.names)
-        if len(self.names) == 1:
+        self._only: LoadedModel | Bucketed | _Several = _Several(self.names)
+        if manifest.bucketing is not None:
+            here = ref(self)
+            self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=check)
+        elif len(self.names) == 1:
             self._only = self[self.names[0]]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -172,7 +176,69 @@ class Package(Noted):
         UsageError
             A weight is missing or unknown, or has another shape or dtype: each one is named.
         """
+        if isinstance(self._only, Bucketed) and model is None:
+            self._only.update_weights(weights, partial=partial)
+            return
         self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+
+    @staticmethod
+    def bucketed(
+        model: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        path: str | PathLike[str],
+        dynamic_shapes: Any,
+        sizes: Mapping[str, Sequence[int]],
+        pad: Any = 0,
+        split: str | None = None,
+        harmless: bool = False,
+        **compilation: Any,
+    ) -> Package:
+        """Compile a model for several fixed sizes of a dimension into one file, as one callable.
+
+        A request runs in the smallest compiled size that holds it. Its inputs are padded at the end
+        of each such dimension, its outputs cut to what the request itself would give. That only
+        makes sense where padding does not change the rest of the results: this is tried with the
+        original model, for the least request of each size, before anything is compiled. `load`
+        gives the same callable back.
+
+        Parameters
+        ----------
+        model, args, kwargs, path
+            As in `package`.
+        dynamic_shapes
+            As in `package`; the Dims that `sizes` names are fixed to these sizes, others stay
+            dynamic.
+        sizes
+            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}; of several
+            Dims, every combination.
+        pad
+            What to fill up with: a number, "repeat" for the last entry, or a mapping from an input,
+            such as "x" or "batch['ids']", to one of these.
+        split
+            The Dim along which a request beyond the largest size is run in several parts, whose
+            outputs are joined. Without it such a request raises `ContractError`.
+        harmless
+            Take it as given that padding (and splitting) changes nothing, without a trial.
+        compilation
+            `options`, `mode`, `weights`, `capture` and `progress`, as in `package`.
+
+        Raises
+        ------
+        UsageError
+            Padding changes the results, an output's size does not follow from the dimensions, or
+            the request cannot be.
+        CaptureError, ArtifactError
+            As `package`.
+        """
+        from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
+
+        wanted = Buckets(dynamic_shapes, sizes, pad, split, harmless)
+        manifest = write_bucketed(model, args, kwargs or {}, path, wanted, **compilation)
+        made = load_package(path, trust=manifest.digest)
+        made.originals.update(dict.fromkeys(made.names, model))
+        return made
 
     def cpp_project(
         self,
@@ -226,6 +292,11 @@ class Package(Noted):
             loaded = list(self._loaded.values())
         for model in loaded:
             model.close()
+
+
+def _model_of(package: Package | None, name: str) -> LoadedModel:
+    assert package is not None  # whoever calls it holds the package
+    return package[name]
 
 
 class _Several:

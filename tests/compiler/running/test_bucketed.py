@@ -1,0 +1,203 @@
+"""Several compiled sizes behind one callable: routed, padded, cut, refused, from many threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import torch
+from torch._inductor.package import load_package
+from torch.export import Dim
+
+import workbench as wb
+from workbench.compiler.running.bucketed import Bucketed
+from workbench.compiler.running.bucketing import BucketedDim, Bucketing, grown
+from workbench.compiler.running.package import Package
+
+BATCH = Dim("batch", min=1, max=64)
+SHAPES = {"x": {0: BATCH}, "pairs": {0: 2 * BATCH}}
+
+
+class Rows(torch.nn.Module):
+    """Each row of the results comes from one row of `x` and two of `pairs`."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x, pairs):
+        rows = self.linear(x) / (1 + pairs.view(-1, 2).sum(1, keepdim=True).abs())
+        return {"rows": rows, "pairs": pairs * 2}
+
+
+class Mean(torch.nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+def inputs(batch: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(batch)
+    return torch.randn(batch, 8, generator=generator), torch.randn(2 * batch, generator=generator)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    torch.manual_seed(0)
+    return Rows().eval()
+
+
+@pytest.fixture(scope="module")
+def package(rows, tmp_path_factory) -> Package:
+    return Package.bucketed(
+        rows,
+        inputs(4),
+        path=tmp_path_factory.mktemp("bucketed") / "rows.pt2",
+        dynamic_shapes=SHAPES,
+        sizes={"batch": [1, 4]},
+        split="batch",
+        capture="light",
+    )
+
+
+def same(found, expected) -> bool:
+    return found.keys() == expected.keys() and all(
+        torch.allclose(found[name], expected[name], atol=1e-6) for name in found
+    )
+
+
+def test_one_file_holds_a_model_for_each_size(package):
+    assert package.names == ("batch1", "batch4")
+    assert [dict(model.bucket) for model in package.manifest.models] == [{"batch": 1}, {"batch": 4}]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 4])
+def test_a_request_runs_in_the_smallest_size_that_holds_it(package, rows, batch):
+    found = package(*inputs(batch))
+    assert found["rows"].shape == (batch, 4)
+    assert found["pairs"].shape == (2 * batch,)
+    assert same(found, rows(*inputs(batch)))
+
+
+@pytest.mark.parametrize("batch", [5, 8, 11])
+def test_a_larger_request_is_split_when_that_was_asked_for(package, rows, batch):
+    assert same(package(*inputs(batch)), rows(*inputs(batch)))
+
+
+def test_load_gives_the_same_callable_back(package, rows):
+    with wb.load(package.path, num_runners=2) as loaded:
+        assert same(loaded(*inputs(3)), rows(*inputs(3)))
+        assert same(loaded(pairs=inputs(2)[1], x=inputs(2)[0]), rows(*inputs(2)))
+
+
+def test_it_is_a_package_for_torch_too(package, rows):
+    run = load_package(package.path, "batch4")
+    assert same(run(*inputs(4)), rows(*inputs(4)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x, p: (x, p[:-2]), r"makes batch 2, but x dimension 0 makes it 3"),
+        (lambda x, p: (x, p[:-1]), r"pairs: dimension 0 is 5, which no batch of 1 or more gives"),
+        (lambda x, p: (x[:0], p[:0]), r"x: dimension 0 is 0"),
+        (lambda x, p: (x.double(), p), r"x: expected dtype float32, got float64"),
+        (lambda x, p: (x[:, :7].contiguous(), p), r"x: expected size 8 at dimension 1, got 7"),
+        (lambda x, p: (torch.tensor(1.0), p), r"x: expected a dimension 0, got shape \[\]"),
+        (lambda x, p: ([1, 2], p), r"x"),
+    ],
+)
+def test_what_does_not_fit_is_refused(package, change, words):
+    with pytest.raises(wb.ContractError, match=words):
+        package(*change(*inputs(3)))
+
+
+def test_a_request_beyond_every_size_is_refused_with_the_sizes(package):
+    whole = {**package.manifest.bucketing, "split": None}
+    manifest = replace(package.manifest, bucketing=whole)
+    refusing = Bucketed(manifest, package.__getitem__, check=True)
+    assert refusing._call(*inputs(4))["rows"].shape == (4, 4)
+    with pytest.raises(wb.ContractError, match=r"batch is 5, compiled are 1, 4.*split='batch'"):
+        refusing._call(*inputs(5))
+
+
+def test_threads_get_their_own_answers_while_weights_are_swapped(package, rows):
+    other = Rows().eval()
+    calls = [inputs(batch) for batch in (1, 2, 3, 4, 6, 9)]
+    allowed = [(rows(*call), other(*call)) for call in calls]
+
+    def ask(turn: int) -> bool:
+        found = package(*calls[turn % len(calls)])
+        return any(same(found, expected) for expected in allowed[turn % len(calls)])
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(ask, range(600))
+        for turn in range(20):
+            package.update_weights((other if turn % 2 == 0 else rows).state_dict())
+        assert all(answers)
+    assert same(package(*inputs(2)), rows(*inputs(2)))
+
+
+def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
+    asked = {"dynamic_shapes": {"x": {0: BATCH}}, "sizes": {"batch": [4]}}
+    path = tmp_path / "mean.pt2"
+    with pytest.raises(wb.UsageError, match="Padding batch 1 to batch 4 changes the results"):
+        Package.bucketed(Mean(), (torch.randn(4, 8),), path=path, **asked)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"sizes": {"rows": [1]}}, "'rows', which is no Dim"),
+        ({"sizes": {"batch": []}}, "expected whole numbers from 1 on"),
+        ({"sizes": {"batch": [0, 4]}}, "expected whole numbers from 1 on"),
+        ({"sizes": {"batch": [128]}}, "outside its Dim batch in 1..64"),
+        ({"pad": {"y": 0}}, "the inputs that are padded are x, pairs"),
+        ({"pad": "last"}, "expected a number of that type or 'repeat'"),
+        ({"split": "rows"}, "name one of the Dims in sizes, batch"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused(rows, tmp_path, asked, words):
+    wanted = {"dynamic_shapes": SHAPES, "sizes": {"batch": [1, 4]}, **asked}
+    with pytest.raises(wb.UsageError, match=words):
+        Package.bucketed(rows, inputs(4), path=tmp_path / "m.pt2", **wanted)
+
+
+def test_an_output_without_the_dimension_cannot_be_split(tmp_path):
+    def total(x):
+        return x, x.sum()
+
+    with pytest.raises(wb.UsageError, match="Output 1 has no dimension that follows batch"):
+        Package.bucketed(
+            total,
+            (torch.randn(4, 8),),
+            path=tmp_path / "m.pt2",
+            dynamic_shapes=({0: BATCH},),
+            sizes={"batch": [4]},
+            split="batch",
+        )
+
+
+def test_what_is_filled_in_and_the_layout():
+    x = torch.arange(6.0).view(2, 3)
+    assert grown(x, {0: 3}, 7).tolist() == [[0, 1, 2], [3, 4, 5], [7, 7, 7]]
+    assert grown(x, {0: 3, 1: 4}, "repeat").tolist() == [[0, 1, 2, 2], [3, 4, 5, 5], [3, 4, 5, 5]]
+    picture = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    assert grown(picture, {0: 4}, 0).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_two_dimensions_make_every_combination():
+    dims = (BucketedDim(0, 0, "batch"), BucketedDim(0, 1, "length"))
+    bucketing = Bucketing({"batch": (1, 4), "length": (8, 16)}, dims, dims, {0: 0})
+    assert len(bucketing.buckets()) == 4
+    assert bucketing.fitting({"batch": 2, "length": 3}) == {"batch": 4, "length": 8}
+    assert bucketing.fitting({"batch": 2, "length": 17}) is None
+    assert Bucketing.from_json(bucketing.to_json()) == bucketing
+
+
+def test_damaged_sizes_are_refused():
+    for damage in ({}, {"sizes": {"batch": []}}, {"inputs": [{"leaf": 0}]}, {"sizes": {}}):
+        data = {**Bucketing({"b": (1,)}, (BucketedDim(0, 0, "b"),), (), {0: 0}).to_json(), **damage}
+        with pytest.raises(wb.ArtifactError, match="damaged"):
+            Bucketing.from_json(data if damage else {})

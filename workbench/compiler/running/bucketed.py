@@ -1,0 +1,203 @@
+"""Several compiled sizes of one model behind one callable: route, pad, run, cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Condition
+from typing import Any
+
+import torch
+
+from workbench.artifacts.package_manifest import PackageManifest
+from workbench.compiler.contract import listing
+from workbench.compiler.running.bucketing import BucketedDim, Bucketing
+from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.loaded import NUMBERS, LoadedModel
+from workbench.compiler.running.signature import CallSignature
+from workbench.compiler.running.trees import nested, read_tree
+from workbench.errors import ArtifactError, ContractError
+
+Values = Mapping[str, int]
+
+
+class Bucketed:
+    """What a package of several sizes is called by.
+
+    Each request runs in the smallest compiled size that holds it; its inputs are padded to that
+    size, its outputs cut to the size of the request.
+    """
+
+    def __init__(
+        self, manifest: PackageManifest, load: Callable[[str], LoadedModel], *, check: bool
+    ) -> None:
+        self.bucketing = Bucketing.from_json(manifest.bucketing or {})
+        self.signature = CallSignature.of(manifest.models[0])
+        self._load = load
+        self._check = check
+        self._names = {_key(model.bucket or {}): model.name for model in manifest.models}
+        self._paths = [str(leaf.path) for leaf in _contract(manifest).leaves]
+        self._build = nested(read_tree(manifest.models[0].out_spec))
+        self._gate = _Gate()
+        if {_key(bucket) for bucket in self.bucketing.buckets()} != self._names.keys():
+            raise ArtifactError("The package lacks models of sizes that it names. Make it again.")
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = self.signature.leaves(args, kwargs)
+        values = self._values(leaves)
+        bucket = self.bucketing.fitting(values)
+        if bucket is None:
+            return self._build(self._in_parts(leaves, values))
+        if bucket == values:
+            return self._model(bucket)(*args, **kwargs)
+        return self._build(self._run(leaves, values, bucket))
+
+    def _model(self, bucket: Values) -> LoadedModel:
+        return self._load(self._names[_key(bucket)])
+
+    def _run(self, leaves: Sequence[Any], values: Values, bucket: Values) -> list[Any]:
+        """The flat outputs of a request that the bucket holds."""
+        model = self._model(bucket)
+        given = self.bucketing.padded(leaves, values, bucket)
+        contract = model.contract
+        if self._check and contract is not None:
+            given = contract.examine(given)
+        found = model.run_flat([given[place] for place in self._places(contract)])
+        for index, output in enumerate(model.model.outputs):
+            if output.type in NUMBERS:
+                found[index] = NUMBERS[output.type](found[index].item())
+        return self.bucketing.cut(found, values, bucket)
+
+    def _places(self, contract: CallContract | None) -> Sequence[int]:
+        return contract.tensors if contract is not None else range(len(self._paths))
+
+    def _values(self, leaves: Sequence[Any]) -> dict[str, int]:
+        """The named dimensions of a request; raises `ContractError` naming what does not fit."""
+        values: dict[str, tuple[int, str]] = {}
+        problems = []
+        for dim in self.bucketing.inputs:
+            where = f"{self._paths[dim.leaf]} dimension {dim.index}"
+            value = _value(dim, leaves[dim.leaf])
+            if isinstance(value, str):
+                problems.append(f"{self._paths[dim.leaf]}: {value}")
+                continue
+            first = values.setdefault(dim.name, (value, where))
+            if first[0] != value:
+                problems.append(
+                    f"{where} makes {dim.name} {value}, but {first[1]} makes it {first[0]}"
+                )
+        if problems:
+            raise ContractError(
+                "The package was called with inputs that do not fit what was compiled:\n"
+                + listing(problems)
+            )
+        return {name: value for name, (value, _) in values.items()}
+
+    def _in_parts(self, leaves: Sequence[Any], values: Values) -> list[Any]:
+        """The flat outputs of a request that no bucket holds, run in several."""
+        split = self.bucketing.split
+        too_large = [n for n, sizes in self.bucketing.sizes.items() if values[n] > sizes[-1]]
+        if split is None or too_large != [split]:
+            raise ContractError(self._oversize(values, too_large))
+        step = self.bucketing.sizes[split][-1]
+        with self._gate.passed():
+            parts = []
+            for start in range(0, values[split], step):
+                part = {**values, split: min(step, values[split] - start)}
+                bucket = self.bucketing.fitting(part)
+                assert bucket is not None  # only the split dimension was too large
+                parts.append(self._run(self._piece(leaves, start, part), part, bucket))
+        dims = {dim.leaf: dim.index for dim in self.bucketing.outputs if dim.name == split}
+        return [
+            torch.cat([part[leaf] for part in parts], dims[leaf])
+            if leaf in dims
+            else parts[0][leaf]
+            for leaf in range(len(parts[0]))
+        ]
+
+    def _piece(self, leaves: Sequence[Any], start: int, values: Values) -> list[Any]:
+        found = list(leaves)
+        for dim in self.bucketing.inputs:
+            if dim.name == self.bucketing.split:
+                whole = found[dim.leaf]
+                piece = whole.narrow(dim.index, dim.scale * start, dim.size(values))
+                found[dim.leaf] = torch.empty_like(piece).copy_(piece)  # dense again
+        return found
+
+    def _oversize(self, values: Values, names: Sequence[str]) -> str:
+        sizes = self.bucketing.sizes
+        told = "; ".join(
+            f"{name} is {values[name]}, compiled are {', '.join(map(str, sizes[name]))}"
+            for name in names
+        )
+        advice = "package a larger size"
+        if len(sizes) == 1:
+            advice += f", send smaller requests, or package it with split={names[0]!r}"
+        return f"The request is larger than every compiled size: {told}. Instead, {advice}."
+
+    def update_weights(self, state: Any, *, partial: bool) -> None:
+        """Swap the weights of every size; a request sees the old ones or the new ones."""
+        models = [self._load(name) for name in self._names.values()]
+        with self._gate.closed():
+            for model in models:
+                model.update_weights(state, partial=partial)
+
+
+def _key(bucket: Values) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(bucket.items()))
+
+
+def _contract(manifest: PackageManifest) -> CallContract:
+    model = manifest.models[0]
+    return CallContract.of(model.name, model.contract, torch.device("cpu"))
+
+
+def _value(dim: BucketedDim, leaf: Any) -> int | str:
+    """The named dimension that a leaf has, or what is wrong with the leaf."""
+    if not isinstance(leaf, torch.Tensor):
+        return f"expected a tensor, got {type(leaf).__name__}"
+    if leaf.layout is not torch.strided:
+        return f"expected a dense tensor, got {leaf.layout}: call .to_dense()"
+    if leaf.dim() <= dim.index:
+        return f"expected a dimension {dim.index}, got shape {list(leaf.shape)}"
+    size = leaf.shape[dim.index]
+    value, rest = divmod(size - dim.offset, dim.scale)
+    if rest or value < 1:
+        return f"dimension {dim.index} is {size}, which no {dim.name} of 1 or more gives"
+    return value
+
+
+class _Gate:
+    """Requests in parts pass together; whoever closes the gate waits until they are through."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._inside = 0
+        self._is_closed = False
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        """Be inside, waiting while the gate is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_closed)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Nobody is inside."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_closed)
+            self._is_closed = True
+            self._changed.wait_for(lambda: self._inside == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_closed = False
+                self._changed.notify_all()

@@ -1,0 +1,127 @@
+"""How requests of any size use models of a few fixed sizes: which dimensions, padded with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import torch
+
+from workbench.errors import ArtifactError
+
+REPEAT = "repeat"
+Pad = float | int | bool | str
+
+
+@dataclass(frozen=True)
+class BucketedDim:
+    """Dimension `index` of a leaf has the size `scale * value of name + offset`.
+
+    `leaf` counts the leaves of the inputs, or of the outputs.
+    """
+
+    leaf: int
+    index: int
+    name: str
+    scale: int = 1
+    offset: int = 0
+
+    def size(self, values: Mapping[str, int]) -> int:
+        """The size for these values of the named dimensions."""
+        return self.scale * values[self.name] + self.offset
+
+
+@dataclass(frozen=True)
+class Bucketing:
+    """The compiled sizes of each named dimension, and where these dimensions are.
+
+    `pad` is what fills each padded leaf of the inputs: a number, or "repeat" for its last entry.
+    `split` names the dimension along which a larger request is cut into several.
+    """
+
+    sizes: Mapping[str, tuple[int, ...]]
+    inputs: tuple[BucketedDim, ...]
+    outputs: tuple[BucketedDim, ...]
+    pad: Mapping[int, Pad]
+    split: str | None = None
+
+    def buckets(self) -> list[dict[str, int]]:
+        """Every combination of sizes, the smallest first."""
+        names = list(self.sizes)
+        return [dict(zip(names, found, strict=True)) for found in product(*self.sizes.values())]
+
+    def fitting(self, values: Mapping[str, int]) -> dict[str, int] | None:
+        """The smallest bucket that holds a request, or None."""
+        found = {
+            name: next((size for size in sizes if size >= values[name]), None)
+            for name, sizes in self.sizes.items()
+        }
+        fits = {name: size for name, size in found.items() if size is not None}
+        return fits if len(fits) == len(found) else None
+
+    def padded(
+        self, leaves: Sequence[Any], values: Mapping[str, int], bucket: Mapping[str, int]
+    ) -> list[Any]:
+        """The leaves at the bucket's sizes, in the layout that they have."""
+        found = list(leaves)
+        for leaf in dict.fromkeys(dim.leaf for dim in self.inputs):
+            dims = [d for d in self.inputs if d.leaf == leaf and values[d.name] != bucket[d.name]]
+            if dims:
+                sizes = {dim.index: dim.size(bucket) for dim in dims}
+                found[leaf] = grown(found[leaf], sizes, self.pad.get(leaf, 0))
+        return found
+
+    def cut(
+        self, outputs: Sequence[Any], values: Mapping[str, int], bucket: Mapping[str, int]
+    ) -> list[Any]:
+        """The outputs without what padding added: views of the larger results."""
+        found = list(outputs)
+        for dim in self.outputs:
+            if values[dim.name] != bucket[dim.name]:
+                found[dim.leaf] = found[dim.leaf].narrow(dim.index, 0, dim.size(values))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data for the manifest."""
+        return {**asdict(self), "pad": {str(leaf): value for leaf, value in self.pad.items()}}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Bucketing:
+        """Read what `to_json` wrote; raises `ArtifactError` for anything else."""
+        try:
+            inputs, outputs = (
+                tuple(BucketedDim(**dim) for dim in data[name]) for name in ("inputs", "outputs")
+            )
+            sizes = {str(name): tuple(map(int, found)) for name, found in data["sizes"].items()}
+            pad = {int(leaf): value for leaf, value in data["pad"].items()}
+            made = cls(sizes, inputs, outputs, pad, data["split"])
+            known = {dim.name for dim in (*inputs, *outputs)} <= sizes.keys()
+            if not known or not all(sizes.values()):
+                raise ValueError("a dimension has no sizes")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ArtifactError(
+                f"What the package says about its sizes is damaged ({error}). Get the file again."
+            ) from error
+        return made
+
+
+def grown(tensor: torch.Tensor, sizes: Mapping[int, int], pad: Pad) -> torch.Tensor:
+    """A tensor with larger sizes at some dimensions, the rest filled, its order in memory kept."""
+    for index, size in sizes.items():
+        old = tensor.shape[index]
+        shape = list(tensor.shape)
+        shape[index] = size
+        places = zip(tensor.stride(), tensor.shape, range(tensor.dim()), strict=True)
+        order = [i for _, _, i in sorted(places, key=lambda p: (-p[0], -p[1], p[2]))]
+        made = tensor.new_empty([shape[i] for i in order])
+        made = made.permute([order.index(i) for i in range(tensor.dim())])
+        made.narrow(index, 0, old).copy_(tensor)
+        rest = made.narrow(index, old, size - old)
+        if pad == REPEAT:
+            rest.copy_(tensor.narrow(index, old - 1, 1).expand_as(rest))
+        else:
+            rest.fill_(pad)  # type: ignore[arg-type]  # a number
+        tensor = made
+    return tensor
