@@ -65,7 +65,8 @@ def _trailing(text: str, options: Sequence[Option]) -> tuple[str, list[str]]:
     for match in _LATER.finditer(text):
         before, after = text[: match.start()].strip(), text[match.end() :]
         first = after.split()[0].partition("=")[0]
-        if first in known and (_is_call(before) or "(" not in before):
+        is_whole = before.count("(") == before.count(")")
+        if first in known and (_is_call(before) or is_whole):
             words, end = _leading(after, options)
             if not after[end:].strip():
                 return before, words

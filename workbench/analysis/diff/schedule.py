@@ -33,7 +33,9 @@ class Tokens:
     captured: frozenset[str]
 
     def alike(self, other: Tokens) -> float:
-        """The share of both in common, from 0 to 1."""
+        """The share of both in common, from 0 to 1; 1 where nothing is known of either."""
+        if not self.whole | other.whole | self.scheduled | other.scheduled:
+            return 1.0
         parts = [
             (_share(one, two), weight)
             for one, two, weight in (

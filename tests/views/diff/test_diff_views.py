@@ -1,0 +1,171 @@
+"""A diff as sentences, as a document on the wire, as HTML and as a widget."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from tests.diffs import diff, recorded
+from tests.wire_types import mismatches
+from workbench.analysis.diff import compare
+from workbench.report import Break, Kernel, Report, Request, Table
+from workbench.views.diff.document import MOST_ROWS, document
+from workbench.views.diff.page import fragment, saved, unified
+from workbench.views.diff.sentences import sentences
+from workbench.views.diff.words import joined
+from workbench.views.wire_diff import DiffDocument, DiffLine
+
+PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
+         ("static", "train"), ("static", "again")]  # fmt: skip
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def pair(request: pytest.FixtureRequest) -> tuple[str, str]:
+    found: tuple[str, str] = request.param
+    return found
+
+
+def test_the_document_fits_the_wire(pair: tuple[str, str]) -> None:
+    shown = document(diff(*pair))
+    assert mismatches(shown, DiffDocument) == []
+    assert shown == json.loads(json.dumps(shown))
+    told = {part["id"] for part in shown["parts"]}
+    assert {sentence["part"] for sentence in shown["sentences"]} <= told
+
+
+class Balanced(HTMLParser):
+    """Raises when a closing tag does not close the last open one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag not in ("meta", "link", "img", "br", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "path":
+            assert self.open.pop() == tag
+
+
+def test_pages_and_fragments_are_whole(pair: tuple[str, str]) -> None:
+    found = diff(*pair)
+    for text in (
+        found.to_html(),
+        fragment(found),
+        saved(found, embed="full", carries_bundle=False),
+    ):
+        reader = Balanced()
+        reader.feed(text)
+        assert reader.open == []
+        assert "http://" not in text
+    assert "<script" not in fragment(found)
+    assert len(fragment(found)) < 150_000
+    assert saved(found, embed="light", carries_bundle=True) == fragment(found)
+
+
+def test_kernels_lead_from_every_part_to_their_source() -> None:
+    shown = document(diff("h100", "apart"))
+    parts = {part["id"]: part for part in shown["parts"]}
+    assert parts["fusion"]["rows"][0]["kernels"] == [0]
+    split = shown["kernels"][0]
+    assert (split["relation"], split["a"][0], len(split["b"])) == (
+        "split", "k0 triton_per_fused_native_layer_norm_0", 3,
+    )  # fmt: skip
+    assert any(fact.startswith("traffic ") for fact in split["facts"])
+    assert shown["kernels"][1]["source"] == []  # the same in both
+
+
+def test_a_source_on_one_side_has_lines_on_one_side() -> None:
+    shown = document(diff("static", "train"))
+    new = next(k for k in shown["kernels"] if not k["a"] and k["source"])
+    assert {(line["kind"], line["before"]) for line in new["source"]} == {("added", None)}
+
+
+def test_long_parts_are_cut_and_say_so() -> None:
+    options = tuple((f"option_{n}", str(n)) for n in range(MOST_ROWS + 5))
+    found = compare(Report(), Report(request=Request(options=options)))
+    part = next(p for p in document(found)["parts"] if p["id"] == "request")
+    assert (len(part["rows"]), part["more"], part["differ"]) == (MOST_ROWS, 5, MOST_ROWS + 5)
+
+
+def test_what_is_escaped() -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    found = compare(Report(), Report(request=Request(name=evil, options=((evil, evil),))))
+    assert evil not in fragment(found)
+    page = found.to_html()
+    assert evil not in page.partition('<script type="text/plain"')[0]
+
+
+def lines(*kinds: str) -> list[DiffLine]:
+    return [
+        {
+            "kind": kind,  # type: ignore[typeddict-item]
+            "left": n,
+            "right": n,
+            "before": None if kind == "added" else f"a{n}",
+            "after": None if kind == "removed" else f"b{n}" if kind == "changed" else f"a{n}",
+        }
+        for n, kind in enumerate(kinds, 1)
+    ]
+
+
+def test_only_what_is_near_a_difference_is_unified() -> None:
+    same = ("same",) * 5
+    assert list(unified(lines(*same, "changed", "added", *same))) == [
+        "@@ 3, 3", " a3", " a4", " a5", "-a6", "+b6", "+a7", " a8", " a9", " a10",
+    ]  # fmt: skip
+    assert list(unified(lines(*same))) == []
+
+
+def test_sentences_say_what_matters_first() -> None:
+    parts = [sentence.part for sentence in sentences(diff("h100", "apart"))]
+    assert parts == ["request", "kernels", "traffic", "phases"]
+    texts = [sentence.text for sentence in sentences(diff("static", "dynamic"))]
+    assert any("sizes became arguments" in text for text in texts)
+    assert any("7 got symbolic sizes and 2 new" in text for text in texts)
+
+
+def test_sentences_about_what_broke_and_what_a_gpu_needs() -> None:
+    a = recorded("h100")
+    item = Break("b0", "~/m.py", 3, "f", "print(x)", "kind", None, "why", "")
+    rows = [replace(k, registers=1) for k in a.kernels]
+    resources = [replace(r, registers=255, spill_stores=9) for r in a.resources]
+    own = {
+        "breaks": Table.of(Break, [item]),
+        "kernels": Table.of(Kernel, rows),
+        "resources": Table.of(type(resources[0]), resources),
+    }
+    texts = compare(a, replace(a, tables={**a.tables, **own})).sentences
+    assert "1 graph break more: print(x)." in texts
+    assert any(text.startswith("On the GPU k0 (native_layer_norm): spills 0 → 9") for text in texts)
+
+
+def test_lists_in_sentences() -> None:
+    assert joined(["k0"]) == "k0"
+    assert joined(["k0", "k1", "k2"]) == "k0, k1 and k2"
+    assert joined([f"k{n}" for n in range(9)]) == "k0, k1 and 7 more"
+    assert joined([]) == ""
+
+
+def test_the_widget_carries_the_document() -> None:
+    found = diff("static", "dynamic")
+    view = found.view()
+    assert json.loads(gzip.decompress(view.diff)) == document(found)
+    assert repr(view) == "Workbench view of static → dynamic"
+    view.close()
+
+
+def test_outside_a_notebook_it_is_text_or_html() -> None:
+    found = diff("static", "dynamic")
+    made = found._repr_mimebundle_()
+    assert made["text/plain"] == repr(found)
+    assert "<script" not in made["text/html"]
+    with pytest.raises(NotImplementedError):
+        found._ipython_display_()
