@@ -56,7 +56,7 @@ def model(**changes: Any) -> PackagedModel:
         folder=CODE,
         library=LIBRARY,
         contract=CONTRACT,
-        parameters=(("x", 1, None),),
+        parameters=(["x", 1, None],),
         inputs=("x",),
         outputs=(PackagedOutput("float32", ("batch", 8)),),
         in_spec="",

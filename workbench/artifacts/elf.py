@@ -174,7 +174,8 @@ class _Reading:
         for part in self.parts[1:]:
             flags = "".join(letter for bit, letter in _FLAGS if part.flags & bit)
             kind = _KINDS.get(part.kind, f"{part.kind:#x}")
-            yield Section(self._text(names, part.name), kind, part.address, part.size, flags)
+            name = self._text(names, part.name) if names else ""
+            yield Section(name, kind, part.address, part.size, flags)
 
     def _content(self, part: Part) -> bytes:
         if part.kind == _NOBITS:

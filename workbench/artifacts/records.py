@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Never, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from workbench.errors import ArtifactError
 
 Record = TypeVar("Record")
+Signed = TypeVar("Signed", bound="SignedRecord")
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,21 @@ class SignedRecord:
 
     def signed_bytes(self) -> bytes:
         """The bytes that a signature covers."""
-        return replace(self, signatures=()).to_bytes()  # type: ignore[call-arg]
+        return _bytes({**self.data, "signatures": []})
 
     def to_bytes(self) -> bytes:
         """The content of the manifest's member."""
-        data = {"kind": self.KIND, **asdict(self)}
-        return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True).encode()
+        return _bytes(self.data)
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """What the JSON holds: as it was read, since later releases may add fields."""
+        return {"kind": self.KIND, **asdict(self)}
+
+    def remembering(self, data: Mapping[str, Any]) -> Self:
+        """The record itself, as one that was read from `data`."""
+        self.__dict__["data"] = data
+        return self
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
@@ -57,11 +67,22 @@ class SignedRecord:
                 "Upgrade aot-workbench to open it."
             )
         try:
-            return read_record(cls, data)
+            return read_record(cls, data).remembering(data)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ArtifactError(
                 f"The manifest of the {cls.NOUN} is damaged ({error}). Get the file again."
             ) from error
+
+
+def with_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
+    """The same manifest with other signatures: what they cover and its digest stay."""
+    found = replace(record, signatures=tuple(signatures))  # type: ignore[call-arg]
+    rows = [asdict(signature) for signature in signatures]
+    return found.remembering({**record.data, "signatures": rows})
+
+
+def _bytes(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True).encode()
 
 
 def read_record(cls: type[Record], data: Any) -> Record:
@@ -98,6 +119,6 @@ def _read(kind: Any, value: Any) -> Any:
 
 def _chosen(kinds: tuple[Any, ...], value: Any) -> Any:
     """The part of a union that a value must have."""
-    if value is None or type(value) in kinds:
-        return NoneType if value is None and NoneType in kinds else type(value)
-    return next((kind for kind in kinds if kind not in (NoneType, str, int)), NoneType)
+    if type(value) in kinds:
+        return type(value)
+    return next((kind for kind in kinds if kind not in (NoneType, str, int)), Never)

@@ -17,6 +17,7 @@ from workbench.artifacts.manifest import Manifest, Signature
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.package_manifest import PackageManifest
 from workbench.artifacts.policy import Policy, read_policy
+from workbench.artifacts.records import with_signatures
 from workbench.artifacts.team_keys import (
     KnownKeys,
     Signed,
@@ -172,7 +173,7 @@ def with_signature(manifest: AnyManifest, mine: Signature) -> AnyManifest:
     kept: list[Signature] = [
         s for s in manifest.signatures if (s.kind, s.key) != (mine.kind, mine.key)
     ]
-    return replace(manifest, signatures=(*kept, mine))
+    return with_signatures(manifest, (*kept, mine))
 
 
 def key_name(key: bytes) -> str:
