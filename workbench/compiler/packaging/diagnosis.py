@@ -64,6 +64,17 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
     return CaptureError(refusal(title, lines_of(error.__traceback__), cause, cure))
 
 
+def explain_compile(error: Exception, title: str) -> CaptureError:
+    """The error for whatever AOTInductor raised on a program that was captured."""
+    cause = error.__cause__ or error
+    words = f"{type(cause).__name__}: {_first_lines(str(error) or repr(error), most=6)}"
+    return CaptureError(
+        f"{title} was captured, but AOTInductor cannot compile it: {words}\n"
+        "  error.report holds every step until then. If wb.aot_compile takes the same call, save "
+        "that instead; else rewrite the line, or leave it out of the packaged model."
+    )
+
+
 def refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
     """The message of a refused export."""
     places = [f"  at {line}" for line in lines] or ["  (torch keeps no line of yours for it)"]

@@ -9,12 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from workbench.artifacts import package_report
 from workbench.artifacts.manifest import Build
-from workbench.artifacts.package_manifest import FOLDER, PackagedModel, PackagedOutput
-from workbench.compiler import failures
+from workbench.artifacts.package_manifest import FOLDER, PackagedModel
 from workbench.compiler import torch_private as tp
 from workbench.compiler.capture import Recorder
 from workbench.compiler.first_compile import fast_start
@@ -23,7 +20,9 @@ from workbench.compiler.packaging.archive import Content
 from workbench.compiler.packaging.compiling import Built, build, options_for
 from workbench.compiler.packaging.constants import placed, with_names
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
+from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
+from workbench.compiler.packaging.outputs import check_inputs, outputs_of
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.small_sizes import honest_ranges
 from workbench.compiler.payload import native_build
@@ -73,6 +72,8 @@ def pack(request: ModelRequest, folder: Path, progress: Progress | None = None) 
             with _step(run, "export"):
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
+                check_inputs(found, exported.program)
+                outputs_of(exported.program)
             with _step(run, "compile"):
                 built = build(exported.program, run.options, folder, any_size=exported.any_size)
             with _step(run, "contract"):
@@ -150,7 +151,7 @@ def _recorded(error: BaseException, run: _Run) -> BaseException:
     report = run.recorder.report(outcome)
     shown = error
     if isinstance(error, Exception) and not isinstance(error, WorkbenchError):
-        shown = failures.explain(error, run.found.title)
+        shown = explain_compile(error, run.found.title)
     shown.report = report  # type: ignore[attr-defined]
     return shown
 
@@ -180,7 +181,7 @@ def _packed(
         contract=contract.to_json(),
         parameters=run.found.inputs.parameters,
         inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
-        outputs=tuple(_outputs(program)),
+        outputs=outputs_of(program),
         in_spec=dumps(program.call_spec.in_spec),
         out_spec=dumps(program.call_spec.out_spec),
         constants=placed(with_names(built.library.constants, program), place),
@@ -191,21 +192,3 @@ def _packed(
         isa=isa,
     )
     return Packed(model, members, report)
-
-
-def _outputs(program: Any) -> Iterator[PackagedOutput]:
-    """What the library returns: a handle for each leaf of the outputs."""
-    nodes = {node.name: node.meta.get("val") for node in program.graph.nodes}
-    for found in program.graph_signature.user_outputs:
-        value = nodes.get(found) if isinstance(found, str) else found
-        if isinstance(value, torch.Tensor):
-            shape = tuple(n if isinstance(n, int) else str(n) for n in value.shape)
-            yield PackagedOutput(str(value.dtype).removeprefix("torch."), shape)
-        else:
-            yield PackagedOutput("", (), _scalar(value))
-
-
-def _scalar(value: Any) -> str:
-    """The type of a Python value among the outputs, symbolic ones included."""
-    symbolic = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
-    return symbolic.get(type(value), type(value).__name__)
