@@ -58,32 +58,36 @@ def _count(number: int, noun: str) -> str:
 def segments(file: BinaryIO, damage: Damage) -> Iterator[Segment]:
     """The records of a log in their order; reads in blocks, so that its size does not matter."""
     rest, size = b"\n", _BLOCK
+    is_inside = False  # of a payload that is left out
     while block := file.read(size):
         buffer = rest + block
         starts = list(_HEADER.finditer(buffer))
         end = starts[-1].start() if starts else 0
         if len(starts) > 1:
-            _count_foreign(buffer[: starts[0].start()], damage)
+            _count_foreign(buffer[: starts[0].start()], damage, is_inside)
+            is_inside = False
             for found, following in pairwise(starts):
                 yield _segment(buffer, found, following.start(), damage)
             rest, size = buffer[end:], _BLOCK
         elif len(buffer) - end <= LARGEST:
             rest, size = buffer, 2 * size  # a large payload: not to be searched over and over
         elif starts:
+            _count_foreign(buffer[: starts[0].start()], damage, is_inside)
             damage.oversized += 1
+            is_inside = True
             yield Segment(starts[0][1], b"")
             rest, size = _tail(buffer, starts[0].end()), _BLOCK
         else:
-            _count_foreign(buffer, damage)
             rest, size = _tail(buffer, 0), _BLOCK
-    yield from _last(rest.removesuffix(b"\n"), damage)
+            _count_foreign(buffer[: len(buffer) - len(rest)], damage, is_inside)
+    yield from _last(rest.removesuffix(b"\n"), damage, is_inside)
 
 
-def _last(buffer: bytes, damage: Damage) -> Iterator[Segment]:
+def _last(buffer: bytes, damage: Damage, is_inside: bool) -> Iterator[Segment]:
     starts = list(_HEADER.finditer(buffer))
-    _count_foreign(buffer[: starts[0].start()] if starts else buffer, damage)
+    _count_foreign(buffer[: starts[0].start()] if starts else buffer, damage, is_inside)
     ends = [found.start() for found in starts[1:]] + [len(buffer)]
-    for found, end in zip(starts, ends, strict=True):
+    for found, end in zip(starts, ends, strict=False):
         yield _segment(buffer, found, end, damage)
 
 
@@ -103,5 +107,10 @@ def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) ->
     return Segment(found[1], payload)
 
 
-def _count_foreign(lines: bytes, damage: Damage) -> None:
-    damage.foreign += sum(1 for line in lines.split(b"\n") if line.strip())
+def _count_foreign(lines: bytes, damage: Damage, is_inside: bool = False) -> None:
+    """Count lines; inside of a payload that is left out those after a tab belong to it."""
+    damage.foreign += sum(
+        1
+        for line in lines.split(b"\n")
+        if line.strip() and not (is_inside and line.startswith(b"\t"))
+    )
