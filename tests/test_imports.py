@@ -49,7 +49,7 @@ EXCEPTIONS = {
     ("artifacts/xray/report.py", "pandas"),  # ArtifactReport.frame
     *(
         (f"report/{name}.py", room)
-        for name in ("diff", "matrix", "ranked", "roundtrip")
+        for name in ("diff", "matrix", "ranked", "roundtrip", "sweep")
         for room in VIEWS
     ),
     ("errors.py", "workbench.report"),  # the type of WorkbenchError.report

@@ -29,6 +29,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler import torch_private as tp
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DEPTH = 200
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
@@ -179,7 +181,8 @@ class _Walk:
             if name is None and not hasattr(kind, "__slots__"):
                 self.unknown.append(f"{where} is a {kind.__qualname__}")
             return ["builtin", self._library(module) or module, name or self._slots(value, depth)]
-        if kind.__module__ == "torch._ops":  # operators hold what they dispatch to
+        if kind.__module__ == tp.OPS.get().__name__:
+            # operators hold what they dispatch to
             return ["operator", str(value)]
         parts = [[name, self.of(v, f"{where}.{name}", depth)] for name, v in vars(value).items()]
         return ["object", self.of(kind, where, depth), parts]
