@@ -106,8 +106,8 @@ function Bar({ source, count, isFolded, fold, jump }: BarProps) {
   );
 }
 
-const SIGNS = { same: "", changed: "~", added: "+", removed: "−" };
-const WORDS = { same: "", changed: "changed", added: "only in b", removed: "only in a" };
+const SIGNS = { changed: "~", added: "+", removed: "−" };
+const WORDS = { changed: "changed", added: "only in b", removed: "only in a" };
 
 function Line({ at, line, isAlone }: { at: number; line: DiffLine; isAlone: boolean }) {
   const { kind, before, after } = line;
@@ -140,10 +140,15 @@ function Side({ text, number, pieces, kind, look }: SideProps) {
   return (
     <>
       <span class="src-no">{number ?? ""}</span>
-      <code class={text === null ? `${look} gone` : look} aria-label={label(text, kind)}>
-        <span class="src-sign" aria-hidden="true">
-          {text === null ? "" : SIGNS[kind]}
-        </span>
+      <code class={text === null ? `${look} gone` : look}>
+        {text !== null && kind !== "same" && (
+          <>
+            <span class="src-sign" aria-hidden="true">
+              {SIGNS[kind]}
+            </span>
+            <span class="sr">{`${WORDS[kind]}: `}</span>
+          </>
+        )}
         {pieces ? (
           <>
             {pieces.head}
@@ -156,10 +161,6 @@ function Side({ text, number, pieces, kind, look }: SideProps) {
       </code>
     </>
   );
-}
-
-function label(text: string | null, kind: DiffLine["kind"]): string | undefined {
-  return text === null || kind === "same" ? undefined : `${WORDS[kind]}: ${text}`;
 }
 
 /** Brings the next difference to a third of the height. */
