@@ -43,6 +43,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
         "matrix": next(
             (cell["id"] for row in shown["matrix"] for cell in row["cells"] if cell), None
         ),
+        "artifact": next((way["phases"][-1]["id"] for way in shown["file"]["ways"][-1:]), None),
     }
 
 

@@ -44,6 +44,7 @@ def reports() -> Iterator[tuple[str, Report]]:
     x = torch.rand(4, 32, 64)
     compiled = wb.aot_compile(model, (x,), grad=True)
     compiled.profile(x)
+    wb.roundtrip(compiled, (x,), ways=("eager", "ours"))
     yield "encoder", compiled.report
     yield "gpu", gpu_report()
 

@@ -32,11 +32,10 @@ export function WaterfallChart({ store, way, isWhole }: Props) {
           id={`${prefix}-${at}`}
           role="option"
           aria-selected={at === current}
-          aria-label={`${bar.phase.title}, ${seconds(bar.phase.duration_s)}`}
           class={at === current ? "fall-row sel" : "fall-row"}
           onClick={() => store.select(bar.phase.id)}
         >
-          <span class="cut">{bar.phase.title}</span>
+          <span class="cut">{bar.phase.title} </span>
           <span class="num">{seconds(bar.phase.duration_s)}</span>
           <span class="fall-track">
             <i
