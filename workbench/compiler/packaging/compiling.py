@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
 from workbench.errors import CaptureError
 
+_COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
 _KEEP = "always_keep_tensor_constants"
 _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     INSIDE: {},
@@ -73,3 +75,11 @@ def build(
     files = [Path(file) for file in made if isinstance(file, str) and file]
     has_weights = bool(options.get("aot_inductor.package_constants_in_so", True))
     return Built({file.name: file for file in files}, library, has_weights)
+
+
+def shareable(file: Path) -> bytes | Path:
+    """A generated file as others may see it: sources without the folders of this machine."""
+    if file.suffix != ".cpp":
+        return file
+    code, _, _ = file.read_text().partition(_COMMANDS)
+    return code.replace(f"{file.parent}{os.sep}", "").rstrip().encode() + b"\n"

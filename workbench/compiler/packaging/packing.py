@@ -17,7 +17,7 @@ from workbench.compiler.capture import Recorder
 from workbench.compiler.first_compile import fast_start
 from workbench.compiler.modes import merged_options
 from workbench.compiler.packaging.archive import Content
-from workbench.compiler.packaging.compiling import Built, build, options_for
+from workbench.compiler.packaging.compiling import Built, build, options_for, shareable
 from workbench.compiler.packaging.constants import placed, with_names
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
 from workbench.compiler.packaging.diagnosis import explain_compile
@@ -166,7 +166,9 @@ def _packed(
 ) -> Packed:
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
-    members: dict[str, Content] = {f"{folder}/{name}": file for name, file in built.files.items()}
+    members: dict[str, Content] = {
+        f"{folder}/{name}": shareable(file) for name, file in built.files.items()
+    }
     page = f"{FOLDER}/{request.name}{package_report.SUFFIX}"
     members[page] = package_report.encode(to_bytes(report))
     blob = built.named("_weights.blob")
