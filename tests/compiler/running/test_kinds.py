@@ -86,7 +86,7 @@ def test_of_several_models_each_is_called_by_its_name(folder: Path) -> None:
     x = torch.randn(3)
     path = folder / "two.pt2"
     wb.package(
-        {"add": Add(), "line": torch.nn.Linear(3, 2)},
+        {"add": Add().eval(), "line": torch.nn.Linear(3, 2).eval()},
         {"add": (x, x), "line": (x,)},
         path=path,
         capture="light",

@@ -1,4 +1,4 @@
-"""New weights while the package is called; weights beside the library and weights that come later."""
+"""New weights while the package is called; weights beside the library; weights that come later."""
 
 from __future__ import annotations
 

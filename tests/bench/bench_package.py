@@ -1,0 +1,201 @@
+"""Packages in use: start in a fresh process, the check of a call, runners, 1 GB of weights."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from tests.bench.bench_load import gpt2
+from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
+
+LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader"
+LOAD_REACH = 0.01
+TOLERANCE = 1e-5
+CHECK = "call of a package, 2 tensors: checked - check=False (us)"
+CHECK_REACH_US = 1.5
+CALLS = 2000
+RUNNERS = "time per call of 2 threads, 2 runners / 1 runner"
+RUNNERS_REACH = 1 / 1.7
+BIG = "load of a package with 1 GB of mapped weights (s)"
+BIG_REACH_S = 0.5
+BIG_ROWS, BIG_WIDTH = 1 << 20, 256  # float32: 1 GiB
+
+
+def figures(quick: bool = False) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        _package_gpt2(Path(folder) / "gpt2.pt2")
+        yield from _start(Path(folder), 1 if quick else 3)
+        yield _runners(Path(folder), 3 if quick else 9)
+        yield _check(Path(folder) / "add.pt2", 5 if quick else 31)
+        yield _big(Path(folder) / "big.pt2", 1 if quick else 3)
+
+
+def _package_gpt2(path: Path) -> None:
+    import workbench as wb
+
+    case = gpt2()
+    wb.package(case.model, (), dict(case.inputs), path=path, capture="light").close()
+
+
+def _start(folder: Path, pairs: int) -> Iterator[Figure]:
+    differences: list[float] = []
+
+    def measure(way: str) -> float:
+        with empty_caches() as variables:
+            found = child(__name__, way, str(folder), variables=variables)
+        differences.append(found["difference"])
+        return float(found["seconds"])
+
+    ours, theirs = interleaved(lambda: measure("ours"), lambda: measure("torch"), pairs)
+    yield ratio(LOAD, ours, theirs, LOAD_REACH)
+    worst = max(differences)
+    yield Figure("  largest difference from eager", worst, None, worst, TOLERANCE, "")
+
+
+def first_call(way: str, folder: Path) -> dict[str, float]:
+    """Seconds from having torch and the model to the first result."""
+    import torch
+
+    case, path = gpt2(), folder / "gpt2.pt2"
+    with torch.no_grad():
+        start = time.perf_counter()
+        if way == "ours":
+            import workbench as wb
+
+            found = wb.load(path)(**case.inputs)
+        else:
+            found = torch._inductor.aoti_load_package(str(path))(**case.inputs)
+        seconds = time.perf_counter() - start
+        difference = (found.logits - case.model(**case.inputs).logits).abs().max()
+    return {"seconds": seconds, "difference": float(difference)}
+
+
+def _runners(folder: Path, pairs: int) -> Figure:
+    with empty_caches() as variables:
+        one_thread = {**variables, "OMP_NUM_THREADS": "1"}
+        found = child(__name__, "runners", str(folder), str(pairs), variables=one_thread)
+    return ratio(RUNNERS, found["two"], found["one"], RUNNERS_REACH)
+
+
+def throughput(folder: Path, pairs: int) -> dict[str, list[float]]:
+    """Seconds per call of two threads, with two runners and with one; kernels take one thread."""
+    import workbench as wb
+
+    inputs = gpt2().inputs
+    two, one = interleaved(
+        _of_two_threads(wb.load(folder / "gpt2.pt2", num_runners=2), inputs),
+        _of_two_threads(wb.load(folder / "gpt2.pt2"), inputs),
+        pairs,
+    )
+    return {"two": two, "one": one}
+
+
+def _of_two_threads(package: Any, inputs: Any, calls: int = 20) -> Callable[[], float]:
+    def work() -> None:
+        for _ in range(calls):
+            package(**inputs)
+
+    def measure() -> float:
+        threads = [Thread(target=work) for _ in range(2)]
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return (time.perf_counter() - start) / (2 * calls)
+
+    package(**inputs)
+    return measure
+
+
+def _check(path: Path, pairs: int) -> Figure:
+    import torch
+
+    import workbench as wb
+
+    batch = torch.export.Dim("batch", min=1, max=64)
+    x, y = torch.ones(4, 8), torch.ones(4, 8)
+    shapes = {"x": {0: batch}, "y": {0: batch}}
+    wb.package(_add().eval(), (x, y), path=path, dynamic_shapes=shapes, capture="light").close()
+    checked, unchecked = wb.load(path), wb.load(path, check=False)
+    runs = interleaved(_per_call(checked, x, y), _per_call(unchecked, x, y), pairs)
+    with_check, without = map(statistics.median, runs)
+    gap = statistics.median(a - b for a, b in zip(*runs, strict=True))
+    return Figure(CHECK, with_check, without, gap, CHECK_REACH_US, "us")
+
+
+def _add() -> Any:
+    import torch
+
+    class Add(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x + y
+
+    return Add()
+
+
+def _per_call(package: Any, x: Any, y: Any) -> Callable[[], float]:
+    def measure() -> float:
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            package(x, y)
+        return (time.perf_counter() - start) / CALLS * 1e6
+
+    return measure
+
+
+def _big(path: Path, repeats: int) -> Figure:
+    import torch
+
+    import workbench as wb
+
+    torch.manual_seed(0)
+    module = torch.nn.Embedding(BIG_ROWS, BIG_WIDTH).eval()
+    wb.package(module, (_ids(),), path=path, weights="beside", capture="light").close()
+    del module
+    seconds = []
+    for _ in range(repeats):
+        with empty_caches() as variables:
+            seconds.append(child(__name__, "big", str(path), variables=variables)["seconds"])
+    size = path.stat().st_size / 2**30
+    found = statistics.median(seconds)
+    return Figure(BIG, found, None, found, BIG_REACH_S, "s", f"{size:.2f} GiB")
+
+
+def _ids() -> Any:
+    import torch
+
+    return torch.arange(0, BIG_ROWS, BIG_ROWS // 8).reshape(2, 4)
+
+
+def load_big(path: Path) -> dict[str, float]:
+    """Seconds of a load alone; that it runs, and has whole weights, is tried afterwards."""
+    import torch
+
+    start = time.perf_counter()
+    import workbench as wb
+
+    package = wb.load(path)
+    seconds = time.perf_counter() - start
+    found = package(_ids())
+    package.verified()
+    assert found.shape == (2, 4, BIG_WIDTH)
+    assert torch.isfinite(found).all()
+    return {"seconds": seconds}
+
+
+if __name__ == "__main__":
+    what, place, *rest = sys.argv[1:]
+    if what == "big":
+        print(json.dumps(load_big(Path(place))))
+    elif what == "runners":
+        print(json.dumps(throughput(Path(place), int(rest[0]))))
+    else:
+        print(json.dumps(first_call(what, Path(place))))
