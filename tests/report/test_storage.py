@@ -87,3 +87,9 @@ def test_texts_that_share_lines_share_storage() -> None:
     assert keys[0] == keys[2]
     assert texts[keys[1]] == after
     assert len(texts.to_json()["lines"]) == 1001
+
+
+def test_a_part_that_grows_without_bound_is_refused(sample_report: Report) -> None:
+    bomb = gzip.compress(bytes(300 << 20), compresslevel=1)
+    with pytest.raises(ArtifactError, match="more than 268435456 bytes"):
+        from_bytes(bomb)

@@ -70,8 +70,8 @@ class _Reading:
 class _Budget:
     """What is left for a file: steps, and bytes of texts."""
 
-    steps: int = _MOST_STEPS
-    texts: int = _TEXTS
+    steps: int
+    texts: int
 
 
 def read_pickle(content: bytes) -> PickleFacts:
@@ -79,7 +79,7 @@ def read_pickle(content: bytes) -> PickleFacts:
 
     The time is bounded: a pickle of very many steps is not `complete`.
     """
-    return _read(content, 0, _Budget())
+    return _read(content, 0, _Budget(_MOST_STEPS, _TEXTS))
 
 
 def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:

@@ -18,6 +18,7 @@ from workbench.report.texts import Texts
 Value = TypeVar("Value")
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
+_PART_LIMIT = 256 << 20  # bytes of one part; that of a graph with 10,000 nodes takes 20 MiB
 
 
 class Lazy(Mapping[str, Value]):
@@ -103,10 +104,9 @@ def to_bytes(report: Report) -> bytes:
 def from_bytes(content: bytes) -> Report:
     """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
     try:
-        unpacker = zlib.decompressobj(_GZIP)
-        header = json.loads(unpacker.decompress(content))
-        rest = unpacker.unused_data
-    except (zlib.error, ValueError) as error:
+        text, rest = _unpack(content)
+        header = json.loads(text)
+    except (zlib.error, ValueError, RecursionError) as error:
         raise ArtifactError(
             f"This is not a report or it is damaged ({error}). Save it again with Report.save."
         ) from error
@@ -115,8 +115,19 @@ def from_bytes(content: bytes) -> Report:
     check_schema(header)
     try:
         return _open(header, rest)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+
+
+def _unpack(content: bytes) -> tuple[bytes, bytes]:
+    """The first part of the content and what follows it; raises ValueError for one that is huge."""
+    unpacker = zlib.decompressobj(_GZIP)
+    found = unpacker.decompress(content, _PART_LIMIT)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"a part of more than {_PART_LIMIT} bytes")
+    if not unpacker.eof:
+        raise ValueError("a part is cut short")
+    return found, unpacker.unused_data
 
 
 def _open(header: Mapping[str, Any], rest: bytes) -> Report:
@@ -143,8 +154,8 @@ def _open(header: Mapping[str, Any], rest: bytes) -> Report:
 def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
     def read() -> Any:
         try:
-            return json.loads(zlib.decompress(rest[start:end], _GZIP))
-        except (zlib.error, ValueError) as error:
+            return json.loads(_unpack(rest[start:end])[0])
+        except (zlib.error, ValueError, RecursionError) as error:
             raise ArtifactError(f"Part {name} of the report is damaged ({error}).") from error
 
     return read

@@ -215,7 +215,8 @@ def _constant(model: PackagedModel, constant: PackagedConstant) -> ConstantFacts
 
 
 def _guards(model: PackagedModel) -> Iterator[GuardFacts]:
-    for text in model.contract.get("guards") or ():
+    found = model.contract.get("guards")
+    for text in found if isinstance(found, list) else ():
         yield GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
 
 

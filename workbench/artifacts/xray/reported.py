@@ -33,7 +33,7 @@ def report_facts(model: str, content: bytes | None) -> ReportFacts:
     try:
         report = from_bytes(content)
         return ReportFacts(_outputs(model, report), _guards(model, report), report_texts(report))
-    except (ArtifactError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArtifactError, LookupError, TypeError, ValueError, AttributeError) as error:
         return ReportFacts(notes=[f"the report of {model} cannot be read: {error}"])
 
 
