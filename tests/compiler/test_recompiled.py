@@ -159,6 +159,19 @@ def test_saved_records_are_compared_in_another_process(first: Report, tmp_path: 
     )
 
 
+def test_a_compiled_function_is_compared_with_its_file(tmp_path: Path) -> None:
+    args = torch.ones(8, 4), torch.ones(4)
+    compiled = wb.aot_compile(scaled, args)
+    compiled.save(tmp_path / "scaled.aot")
+    why = wb.why_recompiled(compiled, tmp_path / "scaled.aot")
+    assert why.text.startswith("scaled and scaled.aot have the same key")
+    other = wb.aot_compile(scaled, (torch.ones(2, 4), args[1]))
+    assert "(first)" in wb.why_recompiled(compiled, other).a
+    assert wb.why_recompiled(tmp_path / "scaled.aot", other).differences == (
+        "the shape of input 1 differs: (8, 4) / (2, 4)",
+    )
+
+
 def test_a_page_shows_what_differs(first: Report) -> None:
     why = wb.why_recompiled(first, record(scaled, torch.ones(16, 4), torch.ones(4)))
     page = why._repr_html_()

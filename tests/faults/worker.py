@@ -72,6 +72,15 @@ class Looking:
             self.failures.append(f"{label}: something was run or left behind")
             self.marker.unlink(missing_ok=True)
 
+    def summary(self) -> dict[str, Any]:
+        """What came out, and the most memory that the process has taken."""
+        return {
+            "outcomes": self.outcomes,
+            "failures": self.failures,
+            "slowest": self.slowest,
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        }
+
     def _load_unused(self, label: str, damaged: tuple[str, ...]) -> None:
         """A package whose library is whole may run; damaged weights are found meanwhile."""
         try:
@@ -158,14 +167,7 @@ def main(job_file: str) -> None:
             os.pwrite(handle, f"{label:<100}".encode(), 0)
             looking.look(label, mutation, digests[kind])
         counts[kind] = {"files": job["count"], "seconds": time.perf_counter() - begun}
-    summary = {
-        "counts": counts,
-        "outcomes": looking.outcomes,
-        "failures": looking.failures,
-        "slowest": looking.slowest,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
-    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "summary.json").write_text(json.dumps({"counts": counts, **looking.summary()}))
 
 
 def _refused(looking: Looking, samples: dict[str, str]) -> None:

@@ -44,8 +44,8 @@ def _keys(report: Report, name: str) -> Mapping[str, _Parts]:
         why = report.why_missing("cache_parts")
         raise UsageError(
             f"The record of {name} holds no cache key{f' ({why})' if why else ''}: torch refused "
-            "to cache the graph, did not lower one, or the record is older than this. Compile it "
-            "again."
+            "to cache the graph, found it in the cache of AOTAutograd, or the record is older than "
+            "this. Compile it again with capture='full'."
         )
     return keys
 
