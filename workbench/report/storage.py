@@ -18,6 +18,8 @@ from workbench.report.texts import Texts
 Value = TypeVar("Value")
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
+_PART_LIMIT = 128 << 20  # bytes of one part unpacked; a graph of 10,000 nodes takes 3 MiB
+_DAMAGE = (zlib.error, ValueError, RecursionError)
 _PART_LIMIT = 256 << 20  # bytes of one part; that of a graph with 10,000 nodes takes 20 MiB
 
 
@@ -162,7 +164,16 @@ def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
 
 
 def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
-    return lambda: Table.from_json(row_type, read())
+    def make() -> Table[Any]:
+        data = read()
+        try:
+            return Table.from_json(row_type, data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ArtifactError(
+                f"The report is damaged: its table of {row_type.__name__} lacks {error}."
+            ) from error
+
+    return make
 
 
 def save(report: Report, path: str | PathLike[str]) -> None:
