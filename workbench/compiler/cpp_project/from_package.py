@@ -9,18 +9,19 @@ from typing import Any
 
 import torch
 
+from workbench.artifacts.package_manifest import PackageManifest
 from workbench.compiler.cpp_project.header import call_contract
 from workbench.compiler.cpp_project.project import Example, example_inputs, write_project
 from workbench.compiler.running.checking import CallContract
 from workbench.compiler.running.loaded import LoadedModel
-from workbench.compiler.running.package import Package
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 
 def project_of(
     folder: str | PathLike[str],
-    package: Package,
+    package: Path,
+    manifest: PackageManifest,
     loaded: LoadedModel,
     arguments: Arguments | None,
     *,
@@ -34,8 +35,8 @@ def project_of(
     ]
     return write_project(
         folder,
-        Path(package.path),
-        package.manifest,
+        package,
+        manifest,
         model,
         Example(inputs, outputs),
         overwrite=overwrite,
