@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from workbench.artifacts.container import open_file, read_artifact
+from workbench.artifacts.opening import open_any
 from workbench.compiler import plan_json, portable, saving
 from workbench.compiler.baked import BakedValues
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.contract import Contract
 from workbench.compiler.file_tables import with_file_later, without_file
 from workbench.compiler.loading import LoadedArtifact, load_artifact
+from workbench.compiler.packaging.again import how_to_package_again
 from workbench.compiler.plan import CallPlan
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report, Request
@@ -120,13 +122,17 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
 
     What was compiled for a GPU that was not there is compiled for it again.
 
-    Raises `ArtifactError` when the original has no importable name and no module is given.
+    Raises `ArtifactError` when the original has no importable name and no module is given, and
+    `UsageError` for a package, with the call that makes it again.
     """
     from workbench.compiler.baked import resolve
     from workbench.compiler.examples import dynamic_shapes_of, inputs_of
     from workbench.compiler.request import Options
     from workbench.compiler.targets.anywhere import compile_anywhere
 
+    with open_any(path) as opened:
+        if opened.package is not None:
+            raise UsageError(how_to_package_again(fspath(path), opened.package))
     with open_file(path) as file:
         stored = read_artifact(file).manifest.contract
     target = module

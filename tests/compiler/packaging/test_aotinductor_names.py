@@ -19,7 +19,6 @@ from workbench.compiler.modes import check_options
 from workbench.compiler.packaging.aotinductor_names import (
     advice,
     is_there,
-    names_frame,
     written_names,
 )
 
@@ -91,7 +90,7 @@ def test_a_row_that_does_not_work_says_what_to_write_instead(row):
 
 
 def test_the_table_is_a_frame():
-    frame = names_frame()
+    frame = wb.aotinductor_names()
     assert list(frame.columns[:4]) == ["written", "language", "verdict", "instead"]
     assert len(frame) == len(ROWS) > 30
 

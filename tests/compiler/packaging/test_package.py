@@ -168,3 +168,13 @@ def test_weights_that_come_later_are_in_no_member(later: Made) -> None:
     loader.load_constants({"weight": torch.full((4,), 3.0)}, False, True, False, False)
     x = torch.randn(5, 4)
     torch.testing.assert_close(loader.run([x])[0], x * 3)
+
+
+def test_making_it_again_needs_the_inputs_and_says_how(two: Made) -> None:
+    with pytest.raises(wb.UsageError) as caught:
+        wb.recompile(two.path)
+    words = str(caught.value)
+    assert "example inputs are no part of it" in words
+    assert "dynamic_shapes={'x': {0: Dim('batch', min=1, max=64)}}" in words
+    assert "mode='max-autotune-no-cudagraphs'" in words
+    assert "weights='beside')  # nested: " in words

@@ -1,0 +1,87 @@
+"""The file itself: torch's layout, aligned, whole or not there."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.compiler.packaging.samples import Branching, Mlp
+from workbench.artifacts.container import open_file
+from workbench.artifacts.package_container import open_package
+from workbench.artifacts.package_manifest import PackageManifest
+from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
+from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.writing import write_package
+
+
+@pytest.mark.parametrize("root", ["m", "a-much.longer_name"])
+def test_members_lie_where_they_can_be_mapped(tmp_path: Path, root: str) -> None:
+    weights = tmp_path / "weights"
+    weights.write_bytes(bytes(range(256)) * 3)
+    members = {**FIXED, "data/weights": weights, "data/b": b"12345", "data/c": b""}
+    manifest = with_members(PackageManifest(root, ()), members)
+    path = tmp_path / "m.pt2"
+    write_archive(path, manifest, members)
+    with open_file(path) as file:
+        opened = open_package(file)
+        assert {opened.offset(name) % 64 for name in members} == {0}
+        assert opened.raw("data/weights") == weights.read_bytes()
+        assert all(opened.is_whole(name) for name in members)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist()[0] == f"{root}/archive_format"
+
+
+def test_it_is_what_torch_writes_around_the_models(tmp_path: Path) -> None:
+    """The members by which torch knows its archives, compared with a file of torch's own."""
+    path = tmp_path / "theirs.pt2"
+    writer = torch.export.pt2_archive._package.PT2ArchiveWriter(str(path))
+    with writer:
+        writer.write_string("extra/x", "y")
+    with zipfile.ZipFile(path) as archive:
+        theirs = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+    assert {name: theirs[name] for name in FIXED} == FIXED
+
+
+def test_a_path_that_cannot_be_is_refused_before_anything_is_compiled(tmp_path: Path) -> None:
+    request = ModelRequest(Branching(), (torch.ones(2),))  # would be refused by torch.export
+    with pytest.raises(wb.UsageError, match=r"the name of a package ends in \.pt2"):
+        write_package([request], tmp_path / "m.pt")
+    with pytest.raises(wb.ArtifactError, match=r"is no folder\. Make it first"):
+        write_package([request], tmp_path / "none" / "m.pt2")
+
+
+def test_a_refusal_has_the_report_until_then_and_leaves_no_file(tmp_path: Path) -> None:
+    request = ModelRequest(Branching().eval(), (torch.ones(2),))
+    with pytest.raises(wb.CaptureError) as caught:
+        write_package([request], tmp_path / "m.pt2")
+    report = caught.value.report
+    assert report is not None
+    assert (report.outcome.ok, report.outcome.step) == (False, "export")
+    assert report.request.kind == "package"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_torch_usable_and_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(b"old")
+
+    def interrupting(name: str, _seconds: float) -> None:
+        if name == "package: compile":
+            raise KeyboardInterrupt
+
+    model, x = Mlp().eval(), torch.randn(2, 16)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        write_package([ModelRequest(model, (x,))], path, progress=interrupting)
+    report: Any = caught.value.__dict__["report"]
+    assert (report.outcome.step, report.outcome.error) == ("compile", "interrupted")
+    assert len(report.graphs) > 0
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["m.pt2"]
+    program = torch.export.export(model, (x,))  # torch goes on as before
+    torch.testing.assert_close(program.module()(x), model(x))
