@@ -52,15 +52,16 @@ def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
     if package.manifest is not None:
         yield from package_requirements(package.manifest, machine, code)
     else:
-        yield from _torch_package(package, libraries, machine)
+        yield from torch_package_rows(package, machine, libraries)
         yield from code_rows(code, _toolkit_of(libraries), machine)
     yield from _interface(libraries, machine)
 
 
-def _torch_package(
-    package: OpenedPackage, libraries: Libraries, machine: Machine
+def torch_package_rows(
+    package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
 ) -> Iterator[Requirement]:
     """What torch's metadata name, and the versions of symbols that the libraries need."""
+    libraries = libraries or libraries_in(package)
     facts = metadata(package)
     newest: dict[str, str] = {}
     for version in (version for row in libraries.libraries for version in row.versions):

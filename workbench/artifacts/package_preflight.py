@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from workbench.artifacts.gpu_needs import GpuCode, code_rows
 from workbench.artifacts.machine import Machine, numbers
+from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight import instruction_row, system_rows
-from workbench.artifacts.requirement import Requirement, Rows
-from workbench.errors import ArtifactError
+from workbench.artifacts.requirement import Requirement, Rows, refuse_failed
 
 _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /proc/cpuinfo names it
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw"),
@@ -43,22 +43,18 @@ def package_requirements(
     )
 
 
-def check_package_fits(
-    path: str, manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
-) -> None:
-    """Raise `ArtifactError` that names each requirement which the machine fails."""
-    failed = [r for r in package_requirements(manifest, machine, code) if r.verdict == "fail"]
-    if failed:
-        lines = [
-            f"  {row.name}: needs {row.needed}, this machine has {row.found}"
-            + (f" ({row.advice})" if row.advice else "")
-            for row in failed
-        ]
-        raise ArtifactError(
-            f"{path} does not fit this machine:\n"
-            + "\n".join(lines)
-            + "\nMake it again here: wb.package(model, args, path=...)"
-        )
+def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> None:
+    """Raise `ArtifactError` that names each requirement of a `.pt2` which the machine fails.
+
+    A library for another processor would end the process: look before it is opened.
+    """
+    if package.manifest is not None:
+        rows: Iterable[Requirement] = package_requirements(package.manifest, machine)
+    else:
+        from workbench.artifacts.file_needs import torch_package_rows  # reads headers of libraries
+
+        rows = torch_package_rows(package, machine)
+    refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")
 
 
 def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirement:

@@ -9,7 +9,7 @@ from workbench.artifacts.elf import read_library
 from workbench.artifacts.gpu_needs import gpu_rows, wrong_gpu
 from workbench.artifacts.machine import FAMILIES, Machine, numbers
 from workbench.artifacts.manifest import Build, Manifest, SystemNeeds
-from workbench.artifacts.requirement import Requirement, Rows
+from workbench.artifacts.requirement import Requirement, Rows, refuse_failed
 from workbench.errors import ArtifactError
 
 BUILD_FLAGS = frozenset(
@@ -106,19 +106,8 @@ def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
     """Raise `ArtifactError` that names each requirement which the machine fails."""
     if words := wrong_gpu(path, manifest, machine):
         raise ArtifactError(words)
-    failed = [row for row in requirements(manifest, machine) if row.verdict == "fail"]
-    if not failed:
-        return
-    lines = [
-        f"  {row.name}: needs {row.needed}, this machine has {row.found}"
-        + (f" ({row.advice})" if row.advice else "")
-        for row in failed
-    ]
-    raise ArtifactError(
-        f"{path} does not fit this machine:\n"
-        + "\n".join(lines)
-        + f"\nMake it again here: wb.recompile({path!r}, module=model)"
-    )
+    again = f"Make it again here: wb.recompile({path!r}, module=model)"
+    refuse_failed(path, requirements(manifest, machine), again)
 
 
 def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:

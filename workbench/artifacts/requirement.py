@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.artifacts.machine import Machine
+from workbench.errors import ArtifactError
 
 
 @dataclass(frozen=True)
@@ -34,3 +36,15 @@ class Rows:
             )
         verdict = "pass" if fits else "fail"
         return Requirement(name, verdict, needed, found or "none", "" if fits else advice)
+
+
+def refuse_failed(path: str, rows: Iterable[Requirement], again: str) -> None:
+    """Raise `ArtifactError` that names every row that fails; `again` is how to mend it."""
+    failed = [row for row in rows if row.verdict == "fail"]
+    if failed:
+        lines = [
+            f"  {row.name}: needs {row.needed}, this machine has {row.found}"
+            + (f" ({row.advice})" if row.advice else "")
+            for row in failed
+        ]
+        raise ArtifactError("\n".join((f"{path} does not fit this machine:", *lines, again)))
