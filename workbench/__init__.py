@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.api import (
         aot_compile,
+        aotinductor_names,
         check,
         compile_async,
         diff,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         verify,
         why_recompiled,
     )
+    from workbench.compiler.running.package import Package
     from workbench.errors import (
         ArtifactError,
         BudgetError,
@@ -56,6 +58,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "workbench.api": (
         "aot_compile",
+        "aotinductor_names",
         "check",
         "compile_async",
         "diff",
@@ -78,6 +81,7 @@ _PUBLIC = {
         "verify",
         "why_recompiled",
     ),
+    "workbench.compiler.running.package": ("Package",),
     "workbench.errors": (
         "ArtifactError",
         "BudgetError",
@@ -96,11 +100,13 @@ __all__ = [
     "BudgetError",
     "CaptureError",
     "ContractError",
+    "Package",
     "Report",
     "TrustError",
     "UsageError",
     "WorkbenchError",
     "aot_compile",
+    "aotinductor_names",
     "check",
     "compile_async",
     "diff",

@@ -217,6 +217,18 @@ def package(
     return made
 
 
+def aotinductor_names() -> pandas.DataFrame:
+    """How articles write AOTInductor, and what that is in torch now: a row per way of writing.
+
+    Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
+    gone), `instead` (what to write with torch), `here` (what to write with this package), `why`,
+    and `holds`: whether the installed torch is as the row says.
+    """
+    from workbench.compiler.packaging.aotinductor_names import names_frame
+
+    return names_frame()
+
+
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:

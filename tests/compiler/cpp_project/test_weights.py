@@ -56,4 +56,4 @@ def test_weights_that_come_later_are_asked_for(tmp_path):
     assert answer.returncode == 0, answer.stderr
     torch.save({"head.bias": torch.zeros(16)}, made.folder / "some.pt")
     answer = made.run("example", made.package, *files[:2], "some.pt")
-    assert "embedding.weight: it is missing, and the package has none" in answer.stderr
+    assert "weight: it is missing, and the package has none" in answer.stderr

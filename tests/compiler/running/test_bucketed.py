@@ -13,7 +13,6 @@ from torch.export import Dim
 import workbench as wb
 from workbench.compiler.running.bucketed import Bucketed
 from workbench.compiler.running.bucketing import BucketedDim, Bucketing, grown
-from workbench.compiler.running.package import Package
 
 BATCH = Dim("batch", min=1, max=64)
 SHAPES = {"x": {0: BATCH}, "pairs": {0: 2 * BATCH}}
@@ -48,8 +47,8 @@ def rows() -> Rows:
 
 
 @pytest.fixture(scope="module")
-def package(rows, tmp_path_factory) -> Package:
-    return Package.bucketed(
+def package(rows, tmp_path_factory) -> wb.Package:
+    return wb.Package.bucketed(
         rows,
         inputs(4),
         path=tmp_path_factory.mktemp("bucketed") / "rows.pt2",
@@ -142,7 +141,7 @@ def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
     asked = {"dynamic_shapes": {"x": {0: BATCH}}, "sizes": {"batch": [4]}}
     path = tmp_path / "mean.pt2"
     with pytest.raises(wb.UsageError, match="Padding batch 1 to batch 4 changes the results"):
-        Package.bucketed(Mean(), (torch.randn(4, 8),), path=path, **asked)
+        wb.Package.bucketed(Mean(), (torch.randn(4, 8),), path=path, **asked)
     assert not path.exists()
 
 
@@ -161,7 +160,7 @@ def test_padding_that_changes_the_results_is_refused_before_compiling(tmp_path):
 def test_a_request_that_cannot_be_is_refused(rows, tmp_path, asked, words):
     wanted = {"dynamic_shapes": SHAPES, "sizes": {"batch": [1, 4]}, **asked}
     with pytest.raises(wb.UsageError, match=words):
-        Package.bucketed(rows, inputs(4), path=tmp_path / "m.pt2", **wanted)
+        wb.Package.bucketed(rows, inputs(4), path=tmp_path / "m.pt2", **wanted)
 
 
 def test_an_output_without_the_dimension_cannot_be_split(tmp_path):
@@ -169,7 +168,7 @@ def test_an_output_without_the_dimension_cannot_be_split(tmp_path):
         return x, x.sum()
 
     with pytest.raises(wb.UsageError, match="Output 1 has no dimension that follows batch"):
-        Package.bucketed(
+        wb.Package.bucketed(
             total,
             (torch.randn(4, 8),),
             path=tmp_path / "m.pt2",
