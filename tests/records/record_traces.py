@@ -110,6 +110,9 @@ def thinned(payload: str, seen: set[str]) -> str:
     """A payload without what is large and says nothing here: hashes of torch's sources, configs."""
     if not payload.startswith("{") or len(payload) < 2_000:
         return payload
+    if payload in seen:  # a configuration
+        return "{}"
+    seen.add(payload)
     data = json.loads(payload)
     if "components" in data:
         data["components"] = data["components"][:3]

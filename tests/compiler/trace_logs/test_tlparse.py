@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import tlparse_counts
 
 import workbench as wb
+from tests import tlparse_counts
 
 pytestmark = pytest.mark.skipif(
     tlparse_counts.program() is None, reason="tlparse is not installed (extra: test)"

@@ -28,17 +28,23 @@ _METRICS = (
 _UNUSED = frozenset(
     {
         *("describe_storage", "stack", "fx_graph_runnable", "aot_forward_graph_fw_metadata"),
-        *("torch._functorch.config", "runtime_wrapper_orchestration", "compiled_fn_wrapper"),
+        *("runtime_wrapper_orchestration", "compiled_fn_wrapper"),
         *("compiled_function_forward", "compiled_function_backward", "backward_prologue"),
         *("backward_epilogue", "inductor_runtime_and_tensor_meta", "link", "dump_file"),
         *("guard_added", "guard_added_fast", "propagate_real_tensors_provenance"),
         *("symbolic_shape_specialization", "create_unbacked_symbol", "compilation_metrics_runtime"),
         *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
-        *("optimize_ddp_split_child", "compiled_autograd_graph", "graph_dump"),
+        *(
+            "optimize_ddp_split_child",
+            "compiled_autograd_graph",
+            "graph_dump",
+            "dynamo_side_effects",
+        ),
         *("inductor_provenance_tracking_kernel_stack_traces", "triton_kernel_info"),
     }
 )
 """Kinds that are known and have no place in a report: they are counted only."""
+_UNUSED_ENDS = ("_BYTECODE", ".config")
 _KEPT_EACH = 100
 _LARGEST = 1 << 20
 
@@ -154,7 +160,7 @@ class _Sorter:
         taker = self._takers.get(record.name)
         if taker is not None:
             taker(record)
-        elif record.name not in _UNUSED and not record.name.endswith("_BYTECODE"):
+        elif record.name not in _UNUSED and not record.name.endswith(_UNUSED_ENDS):
             self._on_unknown(record)
 
     def _keeper(
