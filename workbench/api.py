@@ -587,9 +587,10 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     UsageError
         One of them holds no record of a cache key.
     """
-    from workbench.compiler.recompiled import why_recompiled as run
+    from workbench.analysis.cache_keys import why_recompiled as run
+    from workbench.artifacts.report_in import names_of, report_of
 
-    return run(a, b)
+    return run(report_of(a), report_of(b), names_of(a, b))
 
 
 def warm_up() -> WarmUp:
@@ -690,10 +691,10 @@ def sweep(
     KeyboardInterrupt
         On an interrupt; what is done is its attribute `sweep`, and in the store.
     """
-    from workbench.sweep.entry import Wanted, run_sweep
-    from workbench.sweep.measuring import Patience
-    from workbench.sweep.strategies import Budget, Search
-    from workbench.sweep.trial_run import Plan
+    from workbench.sweeps.entry import Wanted, run_sweep
+    from workbench.sweeps.measuring import Patience
+    from workbench.sweeps.strategies import Budget, Search
+    from workbench.sweeps.trial_run import Plan
 
     workers = jobs or (1 if executor is None else 4)
     return run_sweep(

@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from workbench.artifacts import package_report
 from workbench.artifacts.container import REPORT, open_file
 from workbench.artifacts.members import Members
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.package_manifest import PackageManifest
+from workbench.artifacts.package_report import SUFFIX
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.storage import from_bytes
@@ -31,8 +33,8 @@ def report_of(x: Any) -> Report:
         found = found()
     if not isinstance(found, Report):
         raise UsageError(
-            f"{type(x).__name__}: this is no report and has none in .report. Pass what aot_compile, "
-            "package, load or inspect returned, a report, or the path of a .wbr, .aot or .pt2 file."
+            f"{type(x).__name__}: this is no report and has none in .report. Pass what aot_compile,"
+            " package, load or inspect returned, a report, or a path: of a .wbr, .aot, .pt2 file."
         )
     return found
 
@@ -74,7 +76,8 @@ def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
         raise ArtifactError(f"{os.fspath(path)} holds no report: it was saved without one.")
     if not opened.is_whole(name):
         raise ArtifactError(f"The report in {os.fspath(path)} is damaged. Get the file again.")
-    return from_bytes(opened.raw(name))
+    content = opened.raw(name)
+    return from_bytes(package_report.decode(content) if name.endswith(SUFFIX) else content)
 
 
 def names_of(a: Any, b: Any) -> tuple[str, str]:

@@ -125,9 +125,7 @@ def test_a_backward_graph_has_a_key_of_its_own(first: Report) -> None:
         with fast_start(), Recorder() as recorder:
             torch.compile(scaled, fullgraph=True)(x, torch.ones(4)).sum().backward()
     why = wb.why_recompiled(first, recorder.report())
-    assert "only scaled has a backward graph" in " ".join(why.differences).replace(
-        "the compilation (second)", "scaled"
-    )
+    assert "only b has a backward graph" in why.differences
 
 
 def test_the_keys_that_torch_describes_itself_are_comparable(
@@ -166,7 +164,7 @@ def test_a_compiled_function_is_compared_with_its_file(tmp_path: Path) -> None:
     why = wb.why_recompiled(compiled, tmp_path / "scaled.aot")
     assert why.text.startswith("scaled and scaled.aot have the same key")
     other = wb.aot_compile(scaled, (torch.ones(2, 4), args[1]))
-    assert "(first)" in wb.why_recompiled(compiled, other).a
+    assert wb.why_recompiled(compiled, other).a == "a"
     assert wb.why_recompiled(tmp_path / "scaled.aot", other).differences == (
         "the shape of input 1 differs: (8, 4) / (2, 4)",
     )
@@ -182,7 +180,7 @@ def test_a_page_shows_what_differs(first: Report) -> None:
 def test_what_has_no_key_is_named(first: Report, tmp_path: Path) -> None:
     with pytest.raises(wb.UsageError, match="holds no cache key"):
         wb.why_recompiled(first, Report())
-    with pytest.raises(wb.UsageError, match="int is no compilation"):
+    with pytest.raises(wb.UsageError, match="int: this is no report"):
         wb.why_recompiled(7, first)
     with pytest.raises(wb.ArtifactError, match="Cannot open"):
         wb.why_recompiled(tmp_path / "none.aot", first)
