@@ -23,9 +23,9 @@ MAY = {
     "artifacts": DATA,
     "machine": {"artifacts"},
     "compiler": DATA | {"analysis", "artifacts"},
-    "sweep": DATA | {"compiler", "artifacts", "analysis"},
+    "sweeps": DATA | {"compiler", "artifacts", "analysis"},
     "views": DATA | {"analysis"},
-    "api": DATA | {"analysis", "artifacts", "compiler", "sweep", "views"},
+    "api": DATA | {"analysis", "artifacts", "compiler", "sweeps", "views"},
     "notebook": {"api", "views", "report", "errors"},
 }
 OUTSIDE = {  # what a room may import besides the standard library

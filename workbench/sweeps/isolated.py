@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from workbench.report.trials import Trial
-from workbench.sweep.space import Setting
-from workbench.sweep.trial_run import Plan
-from workbench.sweep.worker import PATHS, REPORT, ROW, TASK
+from workbench.sweeps.space import Setting
+from workbench.sweeps.trial_run import Plan
+from workbench.sweeps.worker import PATHS, REPORT, ROW, TASK
 
 CANCELLED, ERRORS = "cancelled", "errors.txt"
 _TAIL = 1500  # characters of what a worker wrote
@@ -124,7 +124,7 @@ def _start(parcel: Path, folder: Path) -> subprocess.Popen[bytes]:
     }
     with (folder / ERRORS).open("wb") as errors:
         return subprocess.Popen(
-            [sys.executable, "-m", "workbench.sweep.worker", os.fspath(parcel), os.fspath(folder)],
+            [sys.executable, "-m", "workbench.sweeps.worker", os.fspath(parcel), os.fspath(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=errors,

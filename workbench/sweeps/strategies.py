@@ -12,9 +12,9 @@ from typing import Any
 from workbench.analysis.choosing import OBJECTIVES
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweep.measuring import Patience
-from workbench.sweep.space import Setting, Space, value_text
-from workbench.sweep.trial_run import Plan
+from workbench.sweeps.measuring import Patience
+from workbench.sweeps.space import Setting, Space, value_text
+from workbench.sweeps.trial_run import Plan
 
 STRATEGIES = ("grid", "random", "halving", "tpe")
 Try = Callable[[Sequence[Setting], Plan], list[Trial]]

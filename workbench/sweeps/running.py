@@ -23,12 +23,12 @@ from workbench.compiler.environment import environment
 from workbench.compiler.shipping import pack
 from workbench.compiler.sources import Places
 from workbench.report.trials import Trial
-from workbench.sweep.content_key import ContentKey, content_key
-from workbench.sweep.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
-from workbench.sweep.space import Setting
-from workbench.sweep.store import Store
-from workbench.sweep.trial_run import Plan
-from workbench.sweep.worker import PATHS
+from workbench.sweeps.content_key import ContentKey, content_key
+from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
+from workbench.sweeps.space import Setting
+from workbench.sweeps.store import Store
+from workbench.sweeps.trial_run import Plan
+from workbench.sweeps.worker import PATHS
 
 _LOOK_S = 0.2
 OnTrial = Callable[[Trial, bool], None]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from workbench.errors import UsageError
-from workbench.sweep.space import Space
+from workbench.sweeps.space import Space
 
 
 def texts(space: Space) -> list[str]:

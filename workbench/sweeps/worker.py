@@ -1,4 +1,4 @@
-"""The process of one trial: `python -m workbench.sweep.worker PARCEL TRIAL`."""
+"""The process of one trial: `python -m workbench.sweeps.worker PARCEL TRIAL`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main(parcel: Path, folder: Path) -> int:
         os.chdir(setting["folder"])
     from workbench.compiler.ambient import as_in_parent
     from workbench.compiler.shipping import unpack
-    from workbench.sweep.trial_run import run_trial
+    from workbench.sweeps.trial_run import run_trial
 
     content = unpack(parcel)
     linecache.cache.update(content["lines"])

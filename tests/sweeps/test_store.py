@@ -10,7 +10,7 @@ import pytest
 
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
-from workbench.sweep.store import Store
+from workbench.sweeps.store import Store
 
 SETTINGS = (("mode", "default"), ("batch", "8"))
 

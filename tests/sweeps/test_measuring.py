@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from workbench.sweep.machine_lock import compiling, measuring
-from workbench.sweep.measuring import Patience, Times, measure
+from workbench.sweeps.machine_lock import compiling, measuring
+from workbench.sweeps.measuring import Patience, Times, measure
 
 
 def busy(units: int) -> Callable[[], object]:

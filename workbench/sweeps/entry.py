@@ -16,12 +16,12 @@ from workbench.errors import UsageError
 from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.settings import Settings
-from workbench.sweep.case import size_names
-from workbench.sweep.running import OnTrial, Runner, Subject
-from workbench.sweep.space import Space, value_text
-from workbench.sweep.store import Store
-from workbench.sweep.strategies import Search
-from workbench.sweep.trial_run import Plan
+from workbench.sweeps.case import size_names
+from workbench.sweeps.running import OnTrial, Runner, Subject
+from workbench.sweeps.space import Space, value_text
+from workbench.sweeps.store import Store
+from workbench.sweeps.strategies import Search
+from workbench.sweeps.trial_run import Plan
 
 FILE = "sweeps.sqlite"
 
@@ -148,7 +148,7 @@ def _sweep(
         name=runner.subject.name,
         axes={n: tuple(value_text(v) for v in values) for n, values in space.axes.items()},
         sizes=space.sizes,
-        trials=tuple(rows.values()),
+        trials=tuple(rows[s.texts] for s in space.grid() if s.texts in rows),
         seconds=time.monotonic() - start,
         from_store=sum(row.key in known for row in rows.values()),
         notes=tuple(notes),

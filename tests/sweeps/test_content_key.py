@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.sweep.content_key import content_key
+from workbench.sweeps.content_key import content_key
 
 X = torch.zeros(4, 8)
 SOURCE = '''
@@ -152,7 +152,7 @@ def test_packages_are_named_with_their_versions() -> None:
 def test_a_new_process_with_another_hash_seed_gives_the_same_key(tmp_path: Path) -> None:
     script = (
         "import sys, torch; sys.path.insert(0, sys.argv[1])\n"
-        "from workbench.sweep.content_key import content_key\n"
+        "from workbench.sweeps.content_key import content_key\n"
         f"scope = {{'__name__': '__main__'}}; exec({SOURCE!r}, scope)\n"
         "print(content_key(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
     )

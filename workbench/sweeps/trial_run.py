@@ -19,11 +19,11 @@ from workbench.compiler.targets.anywhere import compile_anywhere
 from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweep.case import Call, Case, case_of
-from workbench.sweep.machine_lock import compiling, measuring
-from workbench.sweep.measuring import Patience, Times, measure
-from workbench.sweep.peak_memory import peak_of
-from workbench.sweep.space import Setting
+from workbench.sweeps.case import Call, Case, case_of
+from workbench.sweeps.machine_lock import compiling, measuring
+from workbench.sweeps.measuring import Patience, Times, measure
+from workbench.sweeps.peak_memory import peak_of
+from workbench.sweeps.space import Setting
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from workbench.compiler.callables import resolve
 from workbench.compiler.pipeline import bind
 from workbench.compiler.request import Options
 from workbench.errors import UsageError
-from workbench.sweep.space import Setting
+from workbench.sweeps.space import Setting
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

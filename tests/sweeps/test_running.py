@@ -15,11 +15,11 @@ import torch
 
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweep.measuring import Patience
-from workbench.sweep.running import Runner, Subject
-from workbench.sweep.space import Space
-from workbench.sweep.store import Store
-from workbench.sweep.trial_run import Plan
+from workbench.sweeps.measuring import Patience
+from workbench.sweeps.running import Runner, Subject
+from workbench.sweeps.space import Space
+from workbench.sweeps.store import Store
+from workbench.sweeps.trial_run import Plan
 
 QUICK = Plan(Patience(spread=1.0, budget_s=0.2), timeout_s=120)
 EAGER = Space.of({"backend": ["eager"]})
