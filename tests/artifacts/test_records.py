@@ -23,7 +23,7 @@ def changed(*path: str | int, value: object) -> bytes:
     for key in path[:-1]:
         at = at[key]
     at[path[-1]] = value
-    return json.dumps(data, sort_keys=True, indent=1).encode()
+    return json.dumps(data, sort_keys=True).encode()
 
 
 def test_what_was_written_is_read() -> None:
@@ -75,7 +75,7 @@ def test_a_field_of_a_later_release_changes_neither_bytes_nor_digest() -> None:
 def test_a_field_that_an_earlier_release_did_not_write_keeps_its_default() -> None:
     data = json.loads(MANIFEST.to_bytes())
     del data["models"][0]["bucket"]
-    content = json.dumps(data, sort_keys=True, indent=1).encode()
+    content = json.dumps(data, sort_keys=True).encode()
     earlier = PackageManifest.from_bytes(content)
     assert earlier.models[0].bucket is None
     assert earlier.to_bytes() == content

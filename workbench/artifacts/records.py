@@ -23,6 +23,7 @@ class SignedRecord:
     KIND: ClassVar[str]
     SCHEMA: ClassVar[int]
     NOUN: ClassVar[str]  # what the errors call the file
+    INDENT: ClassVar[int | None] = 1  # None is ten times as fast, for what is read at every start
 
     @cached_property
     def digest(self) -> str:
@@ -31,11 +32,11 @@ class SignedRecord:
 
     def signed_bytes(self) -> bytes:
         """The bytes that a signature covers."""
-        return _bytes({**self.data, "signatures": []})
+        return _bytes({**self.data, "signatures": []}, self.INDENT)
 
     def to_bytes(self) -> bytes:
         """The content of the manifest's member."""
-        return _bytes(self.data)
+        return _bytes(self.data, self.INDENT)
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
@@ -81,8 +82,8 @@ def with_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
     return found.remembering({**record.data, "signatures": rows})
 
 
-def _bytes(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True).encode()
+def _bytes(data: Mapping[str, Any], indent: int | None) -> bytes:
+    return json.dumps(data, sort_keys=True, indent=indent, ensure_ascii=True).encode()
 
 
 def read_record(cls: type[Record], data: Any) -> Record:

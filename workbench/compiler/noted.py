@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from workbench.report import Report
+if TYPE_CHECKING:  # a package starts without the record of its compilation
+    from workbench.report import Report
 
-Listener = Callable[[Report, Report], bool]
+Listener = Callable[["Report", "Report"], bool]
 
 
 class Noted:

@@ -8,14 +8,16 @@ from dataclasses import replace
 from os import PathLike
 from threading import Lock
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
 from workbench.artifacts import package_report
 from workbench.artifacts.container import open_file
+from workbench.artifacts.machine import current_machine
 from workbench.artifacts.opening import OpenedFile, open_any
 from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
+from workbench.artifacts.package_preflight import check_package_fits
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import load_steps
 from workbench.compiler.noted import Noted
@@ -25,8 +27,9 @@ from workbench.compiler.running.derived import Derived
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.compiler.running.slots import CLOSED
 from workbench.errors import ArtifactError, UsageError
-from workbench.report import Report
-from workbench.report.storage import from_bytes
+
+if TYPE_CHECKING:  # the report is read when somebody asks for it
+    from workbench.report import Report
 
 _HEADER = 30  # bytes before the name of a zip file's member
 
@@ -150,6 +153,8 @@ class Package(Noted, Derived):
             content = self._opened.raw(member) if not self._opened.file.closed else None
         if content is None:
             raise UsageError(CLOSED)
+        from workbench.report.storage import from_bytes
+
         return from_bytes(package_report.decode(content))
 
     def update_weights(
@@ -241,6 +246,7 @@ def load_package(
     load_steps.begin(load_steps.READ)
     with open_any(path) as opened:
         found = _package_in(name, opened)
+        check_package_fits(name, found, current_machine())
         check_trust(
             name,
             opened.digest,
