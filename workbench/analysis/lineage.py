@@ -9,19 +9,9 @@ from workbench.report import Report
 Pair = tuple[str, str]
 
 
-def node_links(report: Report) -> dict[str, list[Pair]]:
+def node_links(report: Report) -> Mapping[str, list[Pair]]:
     """Links from a node to the node that was made from it, by the later node's graph."""
-    columns = report.links.columns
-    found: dict[str, list[Pair]] = {graph.id: [] for graph in report.graphs}
-    rows = zip(columns.get("a", ()), columns.get("b", ()), columns.get("relation", ()), strict=True)
-    prefix, pairs = ":", [("", "")]
-    for a, b, relation in rows:
-        if relation == "node-node":
-            if not b.startswith(prefix):  # the links of a graph stand together
-                prefix = b[: b.index(":") + 1]
-                pairs = found.setdefault(prefix[:-1], [])
-            pairs.append((a, b))
-    return found
+    return report.node_pairs
 
 
 def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
@@ -115,7 +105,4 @@ def _calls(kernel: str, target: str) -> bool:
 
 def node_index(report: Report) -> Mapping[str, list[int]]:
     """The rows of the table of nodes by graph id."""
-    found: dict[str, list[int]] = {graph.id: [] for graph in report.graphs}
-    for index, graph in enumerate(report.nodes.columns.get("graph", ())):
-        found.setdefault(graph, []).append(index)
-    return found
+    return report.node_rows

@@ -243,6 +243,29 @@ class Report(file_record.FileRecord):
             index.setdefault(link.b, []).append(link.a)
         return index
 
+    @cached_property
+    def node_rows(self) -> Mapping[str, list[int]]:
+        """The rows of the table of nodes by graph id."""
+        found: dict[str, list[int]] = {graph.id: [] for graph in self.graphs}
+        for index, graph in enumerate(self.nodes.columns.get("graph", ())):
+            found.setdefault(graph, []).append(index)
+        return found
+
+    @cached_property
+    def node_pairs(self) -> Mapping[str, list[tuple[str, str]]]:
+        """Nodes with the nodes that were made from them, by the later node's graph id."""
+        columns = self.links.columns
+        found: dict[str, list[tuple[str, str]]] = {graph.id: [] for graph in self.graphs}
+        names = ("a", "b", "relation")
+        prefix, pairs = ":", [("", "")]
+        for a, b, relation in zip(*(columns.get(name, ()) for name in names), strict=True):
+            if relation == "node-node":
+                if not b.startswith(prefix):  # the links of a graph stand together
+                    prefix = b[: b.index(":") + 1]
+                    pairs = found.setdefault(prefix[:-1], [])
+                pairs.append((a, b))
+        return found
+
     def linked(self, id: str) -> tuple[str, ...]:
         """The ids tied to `id`, whichever side of the link it stands on."""
         return tuple(self._neighbours.get(id, ()))
