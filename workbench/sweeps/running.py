@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from workbench.artifacts.machine import current_machine
 from workbench.compiler.ambient import Ambient
 from workbench.compiler.callables import resolve
@@ -58,7 +60,8 @@ def trial_key(content: ContentKey, setting: Setting, plan: Plan, machine: str) -
     wanted = asdict(plan)
     for name in ("timeout_s", "memory_bytes"):  # they end a trial, they do not change its figures
         del wanted[name]
-    parts = [content.digest, setting.texts, wanted, machine]
+    threads = torch.get_num_threads()  # trials take over that of the process that asks
+    parts = [content.digest, setting.texts, wanted, machine, threads]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -66,9 +69,7 @@ def machine_text() -> str:
     """What of this machine figures depend on, as one line."""
     here = environment()
     gpus = ", ".join(gpu.name for gpu in current_machine().gpus) or "no GPU"
-    return (
-        f"{here.cpu}, {here.isa}, {here.threads} of {here.cores} cores, {gpus}, torch {here.torch}"
-    )
+    return f"{here.cpu}, {here.isa}, {here.cores} cores, {gpus}, torch {here.torch}"
 
 
 @contextmanager
