@@ -147,14 +147,21 @@ def _endings(content: LogContent) -> Iterator[str]:
     names = functions([content])
     failed = {piece.compile_id for piece in content.failures()}
     ended = {compile_id for compile_id, _ in content.metrics}
+    given_up: dict[str, list[str]] = {}
     for compile_id, row in content.metrics:
         if row.get("fail_type") and compile_id not in failed:
-            name = named(str(row.get("co_name", "")))
-            yield f"{name} was left to Python in compilation {compile_id}"
-    for compile_id in content.starts:
-        if compile_id not in ended:
-            name = named(names.get((content.label, compile_id), ""))
-            yield f"compilation {compile_id} of {name} does not end in this log"
+            given_up.setdefault(named(str(row.get("co_name", ""))), []).append(str(compile_id))
+    for name, ids in given_up.items():
+        yield f"{name} was left to Python in {_listed(ids)}"
+    open_ = [compile_id for compile_id in content.starts if compile_id not in ended]
+    if open_:
+        name = named(names.get((content.label, open_[0]), ""))
+        yield f"{_listed(open_)} of {name} does not end in this log"
+
+
+def _listed(ids: list[str]) -> str:
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    return f"compilation {ids[0]}{more}"
 
 
 def _target(contents: Sequence[LogContent]) -> str:
