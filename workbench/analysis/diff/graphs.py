@@ -149,25 +149,37 @@ def node_changes(pair: GraphPair) -> Iterator[Change]:
 
 def _changed(pair: GraphPair, i: int, j: int) -> Iterator[Change]:
     a, b = pair.a, pair.b
-    what, looks = _what(a, i), (_looks(a, i), _looks(b, j))
-    rest = "", what, a.ids[i], b.ids[j]
-    shapes = a.comparable(a.shapes[i]), b.comparable(b.shapes[j])
+
+    def row(kind: str, left: str | None, right: str | None) -> Change:
+        return Change("nodes", a.names[i], kind, left, right, "", _what(a, i), a.ids[i], b.ids[j])
+
+    has_same_shape = _same(pair, a.shapes[i], b.shapes[j])
+    is_same_type = (a.dtypes[i], a.devices[i]) == (b.dtypes[j], b.devices[j])
     was, now = is_symbolic(a.shapes[i]), is_symbolic(b.shapes[j])
-    same_type = (a.dtypes[i], a.devices[i]) == (b.dtypes[j], b.devices[j])
-    if shapes[0] != shapes[1] and now != was and same_type:
-        kind = "symbolic" if now else "fixed"
-        yield Change("nodes", a.names[i], kind, *looks, *rest)
-    elif shapes[0] != shapes[1] or not same_type:
-        yield Change("nodes", a.names[i], "changed", *looks, *rest)
-    elif a.comparable(a.strides[i]) != b.comparable(b.strides[j]):
-        strides = (f"strides {_sizes(a, a.strides[i])}", f"strides {_sizes(b, b.strides[j])}")
-        yield Change("nodes", a.names[i], "changed", *strides, *rest)
+    if not has_same_shape or not is_same_type:
+        kind = "changed" if was == now or not is_same_type else "symbolic" if now else "fixed"
+        yield row(kind, _looks(a, i), _looks(b, j))
+    elif not _same(pair, a.strides[i], b.strides[j]):
+        yield row(
+            "changed", f"strides {_sizes(a, a.strides[i])}", f"strides {_sizes(b, b.strides[j])}"
+        )
     feeding = [pair.nodes.get(p) for p in a.feeding[i]]
-    if None not in feeding and sorted(map(str, feeding)) != sorted(map(str, b.feeding[j])):
-        yield Change("nodes", a.names[i], "inputs", _fed(a, i), _fed(b, j), *rest)
+    is_known = feeding != b.feeding[j] and None not in feeding
+    if is_known and sorted(map(str, feeding)) != sorted(map(str, b.feeding[j])):
+        yield row("inputs", _fed(a, i), _fed(b, j))
     called = a.arguments.get(a.names[i]), b.arguments.get(b.names[j])
-    if None not in called and called[0] != called[1] and was == now and shapes[0] == shapes[1]:
-        yield Change("nodes", a.names[i], "arguments", *called, *rest)
+    if None not in called and called[0] != called[1] and was == now and has_same_shape:
+        yield row("arguments", *called)
+
+
+Sizes = Sequence[int | str] | None
+
+
+def _same(pair: GraphPair, a: Sizes, b: Sizes) -> bool:
+    """Whether sizes are equal; symbols count by their place in the graph."""
+    if not is_symbolic(a) and not is_symbolic(b):
+        return a == b
+    return pair.a.comparable(a) == pair.b.comparable(b)
 
 
 def _fed(view: GraphView, n: int) -> str:
