@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import statistics
 import sys
@@ -13,7 +14,7 @@ from threading import Thread
 from typing import Any
 
 from tests.bench.bench_load import gpt2
-from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
+from tests.bench.figure import ROOT, Figure, child, empty_caches, interleaved, ratio
 
 LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader"
 LOAD_REACH = 0.01
@@ -29,6 +30,7 @@ BIG_ROWS, BIG_WIDTH = 1 << 20, 256  # float32: 1 GiB
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
+    compileall.compile_dir(ROOT / "workbench", quiet=1)  # as an installation does
     with tempfile.TemporaryDirectory() as folder:
         _package_gpt2(Path(folder) / "gpt2.pt2")
         yield from _start(Path(folder), 1 if quick else 3)

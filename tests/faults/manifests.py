@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.faults.zips import Archive
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.package_manifest import PackageManifest
 
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2**31, 2**63, 2**64, 10**30, 1.5, float("nan"), float("inf")),
@@ -33,8 +35,10 @@ _TEXTS = (
 
 
 def canonical(data: Any) -> bytes:
-    """A manifest as the workbench itself writes it."""
-    return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True).encode()
+    """A manifest as the workbench itself writes it: that of a package without line breaks."""
+    is_package = isinstance(data, dict) and data.get("kind") == PackageManifest.KIND
+    indent = PackageManifest.INDENT if is_package else Manifest.INDENT
+    return json.dumps(data, sort_keys=True, indent=indent, ensure_ascii=True).encode()
 
 
 def relist(archive: Archive) -> None:

@@ -133,8 +133,11 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
     return Machine(**parts)
 
 
-def current_machine() -> Machine:
-    """The facts of this machine and this Python; imports no torch, starts no CUDA."""
+def current_machine(*, symbols: bool = True) -> Machine:
+    """The facts of this machine and this Python; imports no torch, starts no CUDA.
+
+    Without `symbols` no system library is read: the linker refuses what does not fit by itself.
+    """
     built, found = torch_build(), gpus_here()
     return Machine(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
@@ -144,7 +147,7 @@ def current_machine() -> Machine:
         system=platform.system(),
         machine=platform.machine(),
         cpu_flags=cpu_flags(),
-        symbols=_symbols(),
+        symbols=_symbols() if symbols else {},
         gpu=bool(found.gpus) or Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists(),
         gpus=found.gpus,
         cuda=built.get("cuda"),

@@ -21,14 +21,13 @@ from workbench.artifacts.package_preflight import check_package_fits
 from workbench.artifacts.trust import Trust, TrustStore, check_trust
 from workbench.compiler import load_steps
 from workbench.compiler.noted import Noted
-from workbench.compiler.running import foreign
-from workbench.compiler.running.bucketed import Bucketed
 from workbench.compiler.running.derived import Derived
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.compiler.running.slots import CLOSED
 from workbench.errors import ArtifactError, UsageError
 
-if TYPE_CHECKING:  # the report is read when somebody asks for it
+if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
+    from workbench.compiler.running.bucketed import Bucketed
     from workbench.report import Report
 
 _HEADER = 30  # bytes before the name of a zip file's member
@@ -63,6 +62,8 @@ class Package(Noted, Derived):
         self.originals: dict[str, Any] = {}
         self._only: LoadedModel | Bucketed | _Several = _Several(self.names)
         if manifest.bucketing is not None:
+            from workbench.compiler.running.bucketed import Bucketed
+
             here = ref(self)
             self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=check)
         elif len(self.names) == 1:
@@ -180,7 +181,7 @@ class Package(Noted, Derived):
         UsageError
             A weight is missing or unknown, or has another shape or dtype: each one is named.
         """
-        if isinstance(self._only, Bucketed) and model is None:
+        if model is None and not isinstance(self._only, _Several):
             self._only.update_weights(weights, partial=partial)
             return
         self[self.manifest.model(model).name].update_weights(weights, partial=partial)
@@ -246,7 +247,7 @@ def load_package(
     load_steps.begin(load_steps.READ)
     with open_any(path) as opened:
         found = _package_in(name, opened)
-        check_package_fits(name, found, current_machine())
+        check_package_fits(name, found, current_machine(symbols=False))
         check_trust(
             name,
             opened.digest,
@@ -255,10 +256,8 @@ def load_package(
             manifest=found.manifest,
         )
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
-    if kept.manifest is None:
-        warnings.warn(f"{name} {foreign.WARNING}", stacklevel=2)
     try:
-        manifest = kept.manifest or foreign.manifest_of(kept)
+        manifest = kept.manifest or _manifest_of_torch(name, kept)
         package = Package(kept, manifest, name, runners=num_runners, check=check)
     except BaseException:
         kept.file.close()
@@ -266,6 +265,13 @@ def load_package(
     if module is not None:
         package.update_weights(module)
     return package
+
+
+def _manifest_of_torch(name: str, package: OpenedPackage) -> PackageManifest:
+    from workbench.compiler.running import foreign
+
+    warnings.warn(f"{name} {foreign.WARNING}", stacklevel=4)
+    return foreign.manifest_of(package)
 
 
 def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:
