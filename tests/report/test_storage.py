@@ -91,5 +91,5 @@ def test_texts_that_share_lines_share_storage() -> None:
 
 def test_a_part_that_grows_without_bound_is_refused(sample_report: Report) -> None:
     bomb = gzip.compress(bytes(300 << 20), compresslevel=1)
-    with pytest.raises(ArtifactError, match="more than 268435456 bytes"):
+    with pytest.raises(ArtifactError, match=r"more than \d+ bytes"):
         from_bytes(bomb)

@@ -18,9 +18,8 @@ from workbench.report.texts import Texts
 Value = TypeVar("Value")
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5  # level 9 takes three times as long for 3 % less
-_PART_LIMIT = 128 << 20  # bytes of one part unpacked; a graph of 10,000 nodes takes 3 MiB
+_PART_LIMIT = 64 << 20  # bytes of one part unpacked; 10,000 nodes take 3 MiB
 _DAMAGE = (zlib.error, ValueError, RecursionError)
-_PART_LIMIT = 256 << 20  # bytes of one part; that of a graph with 10,000 nodes takes 20 MiB
 
 
 class Lazy(Mapping[str, Value]):
@@ -108,7 +107,7 @@ def from_bytes(content: bytes) -> Report:
     try:
         text, rest = _unpack(content)
         header = json.loads(text)
-    except (zlib.error, ValueError, RecursionError) as error:
+    except _DAMAGE as error:
         raise ArtifactError(
             f"This is not a report or it is damaged ({error}). Save it again with Report.save."
         ) from error
@@ -157,7 +156,7 @@ def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
     def read() -> Any:
         try:
             return json.loads(_unpack(rest[start:end])[0])
-        except (zlib.error, ValueError, RecursionError) as error:
+        except _DAMAGE as error:
             raise ArtifactError(f"Part {name} of the report is damaged ({error}).") from error
 
     return read

@@ -16,6 +16,7 @@ from workbench.artifacts.xray.rows import (
     ValueFacts,
 )
 
+REPORT_LIMIT = 16 << 20  # bytes of a packed report; that of GPT-2 takes 0.3 MiB
 DTYPE_BYTES = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "int16": 2,
     "float16": 2, "bfloat16": 2, "uint16": 2, "int32": 4, "float32": 4, "uint32": 4, "int64": 8,

@@ -9,7 +9,15 @@ from workbench.artifacts.container import PAYLOAD, REPORT, WEIGHTS, Opened
 from workbench.artifacts.manifest import Manifest
 from workbench.artifacts.opcodes import PickleFacts
 from workbench.artifacts.xray import requirements
-from workbench.artifacts.xray.facts import Facts, Text, bytes_of, joined, path_text, shape_text
+from workbench.artifacts.xray.facts import (
+    REPORT_LIMIT,
+    Facts,
+    Text,
+    bytes_of,
+    joined,
+    path_text,
+    shape_text,
+)
 from workbench.artifacts.xray.pickles import named_texts, written_after
 from workbench.artifacts.xray.reported import ReportFacts, report_facts
 from workbench.artifacts.xray.rows import (
@@ -35,7 +43,8 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     """What the manifest, the report and the texts of the payload say."""
     manifest = opened.manifest
     name = str(manifest.contract.get("name") or "function")
-    reports = {name: opened.raw(REPORT)} if REPORT in opened.entries else {}
+    is_small = REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT
+    reports = {name: opened.raw(REPORT)} if is_small else {}
     told = report_facts(name, reports.get(name))
     leaves = list(_leaves(manifest.contract.get("inputs")))
     receiver = _mapping(manifest.contract.get("inputs")).get("receiver")

@@ -25,6 +25,7 @@ from workbench.artifacts.xray.report import ArtifactReport
 from workbench.artifacts.xray.rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 
 HASHED = 64 << 20  # bytes of members that are compared with their hashes: about 0.05 s
+_PICKLE_LIMIT = 256 << 20  # bytes; the memory that reading takes is about twice as much
 _KINDS = {
     ".so": "library", ".cpp": "source", ".h": "source", ".json": "JSON", ".blob": "weights",
     ".cubin": "GPU code", ".hsaco": "GPU code", ".fatbin": "GPU code", ".ptx": "GPU code",
@@ -100,8 +101,8 @@ def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
 
 
 def pickle_content(opened: OpenedFile) -> bytes:
-    """The pickle in a file of torch's save_compiled_function."""
-    content = opened.whole()
+    """The pickle in a file of torch's save_compiled_function; nothing of one beyond the limit."""
+    content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
     return content[pickle_start(content) :]
 
 
@@ -109,12 +110,21 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
     if opened.artifact is not None:
         for name in (PAYLOAD, SKELETON):
             if name in opened.artifact.entries:
-                content = opened.artifact.raw(name)
-                yield name, read_pickle(content[pickle_start(content) :])
+                size = opened.artifact.size(name)
+                content = opened.artifact.raw(name) if size <= _PICKLE_LIMIT else None
+                yield name, _read(content, size)
     elif opened.package is not None:
         yield from pickles_in(opened.package)
     else:
-        yield "file", read_pickle(pickle_content(opened))
+        content = opened.whole() if opened.size <= _PICKLE_LIMIT else None
+        yield "file", _read(content, opened.size)
+
+
+def _read(content: bytes | None, size: int) -> PickleFacts:
+    if content is None:
+        problem = f"not read: {size} bytes are more than {_PICKLE_LIMIT}"
+        return PickleFacts(size, (), 0, complete=False, problem=problem)
+    return read_pickle(content[pickle_start(content) :])
 
 
 def _members(members: Members, verify: bool) -> Iterator[MemberFacts]:

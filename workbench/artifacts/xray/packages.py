@@ -11,7 +11,7 @@ from workbench.artifacts import package_report
 from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_manifest import PackagedConstant, PackagedModel, PackageManifest
 from workbench.artifacts.xray import requirements, wrapper_code
-from workbench.artifacts.xray.facts import Facts, Text, shape_text
+from workbench.artifacts.xray.facts import REPORT_LIMIT, Facts, Text, shape_text
 from workbench.artifacts.xray.functions import inputs
 from workbench.artifacts.xray.reported import report_facts
 from workbench.artifacts.xray.rows import (
@@ -27,7 +27,6 @@ from workbench.errors import ArtifactError
 CODE = "data/aotinductor/"
 _LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".py": "python", ".ptx": "ptx"}
 _TEXT_LIMIT, _TEXTS_LIMIT = 8 << 20, 32 << 20
-_REPORT_LIMIT = 16 << 20
 _METADATA_LIMIT = 1 << 20
 _PLACES = {
     "inside": "inside the library",
@@ -162,7 +161,7 @@ def _reports(
     for model in manifest.models:
         if model.report is None:
             continue
-        if package.size(model.report) > _REPORT_LIMIT:
+        if package.size(model.report) > REPORT_LIMIT:
             notes.append(f"the report of {model.name} is too big to be read here")
             continue
         try:
