@@ -112,12 +112,10 @@ class Runner:
 
     def run(self, settings: Sequence[Setting], plan: Plan | None = None) -> list[Trial]:
         """The rows of these settings in their order; those that were cancelled included."""
-        content, plan = self.content, plan or self.plan
+        plan = plan or self.plan
         machine = self.machine
-        trials = [
-            Trial(trial_key(content, s, plan, machine), s.texts, machine=machine) for s in settings
-        ]
-        known = {} if content.unknown else self.store.find(trial.key for trial in trials)
+        trials = [Trial(self.key(s, plan), s.texts, machine=machine) for s in settings]
+        known = {} if self.content.unknown else self.store.find(trial.key for trial in trials)
         rows = {trial.key: known[trial.key] for trial in trials if trial.key in known}
         for row in rows.values():
             self._tell(row, from_store=True)
@@ -127,6 +125,10 @@ class Runner:
                 self._parcel = parcel
                 rows |= self._run(parcel if self.is_local else parcel.with_content(), left, plan)
         return [rows[trial.key] for trial in trials]
+
+    def key(self, setting: Setting, plan: Plan | None = None) -> str:
+        """What the store knows the row of a setting by."""
+        return trial_key(self.content, setting, plan or self.plan, self.machine)
 
     @cached_property
     def content(self) -> ContentKey:
