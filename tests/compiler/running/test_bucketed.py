@@ -200,3 +200,43 @@ def test_damaged_sizes_are_refused():
         data = {**Bucketing({"b": (1,)}, (BucketedDim(0, 0, "b"),), (), {0: 0}).to_json(), **damage}
         with pytest.raises(wb.ArtifactError, match="damaged"):
             Bucketing.from_json(data if damage else {})
+
+
+class Words(torch.nn.Module):
+    """Every word for itself; words with the number 0 are padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(16, 4)
+
+    def forward(self, ids, scale):
+        mask = (ids != 0).unsqueeze(-1)
+        found = self.words(ids) * mask * scale
+        return found, found.sum(1)
+
+
+@pytest.mark.slow
+def test_two_dimensions_and_weights_beside(tmp_path):
+    model = Words().eval()
+    length = Dim("length", min=1, max=8)
+    args = (torch.randint(1, 16, (2, 4)), torch.randn(4))
+    package = wb.Package.bucketed(
+        model,
+        args,
+        path=tmp_path / "words.pt2",
+        dynamic_shapes={"ids": {0: BATCH, 1: length}, "scale": None},
+        sizes={"batch": [2], "length": [4, 8]},
+        pad={"ids": 0},
+        weights="beside",
+        capture="light",
+    )
+    assert package.names == ("batch2_length4", "batch2_length8")
+    for batch, words in ((1, 1), (2, 4), (1, 5), (2, 8)):
+        ids = torch.randint(1, 16, (batch, words))
+        each, total = package(ids, args[1])
+        assert (each.shape, total.shape) == ((batch, words, 4), (batch, 4))
+        torch.testing.assert_close((each, total), model(ids, args[1]))
+    with pytest.raises(wb.ContractError, match=r"batch is 3.*; length is 9.*package a larger size"):
+        package(torch.ones(3, 9, dtype=torch.int64), args[1])
+    with pytest.raises(wb.ContractError, match=r"scale: expected size 4 at dimension 0, got 5"):
+        package(torch.ones(1, 3, dtype=torch.int64), torch.randn(5))
