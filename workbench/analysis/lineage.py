@@ -43,17 +43,19 @@ def kernels_of_nodes(
     quiet: Iterable[str] = (),
     *,
     links: Mapping[str, list[Pair]] | None = None,
+    owners: Mapping[str, str] | None = None,
     back_to: str | None = None,
 ) -> dict[str, str]:
     """The kernel that each node ended in, by node id, for the stages from `back_to` on.
 
-    `links` are those of `node_links`, when they are at hand.
+    `links` are those of `node_links`, or of some graphs only, and `owners` those of `named_owners`,
+    when they are at hand.
 
     A node that several kernels compute belongs to the first that runs, so that kernels drawn as
     boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
     node ids counting least.
     """
-    owners = _owners(report)
+    found = dict(named_owners(report) if owners is None else owners)
     hushed = frozenset(quiet)
     known = node_links(report) if links is None else links
     for graph in reversed(list(known)):
@@ -61,16 +63,17 @@ def kernels_of_nodes(
             break
         votes: dict[str, dict[str, int]] = {}
         for a, b in known[graph]:
-            kernel = owners.get(b)
+            kernel = found.get(b)
             if kernel is not None:
                 count = votes.setdefault(a, {})
                 count[kernel] = count.get(kernel, 0) + (1 if b in hushed else 100)
         for node, count in votes.items():
-            owners.setdefault(node, max(count, key=count.__getitem__))
-    return owners
+            found.setdefault(node, max(count, key=count.__getitem__))
+    return found
 
 
-def _owners(report: Report) -> dict[str, str]:
+def named_owners(report: Report) -> dict[str, str]:
+    """The kernel of each node that a kernel itself names."""
     columns = report.kernels.columns
     names = ("id", "name", "language", "nodes")
     rows: list[tuple[str, str, str, Sequence[str]]] = list(

@@ -9,7 +9,7 @@ from workbench.report import Report
 from workbench.views.parts.changes import changes_part
 from workbench.views.parts.code import Codes, wrapper_part
 from workbench.views.parts.compare import compare_part
-from workbench.views.parts.graph import graph_part
+from workbench.views.parts.graph import GraphParts
 from workbench.views.parts.stage import Stages
 from workbench.views.parts.table import table_part
 from workbench.views.wire import ChangesPart, CodePart, GraphPart, TablePart, WrapperPart
@@ -36,6 +36,10 @@ class Parts:
         return Codes(self._report)
 
     @cached_property
+    def _graphs(self) -> GraphParts:
+        return GraphParts(self._report)
+
+    @cached_property
     def _stages(self) -> Stages:
         return Stages(self._report)
 
@@ -44,7 +48,7 @@ class Parts:
         kind, _, rest = name.partition(":")
         match kind:
             case "graph":
-                return graph_part(self._report, rest)
+                return self._graphs.part(rest)
             case "code":
                 return self._codes.part(rest)
             case "wrapper":

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from workbench.analysis.lineage import Pair, kernels_of_nodes, node_index, node_links
+from workbench.analysis.lineage import (
+    Pair,
+    kernels_of_nodes,
+    named_owners,
+    node_index,
+    node_links,
+)
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.layout import layered
@@ -34,51 +41,104 @@ _SHORT = {
 }
 
 
+class GraphParts:
+    """Builds the parts of graphs; what these share is looked up once."""
+
+    def __init__(self, report: Report):
+        self._report = report
+        graphs = report.graphs.columns
+        ids, compilations = graphs.get("id", ()), graphs.get("compile_id", ())
+        self._compilations: dict[str, str | None] = dict(zip(ids, compilations, strict=True))
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        return named_owners(self._report)
+
+    @cached_property
+    def _quiet(self) -> frozenset[str]:
+        return frozenset(all_quiet_ids(self._report))
+
+    @cached_property
+    def _linked(self) -> dict[str, str]:
+        return _linked_lines(self._report)
+
+    def part(self, id: str) -> GraphPart:
+        """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
+        if id not in self._compilations:
+            known = ", ".join(self._compilations) or "none"
+            raise UsageError(f"There is no graph {id!r}; the report has {known}.")
+        with no_collection():
+            return self._part(id)
+
+    def _part(self, id: str) -> GraphPart:
+        report = self._report
+        index = node_index(report)
+        picked = index[id]
+        rows = _rows(report, picked)
+        place = {node: number for number, node in enumerate(rows.ids)}
+        inputs = _inputs(_column(report, "inputs", picked), place)
+        links = node_links(report)
+        kernel, kernels = self._kernels(id, rows.ids, links)
+        module, modules = _numbered(_column(report, "module_path", picked))
+        names = input_names(rows, _captured(report, id, index))
+        layout = layered(inputs, straight=False)
+        return {
+            "id": id,
+            "names": list(rows.names),
+            "ops": list(rows.ops),
+            "targets": _targets(rows, names),
+            "inputs": inputs,
+            "shapes": [_size(shape) for shape in rows.shapes],
+            "strides": [_size(stride) for stride in _column(report, "stride", picked)],
+            "dtypes": [_SHORT.get(d or "", d or "") for d in _column(report, "dtype", picked)],
+            "bytes": _column(report, "bytes", picked),
+            "lines": self._lines(rows.ids, picked),
+            "called_from": [list(sites) for sites in _column(report, "called_from", picked)],
+            "before": _before(links.get(id, ()), rows.ids),
+            "module": module,
+            "modules": modules,
+            "kernel": kernel,
+            "kernels": kernels,
+            "is_quiet": quiet_nodes(rows, names, kernel),
+            "x": layout.x,
+            "y": layout.y,
+            "level": layout.level,
+            "width": layout.width,
+            "height": layout.height,
+            "routes": layout.routes,
+        }
+
+    def _lines(self, ids: Sequence[str], picked: Sequence[int]) -> list[str | None]:
+        """The innermost user line of each node; an input's is where its value is first used."""
+        places: dict[tuple[str, int], str] = {}
+        for source in self._report.sources:
+            text = None if source.text is None else self._report.texts.get(source.text)
+            count = 0 if text is None else text.count("\n") + 1
+            for line in range(source.first_line, source.first_line + count):
+                places[source.file, line] = f"L:{source.id}:{line}"
+        spots = (_column(self._report, name, picked) for name in ("file", "line"))
+        found = [places.get(place) for place in zip(*spots, strict=True)]
+        if None in found:
+            found = [line or self._linked.get(id) for line, id in zip(found, ids, strict=True)]
+        return found
+
+    def _kernels(
+        self, graph: str, ids: Sequence[str], links: Mapping[str, list[Pair]]
+    ) -> tuple[list[int], list[str]]:
+        mine = self._compilations[graph]
+        own = {id: pairs for id, pairs in links.items() if self._compilations.get(id) == mine}
+        owners = kernels_of_nodes(
+            self._report, self._quiet, links=own, owners=self._owners, back_to=graph
+        )
+        used = {owners[id] for id in ids if id in owners}
+        kernels = [id for id in self._report.kernels.columns.get("id", ()) if id in used]
+        numbers = {kernel: number for number, kernel in enumerate(kernels)}
+        return [numbers.get(owners.get(id, ""), -1) for id in ids], kernels
+
+
 def graph_part(report: Report, id: str) -> GraphPart:
     """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
-    known = [graph.id for graph in report.graphs]
-    if id not in known:
-        raise UsageError(f"There is no graph {id!r}; the report has {', '.join(known) or 'none'}.")
-    with no_collection():
-        return _part(report, id)
-
-
-def _part(report: Report, id: str) -> GraphPart:
-    index = node_index(report)
-    picked = index[id]
-    rows = _rows(report, picked)
-    place = {node: number for number, node in enumerate(rows.ids)}
-    inputs = _inputs(_column(report, "inputs", picked), place)
-    links = node_links(report)
-    kernel, kernels = _kernels(report, id, rows.ids, links)
-    module, modules = _numbered(_column(report, "module_path", picked))
-    names = input_names(rows, _captured(report, id, index))
-    layout = layered(inputs, straight=False)
-    return {
-        "id": id,
-        "names": list(rows.names),
-        "ops": list(rows.ops),
-        "targets": _targets(rows, names),
-        "inputs": inputs,
-        "shapes": [_size(shape) for shape in rows.shapes],
-        "strides": [_size(stride) for stride in _column(report, "stride", picked)],
-        "dtypes": [_SHORT.get(d or "", d or "") for d in _column(report, "dtype", picked)],
-        "bytes": _column(report, "bytes", picked),
-        "lines": _lines(report, rows.ids, picked),
-        "called_from": [list(sites) for sites in _column(report, "called_from", picked)],
-        "before": _before(links.get(id, ()), rows.ids),
-        "module": module,
-        "modules": modules,
-        "kernel": kernel,
-        "kernels": kernels,
-        "is_quiet": quiet_nodes(rows, names, kernel),
-        "x": layout.x,
-        "y": layout.y,
-        "level": layout.level,
-        "width": layout.width,
-        "height": layout.height,
-        "routes": layout.routes,
-    }
+    return GraphParts(report).part(id)
 
 
 def _column(report: Report, name: str, picked: Sequence[int]) -> list[Any]:
@@ -100,16 +160,6 @@ def _inputs(inputs: Sequence[Sequence[str]], place: Mapping[str, int]) -> list[l
     ]
 
 
-def _kernels(
-    report: Report, graph: str, ids: Sequence[str], links: Mapping[str, list[Pair]]
-) -> tuple[list[int], list[str]]:
-    owners = kernels_of_nodes(report, all_quiet_ids(report), links=links, back_to=graph)
-    used = {owners[id] for id in ids if id in owners}
-    kernels = [kernel for kernel in report.kernels.columns.get("id", ()) if kernel in used]
-    numbers = {kernel: number for number, kernel in enumerate(kernels)}
-    return [numbers.get(owners.get(id, ""), -1) for id in ids], kernels
-
-
 def _numbered(values: Sequence[str | None]) -> tuple[list[int], list[str]]:
     numbers: dict[str, int] = {}
     found = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in values]
@@ -118,11 +168,12 @@ def _numbered(values: Sequence[str | None]) -> tuple[list[int], list[str]]:
 
 def _captured(report: Report, id: str, index: Mapping[str, list[int]]) -> Rows | None:
     """The graph that Dynamo captured in the same compilation."""
-    graphs = list(report.graphs)
-    compile_id = next(graph.compile_id for graph in graphs if graph.id == id)
-    for graph in graphs:
-        if graph.stage == "dynamo" and graph.compile_id == compile_id:
-            return _rows(report, index[graph.id])
+    columns = report.graphs.columns
+    compile_id = columns["compile_id"][list(columns["id"]).index(id)]
+    names = ("id", "stage", "compile_id")
+    for graph, stage, one in zip(*(columns[name] for name in names), strict=True):
+        if stage == "dynamo" and one == compile_id:
+            return _rows(report, index[graph])
     return None
 
 
@@ -135,22 +186,6 @@ def _targets(rows: Rows, names: Mapping[int, str]) -> list[str]:
 
 def _size(values: Sequence[int | str] | None) -> str:
     return "" if values is None else f"[{', '.join(map(str, values))}]"
-
-
-def _lines(report: Report, ids: Sequence[str], picked: Sequence[int]) -> list[str | None]:
-    """The innermost user line of each node; an input's is where its value is first used."""
-    places: dict[tuple[str, int], str] = {}
-    for source in report.sources:
-        text = None if source.text is None else report.texts.get(source.text)
-        count = 0 if text is None else text.count("\n") + 1
-        for line in range(source.first_line, source.first_line + count):
-            places[source.file, line] = f"L:{source.id}:{line}"
-    files, numbers = _column(report, "file", picked), _column(report, "line", picked)
-    found = [places.get(place) for place in zip(files, numbers, strict=True)]
-    if None in found:
-        linked = _linked_lines(report)
-        found = [line or linked.get(id) for line, id in zip(found, ids, strict=True)]
-    return found
 
 
 def _linked_lines(report: Report) -> dict[str, str]:
