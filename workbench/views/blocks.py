@@ -56,6 +56,14 @@ class Tag:
 
 
 @dataclass(frozen=True)
+class Span:
+    """A stretch in a `meter` cell; start and width are shares of the whole."""
+
+    start: float
+    width: float
+
+
+@dataclass(frozen=True)
 class Code:
     """A text to read, folded away until it is opened; without text only its facts are shown."""
 

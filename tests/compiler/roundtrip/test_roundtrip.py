@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import json
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -201,6 +203,46 @@ def test_a_package_makes_the_round_trip_too(tmp_path: Path) -> None:
     assert {"imports", "read", "unpack", "dlopen", "guards", "first_call"} <= ours
     assert [way.way for way in package.report.roundtrip] == ["eager", "ours"]
     assert {leaf.side for leaf in package.report.contract} == {"input", "output"}
+
+
+SCRIPT = """
+import torch
+import workbench as wb
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(16, 16)
+    def forward(self, x):
+        return torch.nn.functional.dropout(self.linear(x), 0.5, self.training)
+
+def closing(net):
+    def inner(x):
+        return net(x) * 2
+    return inner
+
+if __name__ == "__main__":
+    net, x = Net().eval(), torch.randn(8, 16)
+    for function in (net, closing(net)):
+        compiled = wb.aot_compile(function, (x,), capture="light")
+        print(wb.roundtrip(compiled, (x,), ways=("ours", "eager", "torch")))
+    compiled = wb.aot_compile(net.train(), (x,))
+    print(wb.roundtrip(compiled, (x,), ways="ours"))
+"""
+
+
+@pytest.mark.slow
+def test_classes_of_a_script_are_handed_over(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=Path(__file__).parents[3]
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(": ok)") == 2
+    assert "since nobody can import them: Net" in done.stdout
+    assert "NOT ok" in done.stdout
+    assert "compiled code draws others than eager" in done.stdout
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import linecache
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -172,6 +173,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
         watch.begin("model")
         receiver = _parcel(order["original"])["receiver"]
     watch.begin("load")
+    vars(sys.modules["__main__"]).update(parcel["missing"])  # torch's unpickler asks there
     places = {name: resolve_place(place) for name, place in order["aliases"].items()}
     imports = {name: resolve_place(place) for name, place in order["imports"].items()}
     with Path(order["torch_file"]).open("rb") as file:

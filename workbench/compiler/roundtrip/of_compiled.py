@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.manifest import Manifest
-from workbench.artifacts.opening import open_any
+from workbench.artifacts.container import PAYLOAD
+from workbench.artifacts.opcodes import read_pickle
+from workbench.artifacts.opening import open_any, pickle_start
 from workbench.compiler import portable
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.file_tables import with_file
@@ -38,8 +40,9 @@ def subject_of(
     """
     saved_s, notes = _save(compiled, folder / "saved.aot")
     with open_any(folder / "saved.aot") as opened:
-        manifest, digest = opened.manifest, opened.digest
-    assert manifest is not None
+        assert opened.artifact is not None
+        manifest, digest = opened.artifact.manifest, opened.digest
+        classes = _classes_of_main(opened.artifact.raw(PAYLOAD))
     plan = compiled.plan
     original = original_of(reference, compiled.original, compiled.reference_name)
     modules, functions = portable.kept_outside(compiled.aot_fn)
@@ -50,7 +53,7 @@ def subject_of(
         kwargs,
         module=plan.receiver[0] if plan.receiver and not bundled else None,
         outside=modules,
-        missing={name: scope[name] for name in manifest.missing_names},
+        missing={**{name: scope[name] for name in manifest.missing_names}, **classes},
         compile=_how(compiled),
     )
     needing = [*_NEED_ORIGINAL, *(["torch"] if plan.receiver else [])]
@@ -77,7 +80,7 @@ def subject_of(
         reasons=packing.reasons,
         folders=packing.folders,
         saved_s=saved_s,
-        notes=(*notes, *_of_manifest(manifest)),
+        notes=(*notes, *_handed_over((*manifest.missing_names, *classes))),
     )
 
 
@@ -103,11 +106,18 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
     return time.perf_counter() - start, notes
 
 
-def _of_manifest(manifest: Manifest) -> tuple[str, ...]:
-    if not manifest.missing_names:
+def _classes_of_main(payload: bytes) -> dict[str, type]:
+    """The classes of a script or notebook that the file refers to: no other process has them."""
+    main = vars(sys.modules["__main__"])
+    named = read_pickle(payload[pickle_start(payload) :]).all_globals()
+    found = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
+    return {name: main[name] for name in found if isinstance(main.get(name), type)}
+
+
+def _handed_over(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
         return ()
-    listed = ", ".join(manifest.missing_names)
-    return (f"handed over at load, since it has no importable name: {listed}",)
+    return (f"handed over at load, f_globals=, since nobody can import them: {', '.join(names)}",)
 
 
 def _torch_file(

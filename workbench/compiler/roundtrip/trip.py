@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from workbench.report.roundtrip_rows import (
 )
 
 Progress = Callable[[str, float], None]
+_RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
 
 
@@ -139,7 +141,7 @@ class _Trip:
             phases=tuple(phases),
             leaves=tuple(leaves),
             saved_s=self.subject.saved_s,
-            notes=(*self.subject.notes, *notes),
+            notes=(*self.subject.notes, *notes, *self._why_different(leaves)),
             report=self.subject.report,
         )
         return replace(made, report=made.filled())
@@ -173,6 +175,14 @@ class _Trip:
             return outputs["eager"], ["compared with eager in its own process"]
         why = self.subject.reasons.get("eager", "eager was not among the ways")
         return None, [f"nothing was compared: {why}"]
+
+    def _why_different(self, leaves: Sequence[RoundTripLeaf]) -> Iterator[str]:
+        targets = self.subject.report.nodes.columns.get("target", ())
+        if not all(leaf.ok for leaf in leaves) and any(map(_RANDOM.search, targets)):
+            yield (
+                "it draws random numbers, and compiled code draws others than eager: compile with "
+                "options={'fallback_random': True} to compare, or in evaluation mode"
+            )
 
 
 def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripPhase]:

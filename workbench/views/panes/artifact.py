@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from workbench.report import Report
 from workbench.report.roundtrip_rows import RoundTripWay
-from workbench.views.blocks import Block, Column, Grid, Note, Pane, Tag
+from workbench.views.blocks import Block, Column, Grid, Note, Pane, Span, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.roundtrip import COLUMNS, against_eager, times_of, title_of, words_of
 from workbench.views.units import bytes_text, seconds_text
@@ -155,14 +155,14 @@ def _way(way: RoundTripWay) -> tuple[object, ...]:
 
 
 def _fall(report: Report, way: RoundTripWay) -> Grid:
-    """The phases of a way, with the share of its time that each takes."""
+    """The phases of a way, each where it begins."""
     total = way.total_s or 1.0
     rows = tuple(
         (
             words_of(phase.phase),
             seconds_text(phase.start_s),
             seconds_text(phase.duration_s),
-            (phase.duration_s / total,),
+            Span(phase.start_s / total, phase.duration_s / total),
         )
         for phase in report.roundtrip_phases
         if phase.way == way.way
@@ -171,7 +171,7 @@ def _fall(report: Report, way: RoundTripWay) -> Grid:
         Column("Phase"),
         Column("From", "number"),
         Column("Takes", "number"),
-        Column("Share", "meter"),
+        Column("From the start of the process", "meter"),
     )
     title = f"{title_of(way.way)}: {seconds_text(way.total_s)} from the start of the process"
     return Grid(title, titles, rows, "roundtrip_phases")

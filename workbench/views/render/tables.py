@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from workbench.views.blocks import Column, Figures, Grid, Heat, HeatLine, Tag
+from workbench.views.blocks import Column, Figures, Grid, Heat, HeatLine, Span, Tag
 from workbench.views.highlight import line_pieces
 from workbench.views.render.skin import WORDS, Skin
 from workbench.views.units import bytes_text
@@ -51,6 +51,8 @@ def _cell(column: Column, value: object, skin: Skin) -> str:
         return f"<td{attribute}>{skin.kernel(str(value)) if value else '–'}</td>"
     if column.kind == "meter" and isinstance(value, tuple):
         return f"<td{attribute}>{meter(value, skin)}</td>"
+    if isinstance(value, Span):
+        return f"<td{attribute}>{_span(value, skin)}</td>"
     if isinstance(value, Tag):
         return f"<td{attribute}>{skin.tag(value.words, value.tone)}</td>"
     text = escape(str(value))
@@ -70,6 +72,22 @@ def meter(shares: tuple[float, ...], skin: Skin) -> str:
     if len(shares) > 1:
         behind = f'<u style="width: {100 * min(max(shares[1], 0.0), 1.0):.1f}%"></u>'
     return f'<span class="track">{behind}<b style="width: {100 * front:.1f}%"></b></span>'
+
+
+def _span(value: Span, skin: Skin) -> str:
+    """A bar that begins where its stretch does."""
+    start = min(max(value.start, 0.0), 0.99)
+    width = min(max(value.width, 0.01), 1 - start)
+    if skin.is_page:
+        return (
+            f'<span class="track"><b style="left: {100 * start:.1f}%; width: {100 * width:.1f}%">'
+            "</b></span>"
+        )
+    return (
+        f'<span{skin.at("track")}><span style="display: block; height: 8px; '
+        f"margin-left: {100 * start:.1f}%; width: {100 * width:.1f}%; "
+        'background-color: #4a86c5"></span></span>'
+    )
 
 
 def figures(block: Figures, skin: Skin) -> str:
