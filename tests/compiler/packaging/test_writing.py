@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
 from tests.compiler.packaging.samples import Branching, Mlp
@@ -40,8 +41,7 @@ def test_members_lie_where_they_can_be_mapped(tmp_path: Path, root: str) -> None
 def test_it_is_what_torch_writes_around_the_models(tmp_path: Path) -> None:
     """The members by which torch knows its archives, compared with a file of torch's own."""
     path = tmp_path / "theirs.pt2"
-    writer = torch.export.pt2_archive._package.PT2ArchiveWriter(str(path))
-    with writer:
+    with PT2ArchiveWriter(str(path)) as writer:
         writer.write_string("extra/x", "y")
     with zipfile.ZipFile(path) as archive:
         theirs = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}

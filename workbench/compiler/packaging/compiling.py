@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from workbench.compiler import torch_private as tp
 from workbench.compiler.packaging.constants import Library, watched
 from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
+from workbench.compiler.patches import Patches
 from workbench.errors import CaptureError
 
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
@@ -29,11 +31,15 @@ _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Built:
-    """The files that torch made for one library, by their name in its folder."""
+    """The files that torch made for one library, by their name in its folder.
+
+    `assumed` is what torch supposed about sizes while it compiled, in its own symbols.
+    """
 
     files: Mapping[str, Path]
     library: Library
     has_weights: bool = True
+    assumed: tuple[str, ...] = ()
 
     def named(self, suffix: str) -> str | None:
         """The one file with a suffix, or None."""
@@ -63,7 +69,12 @@ def build(
         "aot_inductor.package": True,
         "aot_inductor.output_path": str(folder),
     }
-    with watched() as library, sizes_assumed(not any_size), warnings.catch_warnings():
+    with (
+        watched() as library,
+        _noted_guards() as assumed,
+        sizes_assumed(not any_size),
+        warnings.catch_warnings(),
+    ):
         # torch copies a class of its own that it has deprecated
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         made = tp.AOTI_COMPILE.get()(module, args, kwargs, options=settings)
@@ -74,7 +85,20 @@ def build(
         )
     files = [Path(file) for file in made if isinstance(file, str) and file]
     has_weights = bool(options.get("aot_inductor.package_constants_in_so", True))
-    return Built({file.name: file for file in files}, library, has_weights)
+    return Built({f.name: f for f in files}, library, has_weights, tuple(assumed))
+
+
+@contextmanager
+def _noted_guards() -> Iterator[dict[str, None]]:
+    """What torch supposes about sizes inside of the `with`, in its own symbols."""
+    assumed: dict[str, None] = {}
+
+    def note(_env: Any, _prefix: Any, guard: Any, *_args: Any, **_options: Any) -> None:
+        assumed[str(guard)] = None
+
+    with Patches() as patches:
+        patches.observe(tp.LOG_GUARD, "package", before=note)
+        yield assumed
 
 
 def shareable(file: Path) -> bytes | Path:

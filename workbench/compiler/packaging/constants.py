@@ -76,7 +76,7 @@ def _bytes(tensor: torch.Tensor) -> int:
     if tensor.numel() == 0:
         return 0
     if tensor.is_mkldnn:
-        return int(torch.ops.mkldnn._nbytes(tensor))
+        return int(tp.MKLDNN_BYTES.get()(tensor))
     return tensor.untyped_storage().nbytes()
 
 

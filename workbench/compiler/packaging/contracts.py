@@ -27,13 +27,15 @@ class ExportedContract:
     """What every input has to be; `guards` are relations between named dimensions, as text.
 
     `ranges` are the least and greatest value of each named dimension, None where there is no
-    greatest. `unsaid` are guards of torch that could not be put in terms of the dimensions.
+    greatest. `unsaid` are guards of torch that could not be put in terms of the dimensions, `names`
+    those of torch's symbols.
     """
 
     contract: Contract
     guards: tuple[str, ...] = ()
     ranges: Ranges = dataclass_field(default_factory=dict)
     unsaid: tuple[str, ...] = ()
+    names: Names = dataclass_field(default_factory=lambda: Names({}))
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest: that of a contract, with the guards."""
@@ -66,7 +68,7 @@ def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> Exporte
             leaf = replace(leaf, shape=tuple(_size(n, names, ranges) for n in value.shape))
         leaves.append(leaf)
     guards, unsaid = _guards(program, leaves, inputs.rest)
-    return ExportedContract(Contract(tuple(leaves)), guards, ranges, unsaid)
+    return ExportedContract(Contract(tuple(leaves)), guards, ranges, unsaid, names)
 
 
 def input_values(program: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.outputs import check_inputs, outputs_of
 from workbench.compiler.packaging.request import ModelRequest
-from workbench.compiler.packaging.small_sizes import honest_ranges
+from workbench.compiler.packaging.trials import tried
 from workbench.compiler.payload import native_build
 from workbench.compiler.request import Progress
 from workbench.compiler.state import GlobalState
@@ -118,7 +118,9 @@ def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     run.notes += exported.notes
     contract = contract_of(exported.program, run.found.inputs, run.found.declared)
-    contract, notes = honest_ranges(run.found, exported, built, contract)
+    built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
+    contract, notes = tried(run.found, exported, built, contract)
+    run.extra["assumed_while_compiling"] = list(built.assumed)
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
     run.notes += notes
@@ -137,6 +139,7 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract, outcome: 
         "shape_guards": list(contract.guards),
         "graph_signature": str(exported.program.graph_signature),
         "weights": run.found.request.weights,
+        **run.extra,
     }
     return replace(report, extra={**report.extra, "package": facts})
 

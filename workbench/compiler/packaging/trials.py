@@ -1,0 +1,176 @@
+"""What torch assumes about sizes while it compiles, tried on the compiled library.
+
+It takes sizes of 0 and 1 for impossible, and while it chooses kernels it may suppose that a size is
+below some number, as the example is. Such sizes are run, and compared with the module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler import torch_private as tp
+from workbench.compiler.comparing import TOLERANCES
+from workbench.compiler.dims import Dynamic
+from workbench.compiler.packaging.compiling import Built
+from workbench.compiler.packaging.constants import tensors_by_name
+from workbench.compiler.packaging.contracts import ExportedContract
+from workbench.compiler.packaging.exporting import Exportable, Exported
+from workbench.compiler.running.relations import read_relations
+from workbench.errors import ArtifactError
+
+_SAFE = 2  # the least size that torch does not take for impossible
+_FURTHEST = 4096  # up to here a size is looked for that breaks an assumption
+_WRONG = (
+    "calls are refused unless {}: torch supposed so while it chose kernels for the example, and "
+    "the compiled code is wrong elsewhere; give an example of another size"
+)
+
+
+def tried(
+    found: Exportable, exported: Exported, built: Built, contract: ExportedContract
+) -> tuple[ExportedContract, tuple[str, ...]]:
+    """The contract with what the library is right for, and what to tell the user.
+
+    Where torch captured the program for any size, the small ones need no trial.
+    """
+    small = {name: low for name, (low, _) in contract.ranges.items() if low < _SAFE}
+    small = {} if exported.any_size else small
+    doubts = list(_doubts(built.assumed, contract))
+    if not small and not doubts:
+        return contract, ()
+    trial = _Trial(found, contract, _runner(exported.program, built))
+    lows = {name: trial.lowest(name, low) for name, low in small.items()}
+    if len(lows) > 1 and not trial.agrees(lows):
+        lows = dict.fromkeys(lows, _SAFE)
+    wrong = [text for text, sizes in doubts if not trial.agrees(sizes)]
+    notes = (*_raised(found, lows), *(_WRONG.format(text) for text in wrong))
+    honest = replace(contract.starting_at(lows), guards=(*contract.guards, *wrong))
+    return honest, notes
+
+
+def _raised(found: Exportable, lows: Mapping[str, int]) -> Iterator[str]:
+    """A sentence for each dimension that does not start where it was said to."""
+    said = {dim.name: dim.min for dim in found.declared.values()}
+    for name, low in lows.items():
+        if said.get(name) == 1 and low > 1:
+            yield (
+                f"{name} starts at {low}, not {said[name]}: for {low - 1} the compiled code does "
+                "not give what the model gives, because torch specialises the sizes 0 and 1; "
+                "package another model for that size"
+            )
+
+
+def _doubts(
+    assumed: Sequence[str], contract: ExportedContract
+) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Each assumption that a declared size breaks, with the least such size."""
+    for text in assumed:
+        try:
+            (relation,) = read_relations((text,), list(contract.ranges))
+        except ArtifactError:
+            continue
+        names = [name for name in contract.ranges if re.search(rf"\b{name}\b", text)]
+        if len(names) != 1:
+            continue
+        low, high = contract.ranges[names[0]]
+        last = min(_FURTHEST if high is None else high, _FURTHEST)
+        sizes = ({names[0]: size} for size in range(max(low, _SAFE), last + 1))
+        broken = next((size for size in sizes if not relation.holds(size)), None)
+        if broken is not None:
+            yield text, broken
+
+
+def _runner(program: Any, built: Built) -> Any:
+    """The library with its weights, without any check of its own, called with the flat inputs."""
+    path = str(built.files[built.named(".so") or ""])
+    if built.library.device == "cpu":
+        runner = tp.AOTI_RUNNER_CPU.get()(path, 1)
+    else:
+        runner = tp.AOTI_RUNNER_CUDA.get()(path, 1, built.library.device, str(Path(path).parent))
+    if not built.has_weights:
+        runner.update_constant_buffer(tensors_by_name(built.library, program), False, True)
+    return runner
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Runs of library and module with the example inputs cut to other sizes."""
+
+    found: Exportable
+    contract: ExportedContract
+    runner: Any
+
+    def lowest(self, name: str, declared: int) -> int:
+        """The least size, not below the declared one, down to which both give the same."""
+        low = _SAFE
+        while low > declared and self.agrees({name: low - 1}):
+            low -= 1
+        return low
+
+    def agrees(self, sizes: Mapping[str, int]) -> bool:
+        """Whether library and module give the same for inputs of these sizes."""
+        leaves = list(self._cut(sizes))
+        request = self.found.request
+        _, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
+        args, kwargs = tp.TREE_UNFLATTEN.get()(leaves, spec)
+        flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        try:
+            with torch.no_grad(), _unchanged(self.found.module):
+                expected = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
+            actual = self.runner.run(flat)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return False  # the module cannot do it either, or the library refuses it
+        return len(expected) == len(actual) and all(map(_same, expected, actual))
+
+    def _cut(self, sizes: Mapping[str, int]) -> Iterator[Any]:
+        rows = self.contract.contract.leaves or ()
+        for leaf, (_, value) in zip(rows, self.found.inputs.leaves, strict=True):
+            if not isinstance(value, torch.Tensor):
+                yield value
+                continue
+            for index, size in enumerate(leaf.shape):
+                wanted = sizes.get(size.name or "") if isinstance(size, Dynamic) else None
+                if isinstance(size, Dynamic) and wanted is not None:
+                    value = _of_size(value, index, size.size(wanted))
+            yield value.clone()
+
+
+def _of_size(value: torch.Tensor, index: int, size: int) -> torch.Tensor:
+    """A tensor cut, or repeated, to a size."""
+    if size <= value.shape[index]:
+        return value.narrow(index, 0, size)
+    rows = torch.arange(size, device=value.device) % value.shape[index]
+    return value.index_select(index, rows)
+
+
+@contextlib.contextmanager
+def _unchanged(module: torch.nn.Module) -> Iterator[None]:
+    """Buffers and random state as they were, whatever a call does to them."""
+    saved = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in saved:
+                buffer.copy_(value)
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    """Equal but for rounding: a wrong decision by size shows in shapes or in whole values."""
+    if not isinstance(expected, torch.Tensor):
+        return actual is None if expected is None else float(actual) == float(expected)
+    if not isinstance(actual, torch.Tensor) or expected.shape != actual.shape:
+        return False
+    if not expected.is_floating_point() and not expected.is_complex():
+        return torch.equal(expected, actual)
+    loose = 10 * max(TOLERANCES.get(expected.dtype, (0.0, 0.0)))
+    scale = float(expected.abs().nan_to_num(0, 0, 0).max()) if expected.numel() else 0.0
+    return torch.allclose(expected, actual, loose, loose * max(1.0, scale), equal_nan=True)
