@@ -19,6 +19,9 @@ _TEXT_COLUMNS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "breaks": {"text": lambda _: HIDDEN, "reason": lambda _: HIDDEN},
     "guards": {"code": lambda _: ()},
     "recompiles": {"reason": lambda _: HIDDEN},
+    "contract": {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN},
+    "roundtrip": {"note": lambda text: text and HIDDEN},
+    "roundtrip_leaves": {"note": lambda text: text and HIDDEN},
 }
 _WORDS = {
     "sources": "the text of {} functions",
@@ -29,6 +32,9 @@ _WORDS = {
     "breaks": "the line and the context of {} graph breaks",
     "guards": "the compared values of {} guards",
     "recompiles": "the reasons of {} recompilations",
+    "contract": "constants among {} inputs of the file",
+    "roundtrip": "notes on {} ways of the round trip",
+    "roundtrip_leaves": "notes on {} outputs of the round trip",
 }
 
 
