@@ -14,6 +14,8 @@ from workbench.errors import UsageError
 from workbench.report.trials import Trial
 
 OBJECTIVES = ("latency", "throughput", "first_call", "memory")
+STRATEGIES = ("grid", "random", "halving", "tpe")
+"""Ways through the settings of a sweep."""
 _FIGURES = {
     *("compile_s", "first_call_s", "call_us", "speedup", "peak_bytes", "artifact_bytes"),
     *("kernels", "dram_bytes", "difference"),

@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.api import target_names
 from workbench.notebook import options
-from workbench.notebook.options import Option
+from workbench.notebook.options import AXES, Option
 from workbench.report import Report
 
 _LINE = re.compile(r"\s*%{1,2}(aot_\w+)\s(.*)", re.DOTALL)
@@ -27,8 +27,9 @@ _OPTIONS = {
     "aot_load": options.LOAD,
     "aot_inspect": options.INSPECT,
     "aot_diff": options.DIFF,
+    "aot_sweep": options.SWEEP,
 }
-_TAKE_CALLS = ("aot_compile", "aot_explain")
+_TAKE_CALLS = ("aot_compile", "aot_explain", "aot_sweep")
 
 
 def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
@@ -61,6 +62,8 @@ def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | 
     if option.takes == "path":
         return None
     found = [choice for choice in option.choices if choice.startswith(word)]
+    if "--over" in option.names and "=" not in word:
+        return [f"{axis}=" for axis in AXES if axis.startswith(word)]
     if "--target" in option.names:
         found += [name for name in target_names() if name.startswith(word)]
     if "--backend" in option.names:

@@ -22,6 +22,7 @@ from workbench.notebook.messages import plain_errors
 from workbench.notebook.packaging import packaging_options
 from workbench.notebook.pair import pair
 from workbench.notebook.progress import Progress
+from workbench.notebook.sweeping import sweep_line
 from workbench.views.display import show
 from workbench.views.document import Setting
 
@@ -33,7 +34,7 @@ _PAIR = argument("pair", nargs="*", help="two names, or paths of .wbr, .aot or .
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff."""
+    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff, %aot_sweep."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -136,6 +137,25 @@ class WorkbenchMagics(Magics):
             if chosen.html:
                 found.to_html(chosen.html)
                 print(f"Wrote {chosen.html}.")
+            bound = self._bound(found, chosen.output)
+            return None if chosen.no_view else bound
+
+    @magic_arguments()
+    @_CALL
+    @options.with_options(options.SWEEP)
+    @line_magic
+    def aot_sweep(self, line: str) -> Any:
+        """Compile and measure a call under many settings, and say which to take.
+
+        A size that stands in the call is made anew for each of its values. An interrupt keeps what
+        is done; the same line goes on from there:
+
+            %aot_sweep f(x) --over mode=default,max-autotune --over threads=1,2
+            %aot_sweep model(torch.randn(batch, 64)) --over batch=1,8,32 --objective throughput
+        """
+        with plain_errors(self.shell, "%aot_sweep"):
+            chosen, rest = self._parse(self.aot_sweep, line, options.SWEEP)
+            found = sweep_line(self.shell, rest, chosen)
             bound = self._bound(found, chosen.output)
             return None if chosen.no_view else bound
 

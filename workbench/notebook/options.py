@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument
 
-from workbench.api import GUARD_POLICIES, MODES, TARGETS
+from workbench.api import GUARD_POLICIES, MODES, OBJECTIVES, STRATEGIES, TARGETS
 from workbench.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -95,6 +95,31 @@ INSPECT = (OUTPUT,)
 DIFF = (
     OUTPUT,
     Option(("--html",), "also write a page that opens without a kernel", "PATH", takes="path"),
+    NO_VIEW,
+)
+AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
+SWEEP = (
+    Option(
+        ("--over",),
+        "an axis with its values, such as mode=default,max-autotune or batch=1,8,32; repeatable",
+        "NAME=VALUE,…",
+        is_repeated=True,
+    ),
+    Option(
+        ("--strategy",),
+        "grid tries everything; random, halving and tpe look for the best",
+        "STRATEGY",
+        choices=STRATEGIES,
+    ),
+    Option(
+        ("--objective",), f"what is best: {_listed(OBJECTIVES)}", "OBJECTIVE", choices=OBJECTIVES
+    ),
+    Option(("--trials",), "try at most so many settings", "COUNT"),
+    Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
+    Option(("--jobs",), "how many trials compile at a time", "COUNT"),
+    Option(("--store",), "where finished trials are kept", "PATH", takes="path"),
+    Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
+    OUTPUT,
     NO_VIEW,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import time
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -12,8 +13,9 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
+from workbench import api
 from workbench.errors import UsageError
-from workbench.notebook.call import Call
+from workbench.notebook.call import Call, evaluate, read_line
 from workbench.notebook.options import option_value
 from workbench.notebook.progress import is_interactive
 from workbench.report.trials import Trial
@@ -21,6 +23,53 @@ from workbench.views.units import seconds_text
 
 _ROWS = 12
 _EVERY_S = 0.3
+
+
+def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Any:
+    """The sweep of a call; an interrupt gives what is done until then."""
+    axes = axes_of(chosen.over)
+    call, inputs = _call_of(shell, text, list(axes))
+    executor = evaluate(shell, chosen.executor) if chosen.executor else None
+    is_grid = (chosen.strategy or "grid") == "grid" and not (chosen.trials or chosen.seconds)
+    total = math.prod(len(values) for values in axes.values()) if is_grid else None
+    following = Following(shell, call, total)
+    try:
+        return api.sweep(
+            call.function,
+            inputs or call.args,
+            call.kwargs,
+            over=axes,
+            executor=executor,
+            store=chosen.store,
+            progress=following,
+            **search_of(chosen),
+        )
+    except KeyboardInterrupt as interrupt:
+        found = getattr(interrupt, "sweep", None)
+        if found is None:
+            raise
+        print("Interrupted: what is done is kept, the same line goes on from there.")
+        return found
+    finally:
+        following.close()
+
+
+def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[Call, Any]:
+    """The call, and where sizes stand in it the function that makes its inputs."""
+    if not text:
+        raise UsageError("Write the call to measure: %aot_sweep f(x) --over mode=….")
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise UsageError(f"{text!r} is no Python expression: {error.msg}.") from error
+    if not isinstance(node, ast.Call):
+        raise UsageError(f"{text.strip()!r} is not a call. Write it as you would call it: f(x).")
+    inputs = sized_inputs(shell, node, axes)
+    if inputs is None:
+        return read_line(shell, text), None
+    bare = ast.Call(node.func, [], node.keywords)
+    call = read_line(shell, ast.unparse(bare))
+    return Call(call.function, (), call.kwargs, text.strip()), inputs
 
 
 def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:
@@ -39,15 +88,13 @@ def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:
     return found
 
 
-def sized_inputs(shell: InteractiveShell, text: str, sizes: Sequence[str]) -> Any:
-    """The positional arguments of a call as a function of the sizes that stand in them.
+def sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[str]) -> Any:
+    """The positional arguments as a function of the sizes that stand in them; None without any.
 
     Raises `UsageError` where a keyword argument is made of one.
     """
-    node = ast.parse(text, mode="eval").body
-    assert isinstance(node, ast.Call)  # `read_line` has read it
     used = [size for size in sizes if size in _names(node.args)]
-    lost = [size for size in used_in_keywords(node) if size in sizes]
+    lost = [size for size in sizes if size in _names([k.value for k in node.keywords])]
     if lost:
         raise UsageError(
             f"{lost[0]} is a size, but stands in a keyword argument: pass that by position."
@@ -67,11 +114,6 @@ def sized_inputs(shell: InteractiveShell, text: str, sizes: Sequence[str]) -> An
 def _names(nodes: Sequence[ast.AST]) -> set[str]:
     inner = [part for node in nodes for part in ast.walk(node)]
     return {part.id for part in inner if isinstance(part, ast.Name)}
-
-
-def used_in_keywords(node: ast.Call) -> set[str]:
-    """The names in the keyword arguments of a call."""
-    return _names([keyword.value for keyword in node.keywords])
 
 
 class Following:

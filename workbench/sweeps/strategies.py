@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.choosing import OBJECTIVES
+from workbench.analysis.choosing import OBJECTIVES, STRATEGIES
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.measuring import Patience
 from workbench.sweeps.space import Setting, Space, value_text
 from workbench.sweeps.trial_run import Plan
 
-STRATEGIES = ("grid", "random", "halving", "tpe")
 Try = Callable[[Sequence[Setting], Plan], list[Trial]]
 _SEED = 0  # a sweep that is repeated tries the same settings, which the store has then
 _ETA = 2  # successive halving: each round keeps one of two

@@ -1,0 +1,102 @@
+"""%aot_sweep: the axes on its line, sizes in the call, an interrupt that keeps what is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+from workbench import api
+from workbench.notebook.completion import suggestions
+from workbench.report.sweep import Sweep
+from workbench.report.trials import Trial
+
+Run = Callable[[str], ExecutionResult]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, shell: InteractiveShell) -> list[Any]:
+    """The sweeps that reached the API, which measures nothing here."""
+    found: list[Any] = []
+
+    def sweep(fn: Any, args: Any, kwargs: Any, **rest: Any) -> Sweep:
+        found.append(SimpleNamespace(fn=fn, args=args, kwargs=kwargs, **rest))
+        rows = (Trial("k", (("mode", "default"),), call_us=3.0, speedup=2.0),)
+        made = Sweep("f", {"mode": ("default",)}, (), rows)
+        rest["progress"](rows[0], False)
+        if fn is stops:
+            interrupt = KeyboardInterrupt()
+            interrupt.sweep = made  # type: ignore[attr-defined]
+            raise interrupt
+        return made
+
+    monkeypatch.setattr(api, "sweep", sweep)
+    shell.user_ns.update(f=torch.relu, x=torch.ones(2), torch=torch, stops=stops)
+    return found
+
+
+def stops(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+def test_axes_and_the_search_are_read(run: Run, calls: list[Any], shell: InteractiveShell) -> None:
+    run(
+        "%aot_sweep f(x) --over mode=default,max-autotune --over epilogue_fusion=True,False "
+        "--strategy random --trials 5 --objective memory -o found"
+    )
+    (call,) = calls
+    assert call.fn is torch.relu
+    assert call.args[0] is shell.user_ns["x"]
+    assert call.over == {"mode": ["default", "max-autotune"], "epilogue_fusion": [True, False]}
+    assert (call.strategy, call.trials, call.objective) == ("random", 5, "memory")
+    assert shell.user_ns["found"].name == "f"
+
+
+def test_a_size_in_the_call_makes_the_inputs(run: Run, calls: list[Any]) -> None:
+    run("%aot_sweep f(torch.ones(batch, width)) --over batch=1,8 --over width=4")
+    (call,) = calls
+    assert call.over == {"batch": [1, 8], "width": [4]}
+    (made,) = call.args(batch=8, width=4)
+    assert made.shape == (8, 4)
+
+
+def test_an_interrupt_keeps_what_is_done(
+    run: Run, calls: list[Any], shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("%aot_sweep stops(x) --over mode=default -o found")
+    assert "what is done is kept" in capsys.readouterr().out
+    assert len(shell.user_ns["found"]) == 1
+
+
+@pytest.mark.usefixtures("calls")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("f(x)", "Say what to go through, such as --over mode=default,max-autotune."),
+        ("--over mode=default", "Write the call to measure"),
+        ("f --over mode=default", "'f' is not a call"),
+        ("f(x) --over mode", "expected NAME=VALUE,VALUE"),
+        ("f(x) --over mode=default,,", "expected NAME=VALUE,VALUE"),
+        ("f(x, k=batch) --over batch=1", "stands in a keyword argument: pass that by position"),
+        ("f(x) --over mode=default --trials many", "--trials many: expected a whole number"),
+        ("f(x) --over mode=default --seconds soon", "expected a number of seconds"),
+        ("--wrong f(x) --over mode=default", "There is no option --wrong."),
+    ],
+)
+def test_a_wrong_line_is_a_one_line_error(
+    run: Run, capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    run(f"%aot_sweep {line}")
+    assert message in capsys.readouterr().err
+
+
+def test_tab_completes_options_axes_and_callables(shell: InteractiveShell) -> None:
+    names = {"model": torch.nn.Linear(2, 2)}
+    assert suggestions("%aot_sweep mo", names) == ["model"]
+    assert suggestions("%aot_sweep model(x) --o", names) == ["--over", "--objective", "--output"]
+    assert suggestions("%aot_sweep model(x) --over d", names) == ["dtype=", "dynamic="]
+    assert suggestions("%aot_sweep model(x) --strategy h", names) == ["halving"]
