@@ -85,7 +85,7 @@ def named_owners(report: Report) -> dict[str, str]:
     for kernel, name, language, nodes in rows:
         if language == "extern":
             for node in nodes:
-                if len(nodes) == 1 or _calls(name, targets.get(node, "")):
+                if len(nodes) == 1 or calls_operation(name, targets.get(node, "")):
                     owners.setdefault(node, kernel)
     for is_library in (False, True):
         for kernel, _, language, nodes in rows:
@@ -100,7 +100,7 @@ def _targets(report: Report) -> dict[str, str]:
     return dict(zip(nodes.get("id", ()), nodes.get("target", ()), strict=True))
 
 
-def _calls(kernel: str, target: str) -> bool:
+def calls_operation(kernel: str, target: str) -> bool:
     """Whether a library kernel such as `torch.ops.aten.topk.default` is a node's operation."""
     name = kernel.removeprefix("torch.ops.")
     return name == target or name.removeprefix("extern_kernels.") in target.split(".")

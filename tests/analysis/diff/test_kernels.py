@@ -80,6 +80,26 @@ def test_without_graphs_kernels_are_paired_by_their_names() -> None:
     ]
 
 
+def test_a_source_that_is_shared_by_more_calls_is_no_fusion() -> None:
+    from workbench.analysis.diff.kernels import match_kernels
+    from workbench.analysis.diff.schedule import Tokens
+
+    def side(*kernels: Kernel) -> tuple[Report, dict[str, Tokens]]:
+        own = {k.id: frozenset(k.nodes) for k in kernels}
+        nothing = frozenset[str]()
+        found = {id: Tokens(nothing, nodes, nodes, nodes, nothing) for id, nodes in own.items()}
+        return Report(tables={"kernels": Table.of(Kernel, kernels)}), found
+
+    a, of_a = side(
+        Kernel("k0", "cpp_fused_add_0", "cpp", "i0", nodes=("n0",)),
+        Kernel("k1", "cpp_fused_add_1", "cpp", "i0", nodes=("n1",)),
+    )
+    b, of_b = side(Kernel("k0", "cpp_fused_add_0", "cpp", "i0", nodes=("n0", "n1"), calls=2))
+    (match,) = match_kernels(a, b, (of_a, of_b))
+    assert match.relation == "regrouped"
+    assert match.why == ("2 calls in both, of 2 and of 1 sources",)
+
+
 def test_redacted_reports_can_be_compared() -> None:
     from workbench.analysis.redact import redact
 

@@ -27,21 +27,8 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
     """What differs from `a` to `b`; `names` are what the two are called."""
     found = graphs.match_graphs(a, b)
     matches = kernels.match_kernels(a, b, schedule.tokens(a, b, found))
-    changes: list[Change] = [
-        *header.outcome_changes(a, b),
-        *header.environment_changes(a, b),
-        *header.request_changes(a, b),
-        *graphs.graph_changes(found),
-        *_nodes(found),
-    ]
-    same: dict[str, int] = dict(header.header_sizes())
-    for part in ("outcome", "environment", "request"):
-        same[part] -= sum(c.part == part for c in changes)
-    same["graphs"] = len(found.pairs) - sum(c.part == "graphs" and c.id_b is not None
-                                            and c.id_a is not None for c in changes)  # fmt: skip
-    same["nodes"] = _same_nodes(found, changes)
-    same["kernels"] = sum(match.relation == "same" for match in matches)
-    counted = {
+    changes, same = _structure(a, b, found)
+    for part, (rows, count) in {
         "breaks": checks.break_changes(a, b),
         "guards": checks.guard_changes(a, b),
         "recompiles": checks.recompile_changes(a, b),
@@ -49,10 +36,10 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
         "traffic": figures.traffic_changes(a, b, matches),
         "autotune": figures.autotune_changes(a, b),
         "resources": figures.resource_changes(a, b, matches),
-    }
-    for part, (rows, count) in counted.items():
+    }.items():
         changes += rows
         same[part] = count
+    same["kernels"] = sum(match.relation == "same" for match in matches)
     changes += kernels.kernel_changes(a, b, matches)
     changes += figures.time_changes(a, b, matches)
     changes += figures.phase_changes(a, b)
@@ -68,15 +55,33 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
     )
 
 
+def _structure(a: Report, b: Report, found: graphs.Graphs) -> tuple[list[Change], dict[str, int]]:
+    """What differs in the head and in the graphs, and how many things there do not."""
+    heads = {
+        "outcome": list(header.outcome_changes(a, b)),
+        "environment": list(header.environment_changes(a, b)),
+        "request": list(header.request_changes(a, b)),
+    }
+    sizes = header.header_sizes()
+    same = {
+        part: sizes[part] - len({header.field_of(row) for row in rows})
+        for part, rows in heads.items()
+    }
+    stages, nodes = list(graphs.graph_changes(found)), list(_nodes(found))
+    same["graphs"] = len(found.pairs) - sum(row.change == "changed" for row in stages)
+    same["nodes"] = _same_nodes(found, nodes)
+    return [*heads["outcome"], *heads["environment"], *heads["request"], *stages, *nodes], same
+
+
 def _nodes(found: graphs.Graphs) -> Iterator[Change]:
     for pair in found.pairs:
         if pair.a.graph.stage in graphs.SHOWN:
             yield from graphs.node_changes(pair)
 
 
-def _same_nodes(found: graphs.Graphs, changes: list[Change]) -> int:
+def _same_nodes(found: graphs.Graphs, nodes: list[Change]) -> int:
     paired = sum(len(p.nodes) for p in found.pairs if p.a.graph.stage in graphs.SHOWN)
-    differ = {c.id_a for c in changes if c.part == "nodes" and c.id_a and c.id_b}
+    differ = {row.id_a for row in nodes if row.id_a and row.id_b}
     return paired - len(differ)
 
 

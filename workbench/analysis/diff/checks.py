@@ -12,7 +12,7 @@ from workbench.report import Break, Guard, Recompile, Report
 from workbench.report.diff import Change
 
 Row = TypeVar("Row")
-_COUNTED = re.compile(r"('__\w*?_)\d+(?:_c\d+)?(?=')")
+_COUNTED = re.compile(r"(?<=')(__\w*?_|_)\d+(?:_c\d+)?(?=')")
 
 
 def break_changes(a: Report, b: Report) -> tuple[list[Change], int]:

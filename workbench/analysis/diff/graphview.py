@@ -21,10 +21,11 @@ _ASSIGNED = re.compile(r"^\s+(\w+)(?:: \"[^\"]*\")? = (.*?)(?:;  .*)?$")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ARITHMETIC = re.compile(
     r"operator\.(add|sub|mul|floordiv|mod|truediv|pow|neg|pos|lt|le|gt|ge|eq|ne)$"
-    r"|(aten\.|torch\.)?_?sym_\w+|torch\.sym_\w+|aten\.sym_(size|stride|numel).*"
+    r"|(aten\.|torch\.)?_?sym_\w+.*|torch\.Size$"
 )
 _COUNTED = re.compile(r"_\d+$")
-_INPUT = re.compile(r"^([A-Za-z_]\w*): \w+ \[(.*)\]")
+_INPUT = re.compile(r"^(\S+): \w+ \[(.*?)\](?: |$)")
+_BETWEEN = re.compile(r"\W+")
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,10 @@ class Viewer:
         found: dict[str, str] = {}
         for words in self._report.request.inputs:
             match = _INPUT.match(words)
-            shape = shapes.get(f"L_{match[1]}_") if match else None
-            sizes = match[2].split(", ") if match else []
+            if match is None:
+                continue
+            shape = shapes.get(f"L_{_BETWEEN.sub('_', match[1]).strip('_')}_")
+            sizes = match[2].split(", ")
             if shape is None or len(sizes) != len(shape):
                 continue
             for name, size in zip(sizes, shape, strict=True):

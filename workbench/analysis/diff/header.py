@@ -36,6 +36,11 @@ def header_sizes() -> Mapping[str, int]:
     return {"outcome": 1, "environment": len(fields(Environment)), "request": len(fields(Request))}
 
 
+def field_of(change: Change) -> str:
+    """The field of the head that a change is in."""
+    return change.item.partition(":")[0].partition("[")[0]
+
+
 def _ended(report: Report) -> str:
     if report.outcome.ok:
         return "ok"

@@ -13,6 +13,7 @@ from workbench.report.diff import Change, KernelMatch
 
 _Group = tuple[tuple[str, ...], tuple[str, ...]]
 """Kernels of a and of b."""
+_TOKENS = ("scheduled", "nodes", "whole", "first", "captured")
 _PAIR = 0.85
 """Kernels at least so alike are a pair, whatever else they share operations with."""
 
@@ -37,7 +38,8 @@ def match_kernels(
     near = list(_near(left, right))
     pairs = _pairs(near, left, right)
     rest_a = [id for id in left.kernels if id not in pairs]
-    rest_b = [id for id in right.kernels if id not in set(pairs.values())]
+    taken = set(pairs.values())
+    rest_b = [id for id in right.kernels if id not in taken]
     found: list[_Group] = [((i,), (j,)) for i, j in pairs.items()]
     groups = _groups(rest_a, rest_b, left, right)
     alone = (
@@ -145,7 +147,7 @@ def _named(match: KernelMatch, a: _Side, b: _Side) -> KernelMatch:
         return replace(match, relation=_RELATIONS[sides], alike=0.0)
     whole = [
         Tokens(*(frozenset[str]().union(*(getattr(side.tokens[id], part) for id in ids))
-                 for part in ("scheduled", "nodes", "whole", "captured")))
+                 for part in _TOKENS))
         for side, ids in ((a, match.a), (b, match.b))
     ]  # fmt: skip
     return replace(match, relation=_RELATIONS[sides], alike=round(whole[0].alike(whole[1]), 3))
@@ -167,11 +169,23 @@ def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Si
     if len(languages) > 1:
         lines = None  # no line of one is a line of the other
     if match.relation != "changed":
-        return replace(match, lines=lines or None)
+        shared = _shared_sources(match, left, right)
+        relation = "regrouped" if shared else match.relation
+        return replace(match, relation=relation, lines=lines or None, why=shared)
     why = tuple(_why(left.kernels[match.a[0]], right.kernels[match.b[0]], before, after, lines))
-    if not why and lines is None and match.alike < 1:
+    is_call = left.kernels[match.a[0]].language == "extern"
+    if not why and lines is None and match.alike < 1 and not is_call:
         why = ("other operations",)
     return replace(match, relation="changed" if why else "same", why=why, lines=lines)
+
+
+def _shared_sources(match: KernelMatch, a: _Side, b: _Side) -> tuple[str, ...]:
+    """Kernels that differ in number only, as calls of one source are one kernel."""
+    ones, others = [a.kernels[id] for id in match.a], [b.kernels[id] for id in match.b]
+    calls = [sum(max(kernel.calls, 1) for kernel in side) for side in (ones, others)]
+    if calls[0] != calls[1] or len(ones) == len(others):
+        return ()
+    return (f"{calls[0]} calls in both, of {len(ones)} and of {len(others)} sources",)
 
 
 def _why(

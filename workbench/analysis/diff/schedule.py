@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.graphs import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
-from workbench.analysis.lineage import ancestors
+from workbench.analysis.lineage import ancestors, calls_operation
 from workbench.analysis.picking import linked_pairs, parts_with
-from workbench.report import Report, SchedulerNode
+from workbench.report import Kernel, Report, SchedulerNode
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
          "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",
@@ -23,13 +23,15 @@ _PLACED = ("id", "op", "file", "line", "module_path")
 class Tokens:
     """What a kernel computes: its scheduler nodes, its FX nodes without views, all FX nodes.
 
-    A scheduler node belongs to one kernel, an FX node to each that computes it. `captured` are the
-    operations that were captured, before any was decomposed.
+    A scheduler node belongs to one kernel, an FX node to each that computes it: `first` are those
+    that no kernel before it computes. `captured` are the operations that were captured, before any
+    was decomposed.
     """
 
     scheduled: frozenset[str]
     nodes: frozenset[str]
     whole: frozenset[str]
+    first: frozenset[str]
     captured: frozenset[str]
 
     def alike(self, other: Tokens) -> float:
@@ -50,10 +52,12 @@ class Tokens:
 
     def shares(self, other: Tokens) -> bool:
         """Whether half of the smaller one lies in the other."""
-        if self.scheduled & other.scheduled:
-            return True
-        if self.nodes and other.nodes:
-            return 2 * len(self.nodes & other.nodes) >= min(len(self.nodes), len(other.nodes))
+        common = len(self.scheduled & other.scheduled)
+        if common:
+            return 2 * common >= min(len(self.scheduled), len(other.scheduled))
+        if self.nodes or other.nodes:
+            common = len(self.first & other.first)
+            return common > 0 and 2 * common >= min(len(self.first), len(other.first))
         smaller = min(len(self.whole), len(other.whole))
         return smaller > 0 and 2 * len(self.whole & other.whole) >= smaller
 
@@ -79,24 +83,36 @@ def _tokens(
 ) -> dict[str, Tokens]:
     origins = _captured(report)
     inside = {id for ids in report.kernels.columns.get("nodes", ()) for id in ids}
-    columns = report.nodes.columns
-    rows = zip(columns.get("id", ()), columns.get("target", ()), strict=True)
-    free = {id for id, target in rows if id in inside and target.startswith(_FREE)}
+    targets = dict(parts_with(report.nodes, "id", inside, ("id", "target")))
+    free = {id for id, target in targets.items() if target.startswith(_FREE)}
     before = {n.id for n in report.scheduler_nodes if n.phase == "before"}
 
     def named(ids: Iterator[str], same: Mapping[str, str]) -> frozenset[str]:
         # what b has no partner for must not be taken for what a calls by that id
         return frozenset(same.get(id, id if side == "a" else f"b:{id}") for id in ids)
 
-    return {
-        kernel.id: Tokens(
+    calls = {k.id: _called_nodes(k, targets) for k in report.kernels if k.language == "extern"}
+    called = {id for ids in calls.values() for id in ids}
+    found = {}
+    seen: set[str] = set()
+    for kernel in report.kernels:
+        # a call names the nodes of its inputs too, what makes these the node of the call
+        own = calls.get(kernel.id) or [id for id in kernel.nodes if id not in called]
+        computed = [id for id in own if id not in free]
+        found[kernel.id] = Tokens(
             named((id for id in kernel.scheduler_nodes if id in before), steps),
-            named((id for id in kernel.nodes if id not in free), nodes),
-            named(iter(kernel.nodes), nodes),
-            named((o for id in kernel.nodes for o in origins.get(id, ())), starts),
+            named(iter(computed), nodes),
+            named(iter(own), nodes),
+            named((id for id in computed if id not in seen), nodes),
+            named((o for id in own for o in origins.get(id, ())), starts),
         )
-        for kernel in report.kernels
-    }
+        seen.update(computed)
+    return found
+
+
+def _called_nodes(kernel: Kernel, targets: Mapping[str, str]) -> list[str]:
+    """Those of a library call's nodes that are the call, as far as they can be told."""
+    return [id for id in kernel.nodes if calls_operation(kernel.name, targets.get(id, ""))]
 
 
 def _captured(report: Report) -> dict[str, list[str]]:
@@ -149,7 +165,7 @@ def _labels(
     steps: Sequence[SchedulerNode], nodes: Mapping[str, str], side: str
 ) -> list[list[Hashable]]:
     origins = [
-        frozenset(nodes.get(o, o if side == "a" else f"b:{o}") for o in step.origins)
+        frozenset(nodes.get(o, o if side == "a" else f"b:{o}") for o in step.origins or (step.id,))
         for step in steps
     ]
     fine = [(step.kind, own) for step, own in zip(steps, origins, strict=True)]

@@ -100,7 +100,7 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
         if c.change in ("apart", "fused") and (c.id_a in ids or c.id_b in ids)
     )
     if not reasons or match.relation == "regrouped":
-        return words
+        return f"{words} ({'; '.join(match.why)})" if match.why else words
     reason = reasons.most_common(1)[0][0]
     if match.relation == "split":
         return f"{words} ({reason})"
@@ -126,7 +126,7 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
     names = joined([_label(diff, match) for match in changed])
     reasons = Counter(why for match in changed for why in match.why if " of source" not in why)
     why = [
-        word if count == len(changed) else f"{word} in {count}"
+        word if count == len(changed) else f"{word} ({count} of them)"
         for word, count in reasons.most_common(_SHOWN)
     ]
     lines = sum(match.lines or 0 for match in changed)
