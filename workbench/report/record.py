@@ -226,6 +226,11 @@ class Report(file_record.FileRecord):
         return self._table("cache")
 
     @property
+    def cache_parts(self) -> Table[rows.CachePart]:
+        """What the keys of torch's caches were made from."""
+        return self._table("cache_parts")
+
+    @property
     def capabilities(self) -> Table[rows.Capability]:
         """What could and could not be captured."""
         return self._table("capabilities")
