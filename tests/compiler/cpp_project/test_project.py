@@ -100,6 +100,9 @@ def test_weights_with_their_places():
     assert "kStored = Stored::kBeside;" in text
     assert '.aliases = {"tied"}' in text
     assert '.member = "data/w.blob", .offset = 128}' in text
+    assert "kWritesBuffers = false;" in text
+    counter = replace(weight, mutated=True)
+    assert "kWritesBuffers = true;" in header(model(X, constants=(counter,)))
 
 
 def test_what_cpp_cannot_hand_over_is_refused():

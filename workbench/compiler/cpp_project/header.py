@@ -56,6 +56,7 @@ def contract_values(model: PackagedModel) -> dict[str, str]:
         "manifest": literal(MANIFEST),
         "library": literal(model.library),
         "weights_kind": f"Stored::k{model.weights.capitalize()}",
+        "writes_buffers": str(any(c.mutated for c in model.constants)).lower(),
         "flag_count": str(len(flags)),
         "flags": ", ".join(map(literal, flags)),
         "inputs": "".join(map(_input, input_leaves(model))),

@@ -48,6 +48,12 @@ std::string joined(const std::string& title, const std::vector<std::string>& pro
   return text;
 }
 
+void refuse(const std::string& title, const std::vector<std::string>& problems) {
+  if (!problems.empty()) {
+    throw ContractError(joined(title, problems));
+  }
+}
+
 // The value of a text field of the manifest, searched from the first occurrence of `part` on.
 std::string manifest_text(PyTorchStreamReader& package, const std::string& part,
                           const std::string& field) {
@@ -165,13 +171,8 @@ at::Tensor copied(const WeightSpec& spec, const at::Tensor& tensor, c10::Device 
   return at::empty_strided(spec.shape, spec.stride, options).copy_(tensor);
 }
 
-// The place in kWeights of a name in the module; kWeights.size() for none.
-std::size_t weight_index(const std::string& fqn) {
-  const auto named = [&](const WeightSpec& spec) {
-    return spec.fqn == fqn || std::count(spec.aliases.begin(), spec.aliases.end(), fqn) > 0;
-  };
-  return static_cast<std::size_t>(std::find_if(kWeights.begin(), kWeights.end(), named) -
-                                  kWeights.begin());
+bool is_named(const WeightSpec& spec, const std::string& fqn) {
+  return spec.fqn == fqn || std::count(spec.aliases.begin(), spec.aliases.end(), fqn) > 0;
 }
 
 }  // namespace
@@ -191,7 +192,8 @@ struct Client::Model {
     const auto inside = loader.get_runner()->extract_constants_map(/*use_inactive=*/false);
     Constants found;
     for (const auto& spec : kWeights) {
-      found.push_back(inside.at(std::string(spec.fqn)));
+      const auto weight = inside.find(std::string(spec.fqn));
+      found.push_back(weight == inside.end() ? at::Tensor() : weight->second);
     }
     return found;
   }
@@ -223,9 +225,12 @@ Client::Client(const std::filesystem::path& package, Options options) {
   if (options.runners < 1) {
     throw Error("runners has to be 1 or more");
   }
-  check_package(package);
-  check_processor();
+  if (kWritesBuffers) {
+    options.runners = 1;  // all runners would write into the same buffers
+  }
   translated(package.string() + " cannot be loaded", [&] {
+    check_package(package);
+    check_processor();
     model_ = std::make_unique<Model>(package, options);
     if (kStored == Stored::kBeside) {
       model_->use(mapped_weights(package));
@@ -236,43 +241,46 @@ Client::Client(const std::filesystem::path& package, Options options) {
 Client::~Client() = default;
 
 std::vector<at::Tensor> Client::run(const std::vector<at::Tensor>& inputs) const {
-  if (model_->options.check) {
-    const auto found = problems(kInputs, kRelations, inputs);
-    if (!found.empty()) {
-      throw ContractError(joined("The inputs do not fit what was compiled:", found));
+  return translated("The model failed", [&] {
+    if (model_->options.check) {
+      refuse("The inputs do not fit what was compiled:", problems(kInputs, kRelations, inputs));
     }
-  }
-  if (!model_->has_weights) {
-    throw Error("The package holds no weights: call update_weights before the first run.");
-  }
-  const c10::InferenceMode inference;
-  const SlotLock slot(model_->slots, 1);
-  return translated("The model failed", [&] { return model_->loader.run(inputs); });
+    if (!model_->has_weights) {
+      throw Error("The package holds no weights: call update_weights before the first run.");
+    }
+    const c10::InferenceMode inference;
+    const SlotLock slot(model_->slots, 1);
+    return model_->loader.run(inputs);
+  });
 }
 
 void Client::update_weights(const Weights& weights) {
   const c10::InferenceMode inference;
   const std::scoped_lock one_update(model_->updating);
-  const c10::Device device(kDevice, model_->options.device_index);
-  auto constants = model_->current();
-  std::vector<std::string> found;
-  for (const auto& [name, tensor] : weights) {
-    const auto index = weight_index(name);
-    if (index == kWeights.size()) {
-      found.push_back(name + ": the model has no such weight");
-    } else {
-      constants[index] = copied(kWeights[index], tensor, device, found);
+  translated("The weights cannot be exchanged", [&] {
+    const c10::Device device(kDevice, model_->options.device_index);
+    auto constants = model_->current();
+    std::vector<std::string> found;
+    for (const auto& [name, tensor] : weights) {
+      bool is_known = false;
+      for (std::size_t i = 0; i < kWeights.size(); ++i) {
+        if (is_named(kWeights[i], name)) {
+          is_known = true;
+          constants[i] = copied(kWeights[i], tensor, device, found);
+        }
+      }
+      if (!is_known) {
+        found.push_back(name + ": the model has no such weight");
+      }
     }
-  }
-  for (std::size_t i = 0; found.empty() && i < kWeights.size(); ++i) {
-    if (!constants[i].defined()) {
-      found.push_back(c10::str(kWeights[i].fqn, ": it is missing, and the package has none"));
+    for (std::size_t i = 0; found.empty() && i < kWeights.size(); ++i) {
+      if (!constants[i].defined()) {
+        found.push_back(c10::str(kWeights[i].fqn, ": it is missing, and the package has none"));
+      }
     }
-  }
-  if (!found.empty()) {
-    throw ContractError(joined("The weights do not fit what was compiled:", found));
-  }
-  translated("The weights cannot be exchanged", [&] { model_->use(std::move(constants)); });
+    refuse("The weights do not fit what was compiled:", found);
+    model_->use(std::move(constants));
+  });
 }
 
 }  // namespace $namespace

@@ -42,7 +42,8 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // Runs the model; any thread may call it at any time. The inputs are those of kInputs in
-  // contract.hpp, in that order. Throws ContractError before anything runs.
+  // contract.hpp, in that order. Throws ContractError before anything runs. The outputs are
+  // inference tensors: clone() one that autograd is to see.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
   // Exchanges the named weights (kWeights in contract.hpp lists the names) for copies of these; a

@@ -30,6 +30,7 @@ inline constexpr auto kDevice = $device;
 inline constexpr auto kManifest = $manifest;
 inline constexpr auto kLibrary = $library;
 inline constexpr auto kStored = $weights_kind;
+inline constexpr bool kWritesBuffers = $writes_buffers;
 
 // What the processor has to have, as /proc/cpuinfo names it.
 inline constexpr std::array<std::string_view, $flag_count> kProcessorFlags = {$flags};

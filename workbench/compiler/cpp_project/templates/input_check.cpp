@@ -46,6 +46,17 @@ class Check {
       problems.push_back(c10::str(spec.name, ": expected a tensor, it is undefined"));
       return;
     }
+    if (tensor.layout() != at::kStrided) {
+      problems.push_back(c10::str(spec.name, ": expected a dense tensor, got ", tensor.layout(),
+                                  ": call .to_dense()"));
+      return;
+    }
+    if (tensor.is_conj() || tensor.is_neg()) {
+      problems.push_back(c10::str(spec.name,
+                                  ": its conjugation is not carried out yet: call "
+                                  ".resolve_conj().resolve_neg()"));
+      return;
+    }
     if (tensor.scalar_type() != spec.dtype) {
       problems.push_back(c10::str(spec.name, ": expected dtype ", dtype_name(spec.dtype), ", got ",
                                   dtype_name(tensor.scalar_type())));
