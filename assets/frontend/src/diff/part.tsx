@@ -42,14 +42,24 @@ export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
         </div>
       )}
       <div class="scroll" tabIndex={0} role="region" aria-label={part.title}>
-        <Rows state={state} rows={rows} />
+        <Rows state={state} rows={rows} look={NUMBERS.has(part.id) ? "num" : undefined} />
         {part.more > 0 && <p class="none">{`${plural(part.more, "row")} more in ${code}`}</p>}
       </div>
     </>
   );
 }
 
-function Rows({ state, rows }: { state: DiffState; rows: readonly DiffRow[] }) {
+/** Parts whose values are numbers. */
+const NUMBERS = new Set(["graphs", "traffic", "resources", "times", "phases"]);
+
+interface RowsProps {
+  state: DiffState;
+  rows: readonly DiffRow[];
+  /** The look of the values. */
+  look: string | undefined;
+}
+
+function Rows({ state, rows, look }: RowsProps) {
   const hasPlaces = rows.some((row) => row.where);
   const hasDeltas = rows.some((row) => row.delta);
   const hasNotes = rows.some((row) => row.note);
@@ -60,8 +70,12 @@ function Rows({ state, rows }: { state: DiffState; rows: readonly DiffRow[] }) {
           <th scope="col">Change</th>
           <th scope="col">What</th>
           {hasPlaces && <th scope="col">Graph</th>}
-          <th scope="col">a</th>
-          <th scope="col">b</th>
+          <th scope="col" class={look}>
+            a
+          </th>
+          <th scope="col" class={look}>
+            b
+          </th>
           {hasDeltas && (
             <th scope="col" class="num">
               Change in %
@@ -78,8 +92,8 @@ function Rows({ state, rows }: { state: DiffState; rows: readonly DiffRow[] }) {
               <Item state={state} row={row} />
             </td>
             {hasPlaces && <td class="mut">{row.where}</td>}
-            <td>{row.a}</td>
-            <td>{row.b}</td>
+            <td class={look}>{row.a}</td>
+            <td class={look}>{row.b}</td>
             {hasDeltas && <td class="num">{row.delta}</td>}
             {hasNotes && <td class="mut">{row.note}</td>}
           </tr>
