@@ -42,10 +42,10 @@ def report_texts(report: Report) -> list[Text]:
     found: dict[str, Text] = {}
     for kernel in report.kernels:
         if kernel.text:
-            _add(found, kernel.name, kernel.language, report.texts[kernel.text])
+            _add(found, str(kernel.name), str(kernel.language), str(report.texts[kernel.text]))
     for wrapper in report.wrappers:
         if wrapper.text:
-            text = report.texts[wrapper.text]
+            text = str(report.texts[wrapper.text])
             language = "cpp" if "#include" in text[:2000] else "python"
             _add(found, f"wrapper {wrapper.id}", language, text)
     return list(found.values())
@@ -71,9 +71,9 @@ def _outputs(model: str, report: Report) -> list[ValueFacts]:
             direction="output",
             name=f"output {number}",
             kind="Tensor",
-            dtype=node.dtype or "",
+            dtype=str(node.dtype or ""),
             shape=shape_text(node.shape),
-            device=node.device or "",
+            device=str(node.device or ""),
             stride=shape_text(node.stride),
         )
         for number, node in enumerate(results)
@@ -82,6 +82,8 @@ def _outputs(model: str, report: Report) -> list[ValueFacts]:
 
 def _guards(model: str, report: Report) -> list[GuardFacts]:
     return [
-        GuardFacts(model, row.kind, row.source, row.kept, row.why_dropped or "")
+        GuardFacts(
+            model, str(row.kind), str(row.source), bool(row.kept), str(row.why_dropped or "")
+        )
         for row in report.guards
     ]
