@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench.report import STAGES, Report
+from workbench.views.document import document
 
 LOGS = Path(__file__).parents[2] / "records" / "traces"
 Log = Callable[[str], Path]
@@ -205,6 +206,13 @@ def test_a_trace_is_saved_and_shown_as_any_report(tmp_path: Path) -> None:
     assert list(again.nodes) == list(trace.nodes)
     assert "rank 1" in trace.to_html()
     assert "kernels       24" in repr(wb.show(trace))
+
+
+def test_graphs_of_several_compilations_are_told_apart_in_the_view() -> None:
+    titles = [graph["title"] for graph in document(read("recompiles"))["graphs"]]
+    assert titles[0] == "0/0 · Captured graph"
+    assert len(set(titles)) == len(titles)
+    assert document(read("gpu"))["graphs"][0]["title"] == "Captured graph"
 
 
 def test_reading_imports_no_torch() -> None:

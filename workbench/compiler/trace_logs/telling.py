@@ -25,6 +25,7 @@ _QUOTED = (
     "others are shown as ⋮"
 )
 _LANES = "a log names no thread: phases that overlap stand on lanes of their own"
+_NO_PARTS = "what the keys of caches consist of is not read from logs"
 _FOREIGN = "the log holds programs that are not in Python; their kernels are not taken apart"
 _SIZES = "bytes are those of whole buffers; where the log does not tell a dtype, they are missing"
 _OPTIONS = (
@@ -72,6 +73,7 @@ def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capabil
     ):
         yield Capability(name, False, _NEVER.format(what))
     notes = (
+        ("cache_parts", True, _NO_PARTS),
         ("kernel nodes", made.unexplained > 0, _NO_NODES),
         ("kernels in C++ programs", made.foreign > 0, _FOREIGN),
         ("source files", made.is_quoted, _QUOTED),
