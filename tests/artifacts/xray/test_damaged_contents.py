@@ -16,7 +16,7 @@ from workbench.artifacts.check import check
 from workbench.artifacts.xray import inspect
 from workbench.errors import ArtifactError
 
-ODD = (None, 7, -1, "x", [], {}, [[]], True, 1e308, "9" * 50, {"a": {}})
+ODD: tuple[Any, ...] = (None, 7, -1, "x", [], {}, [[]], True, 1e308, "9" * 50, {"a": {}})
 WRAPPER = (Path(__file__).parent / "wrapper_of_torch.cpp").read_bytes()
 PROGRAM = {
     "graph_module": {
