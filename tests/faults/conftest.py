@@ -6,6 +6,7 @@ from pathlib import Path
 
 import loading_samples
 import pytest
+import sample_report
 import torch
 
 import workbench as wb
@@ -22,7 +23,6 @@ from workbench.artifacts.preflight import system_needs
 from workbench.artifacts.trust import TrustStore
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.saving import current_versions, save_artifact
-from workbench.report import Report
 from workbench.report.storage import to_bytes
 
 FOLDER = "data/aotinductor/model"
@@ -44,7 +44,13 @@ def write_artifacts(folder: Path) -> dict[str, str]:
     aot_fn = loading_samples.compiled(loading_samples.scaled, loading_samples.inputs())
     aot_fn.save_compiled_function(str(folder / "torch.bin"))
     store = TrustStore(folder / "data")
-    save_artifact(folder / "model.aot", aot_fn=aot_fn, contract_json={"inputs": []}, store=store)
+    save_artifact(
+        folder / "model.aot",
+        aot_fn=aot_fn,
+        contract_json={"inputs": []},
+        report=sample_report.make(),
+        store=store,
+    )
     program = torch.export.export(Small().eval(), (torch.ones(2, 4),))
     torch.export.save(program, folder / "exported.pt2")
     return {
@@ -82,7 +88,7 @@ def write_like_package(path: Path, library: bytes, store: TrustStore) -> None:
         f"{FOLDER}/a.wrapper.cpp": b"int main() {}\n" * 50,
         f"{FOLDER}/a.wrapper_metadata.json": b'{"AOTI_DEVICE_KEY": "cpu"}',
         f"{FOLDER}/w.blob": bytes(range(256)),
-        "extra/workbench/model.wbr.b64": package_report.encode(to_bytes(Report())),
+        "extra/workbench/model.wbr.b64": package_report.encode(to_bytes(sample_report.make())),
     }
     manifest = PackageManifest(
         "model", (model,), versions=current_versions(), needs=system_needs([library])

@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.faults.bytewise import damaged
 from tests.faults.hostile import hostile_pickle
 from tests.faults.manifests import other_manifest, relist
+from tests.faults.reports import other_report
 from tests.faults.zips import Archive, tricked
+from workbench.artifacts import package_report
 from workbench.artifacts.zip_frame import data_start, read_frame
 from workbench.errors import WorkbenchError
 
@@ -69,8 +71,10 @@ class Mutator:
         if chance < 0.4:
             return damaged(rng, self.whole, self._spots)
         archive = Archive.read(self.whole, self.marker)
-        if self.kind in OURS and chance < 0.7:
+        if self.kind in OURS and chance < 0.68:
             return other_manifest(rng, archive)
+        if self.kind in OURS and chance < 0.76:
+            return _with_report(rng, archive)
         return tricked(rng, archive, relist)
 
     def _is_harmless(self, content: bytes, name: str) -> bool:
@@ -93,6 +97,19 @@ class Mutator:
         names = [name for name in found if found[name] != whole.get(name)]
         unused = found.keys() == whole.keys() and all(name.endswith(UNUSED) for name in names)
         return tuple(names) if unused else ()
+
+
+def _with_report(rng: random.Random, archive: Archive) -> tuple[str, bytes]:
+    at = archive.index(package_report.SUFFIX)
+    in_package = at is not None
+    at = archive.index(".wbr") if at is None else at
+    if at is None:
+        return other_manifest(rng, archive)
+    info, content = archive.members[at]
+    archive.members[at] = (info, other_report(rng, content, in_package=in_package))
+    if rng.random() < 0.8:
+        relist(archive)
+    return "report", archive.write(sealed=archive.sealed)
 
 
 def _raw(content: bytes) -> dict[str, bytes]:

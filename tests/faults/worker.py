@@ -22,6 +22,10 @@ from workbench.artifacts.machine import current_machine
 
 _SECONDS = 20  # for one call, on a busy machine
 _MEMORY = 512 << 20  # beyond what the process takes before the first mutation
+_CODECS = (
+    *("cp437", "latin_1", "raw_unicode_escape", "unicode_escape", "utf_8_sig", "utf_16"),
+    *("utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be"),
+)  # pickles and JSON name their own
 
 
 class Hangs(BaseException):
@@ -99,6 +103,7 @@ class Looking:
             with self.watch.on() as seen, _in_time():
                 found = function(self.path)
                 repr(found)
+                _open_report(found)
             self.outcomes[f"{what}: answered"] += 1
         except self.wb.WorkbenchError as error:
             self.outcomes[f"{what}: {type(error).__name__}"] += 1
@@ -110,14 +115,25 @@ class Looking:
         return found
 
 
+def _open_report(found: Any) -> None:
+    """The record inside, as far as inspect found one, to the last table."""
+    for name in getattr(found, "reports", ()):
+        report = found.report(name)
+        for table in report.tables.values():
+            list(table)
+        dict(report.texts)
+
+
 def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     """Import everything that looking at files takes; the digest of every sample."""
-    for name in ("cp437", "latin_1", "raw_unicode_escape", "unicode_escape", "utf_16", "utf_8_sig"):
+    for name in _CODECS:
         codecs.lookup(name)
     digests = {}
     for kind, path in samples.items():
         content = Path(path).read_bytes()
-        digests[kind] = looking.wb.inspect(path).digest
+        report = looking.wb.inspect(path)
+        digests[kind] = report.digest
+        _open_report(report)
         for other in (content, content[:-1], content[: len(content) // 2]):
             looking.path.write_bytes(other[:1] + other[1:])
             for function in (looking.wb.inspect, looking.wb.check):

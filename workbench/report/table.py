@@ -74,9 +74,15 @@ class Table(Generic[Row]):
 
     @classmethod
     def from_json(cls, row_type: type[Row], data: Mapping[str, Any]) -> Table[Row]:
-        """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults."""
+        """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults.
+
+        Raises ValueError, TypeError, KeyError or AttributeError for anything else.
+        """
         stored: Mapping[str, Sequence[Any]] = data["columns"]
-        length = max((len(v) for v in stored.values()), default=0)
+        lengths = {len(v) for v in stored.values()}
+        if len(lengths) > 1:
+            raise ValueError("columns of one length")
+        length = max(lengths, default=0)
         tuples = _tuple_columns(row_type)  # type: ignore[arg-type]
         columns: dict[str, Sequence[Any]] = {}
         for f in fields(row_type):  # type: ignore[arg-type]
