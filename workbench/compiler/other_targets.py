@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.report.ranked import RankedConfigs
 
+
 class OtherTargets(Noted):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
     report: Report
     recipe: Recipe | None
+
     def note(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report
