@@ -727,7 +727,8 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
     ----------
     a, b
         What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
-        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed.
+        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
+        returned has measured times of kernels to compare as well.
     names
         What the two are called; by default their files or what was compiled.
 

@@ -87,7 +87,7 @@ def _kept(row: Guard) -> str:
 
 
 def _conditions(row: Guard | None) -> str | None:
-    return None if row is None else "; ".join(row.code) or row.kind
+    return None if row is None else "; ".join(row.code) or _kept(row)
 
 
 def recompile_changes(a: Report, b: Report) -> tuple[list[Change], int]:
