@@ -308,6 +308,9 @@ AOT_CODE_COMPILER = Name(
     "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"
 )
 INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
+TRACEBACK_FRAMES = Name(
+    "torch.fx.proxy:TracerBase._filter_traceback_frames", "lines of functions that a forward calls"
+)
 MKLDNN_BYTES = Name("torch:ops.mkldnn._nbytes", "sizes of packed weights")
 OUTPUT_KIND = Name("torch.export.graph_signature:OutputKind", "telling outputs from buffers")
 AOTI_RUNNER_CPU = Name(

@@ -155,3 +155,14 @@ def test_a_python_number_cannot_be_dynamic_and_a_text_cannot_come_back() -> None
     program = export(exportable(ModelRequest(g, (torch.ones(3),)))).program
     with pytest.raises(wb.CaptureError, match=r"the output\['label'\] is the str 'cat'"):
         outputs_of(program)
+
+
+def test_a_function_keeps_its_signature_and_its_lines() -> None:
+    def f(x: Tensor, *, scale: float = 2.0) -> Tensor:
+        return x * scale
+
+    found = exportable(ModelRequest(f, (torch.ones(3),)))
+    assert found.inputs.parameters == (("x", 1, None), ("scale", 3, "2.0"))
+    traces = [node.stack_trace for node in export(found).program.graph.nodes]
+    (trace,) = [trace for trace in traces if trace]
+    assert "return x * scale" in trace

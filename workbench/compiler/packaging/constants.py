@@ -89,6 +89,34 @@ def placed(
     )
 
 
+def kept(
+    constants: tuple[PackagedConstant, ...], program: Any, member: str
+) -> tuple[tuple[PackagedConstant, ...], bytes]:
+    """Where weights come later: the constants that no state_dict holds get a place, and the bytes.
+
+    Constants of the program and buffers that are not saved cannot be given by the caller.
+    """
+    tensors = _tensor_constants(program)
+    content = bytearray()
+    found = []
+    for constant in constants:
+        if constant.fqn not in program.state_dict and constant.fqn in tensors:
+            content += bytes(-len(content) % _ALIGNMENT)
+            data = _dense(constant, tensors[constant.fqn])
+            constant = replace(constant, member=member, offset=len(content), size=len(data))
+            content += data
+        found.append(constant)
+    return tuple(found), bytes(content)
+
+
+def _dense(constant: PackagedConstant, tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor in memory of its own, laid out as the library expects."""
+    fresh = torch.empty_strided(constant.shape, constant.stride, dtype=tensor.dtype)
+    fresh.copy_(tensor.detach())
+    raw = torch.empty(0, dtype=torch.uint8).set_(fresh.untyped_storage())
+    return raw.numpy().tobytes()
+
+
 def with_names(
     constants: tuple[PackagedConstant, ...], program: Any
 ) -> tuple[PackagedConstant, ...]:

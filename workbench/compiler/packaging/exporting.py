@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
+import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +30,10 @@ from workbench.compiler.packaging.diagnosis import (
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.patches import Patches
+from workbench.compiler.sources import Places
 from workbench.errors import UsageError, WorkbenchError
+
+_FORWARD = "def forward(*args, **kwargs):\n    return function(*args, **kwargs)"
 
 
 @dataclass(frozen=True)
@@ -83,8 +88,14 @@ def _module(model: Any) -> tuple[torch.nn.Module, str]:
 
 
 def _as_module(function: Any, name: str) -> torch.nn.Module:
-    """A module whose forward is the function, under the same signature."""
-    body = {"forward": staticmethod(function)}
+    """A module whose forward calls the function, under the same signature.
+
+    torch keeps the lines of a program only below a frame of that name; the file is one that stack
+    traces leave out.
+    """
+    scope = {"function": function}
+    exec(compile(_FORWARD, "<eval_with_key>.workbench", "exec"), scope)
+    body = {"forward": staticmethod(functools.wraps(function)(scope["forward"]))}
     kind = type(name.rpartition(".")[2].strip("<>") or "Function", (torch.nn.Module,), body)
     module: torch.nn.Module = kind()
     return module.eval()
@@ -134,7 +145,12 @@ def _export(found: Exportable) -> Any:
 
 def _captured(found: Exportable) -> Any:
     request = found.request
-    with contextlib.redirect_stderr(WithoutGraphs(sys.stderr)), warnings.catch_warnings():
+    with (
+        Patches() as patches,
+        contextlib.redirect_stderr(WithoutGraphs(sys.stderr)),
+        warnings.catch_warnings(),
+    ):
+        patches.wrap(tp.TRACEBACK_FRAMES, _with_user_frames, "source lines")
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         return torch.export.export(
@@ -143,6 +159,22 @@ def _captured(found: Exportable) -> Any:
             dict(request.kwargs),
             dynamic_shapes=_complete(found),
         )
+
+
+def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep every line of the user below `forward`: torch keeps those of forwards alone."""
+    places = Places()
+
+    def frames(tracer: Any, stack: Any) -> Any:
+        kept = {(frame.filename, frame.lineno) for frame in inner(tracer, stack)}
+        first = next((i for i, frame in enumerate(stack) if frame.name == "forward"), len(stack))
+        return traceback.StackSummary.from_list(
+            frame
+            for frame in stack[first:]
+            if (frame.filename, frame.lineno) in kept or places.is_user(frame.filename)
+        )
+
+    return frames
 
 
 def _complete(found: Exportable) -> Any:

@@ -18,12 +18,12 @@ from workbench.compiler.first_compile import fast_start
 from workbench.compiler.modes import merged_options
 from workbench.compiler.packaging.archive import Content
 from workbench.compiler.packaging.compiling import Built, build, options_for, shareable
-from workbench.compiler.packaging.constants import placed, with_names
+from workbench.compiler.packaging.constants import kept, placed, with_names
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.outputs import check_inputs, outputs_of
-from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.request import LATER, ModelRequest
 from workbench.compiler.packaging.trials import tried
 from workbench.compiler.payload import native_build
 from workbench.compiler.request import Progress
@@ -176,6 +176,11 @@ def _packed(
     members[page] = package_report.encode(to_bytes(report))
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
+    constants = placed(with_names(built.library.constants, program), place)
+    if request.weights == LATER:
+        rest = f"{folder}/{request.name}.constants"
+        constants, content = kept(constants, program, rest)
+        members.update({rest: content} if content else {})
     leaves = contract.contract.leaves or ()
     dumps = tp.TREESPEC_DUMPS.get()
     model = PackagedModel(
@@ -189,7 +194,7 @@ def _packed(
         outputs=outputs_of(program),
         in_spec=dumps(program.call_spec.in_spec),
         out_spec=dumps(program.call_spec.out_spec),
-        constants=placed(with_names(built.library.constants, program), place),
+        constants=constants,
         weights=request.weights,
         needs_proxy=built.library.needs_proxy,
         report=page,
