@@ -11,6 +11,7 @@ from workbench.artifacts.package_manifest import PackageManifest
 from workbench.compiler.running.loaded import LoadedModel
 
 if TYPE_CHECKING:
+    from workbench.compiler.request import Progress
     from workbench.compiler.running.package import Package
 
 
@@ -36,7 +37,11 @@ class Derived:
         pad: Any = 0,
         split: str | None = None,
         harmless: bool = False,
-        **compilation: Any,
+        options: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        weights: str = "inside",
+        capture: str = "full",
+        progress: Progress | None = None,
     ) -> Package:
         """Compile a model for several fixed sizes of a dimension into one file, as one callable.
 
@@ -64,8 +69,8 @@ class Derived:
             outputs are joined. Without it such a request raises `ContractError`.
         harmless
             Take it as given that padding (and splitting) changes nothing, without a trial.
-        compilation
-            `options`, `mode`, `weights`, `capture` and `progress`, as in `package`.
+        options, mode, weights, capture, progress
+            As in `package`; with weights inside or beside, the file holds them once for each size.
 
         Raises
         ------
@@ -79,7 +84,18 @@ class Derived:
         from workbench.compiler.running.package import load_package
 
         wanted = Buckets(dynamic_shapes, sizes, pad, split, harmless)
-        manifest = write_bucketed(model, args, kwargs or {}, path, wanted, **compilation)
+        manifest = write_bucketed(
+            model,
+            args,
+            kwargs or {},
+            path,
+            wanted,
+            options=options,
+            mode=mode,
+            weights=weights,
+            capture=capture,
+            progress=progress,
+        )
         made = load_package(path, trust=manifest.digest)
         made.originals.update(dict.fromkeys(made.names, model))
         return made
