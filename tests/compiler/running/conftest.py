@@ -24,6 +24,17 @@ class Small(torch.nn.Module):
         return self.b(torch.relu(self.a(x))) * scale + y
 
 
+class WithConstant(Small):
+    """What no state_dict holds: a tensor in the code, and a buffer that is not saved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.randn(8), persistent=False)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, scale: float = 2.0) -> torch.Tensor:
+        return super().forward(x, y, scale) * self.mask + torch.tensor([1.0, 2.0] * 4)
+
+
 class Tied(torch.nn.Module):
     """An embedding that is the head too, a buffer, nested inputs and outputs."""
 
@@ -108,11 +119,11 @@ def plain(folder: Path) -> Sample:
 
 @pytest.fixture(scope="session")
 def later(folder: Path) -> Sample:
-    """No weights in the file."""
+    """No weights in the file, but what a state_dict does not hold."""
     torch.manual_seed(1)
     return made(
         folder / "later.pt2",
-        Small().eval(),
+        WithConstant().eval(),
         torch.randn(4, 16),
         torch.randn(4, 8),
         weights="later",

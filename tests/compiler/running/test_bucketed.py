@@ -195,11 +195,37 @@ def test_two_dimensions_make_every_combination():
     assert Bucketing.from_json(bucketing.to_json()) == bucketing
 
 
-def test_damaged_sizes_are_refused():
-    for damage in ({}, {"sizes": {"batch": []}}, {"inputs": [{"leaf": 0}]}, {"sizes": {}}):
-        data = {**Bucketing({"b": (1,)}, (BucketedDim(0, 0, "b"),), (), {0: 0}).to_json(), **damage}
+SOUND = Bucketing({"b": (1,)}, (BucketedDim(0, 0, "b"),), (), {0: 0}).to_json()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"sizes": {"b": []}},
+        {"sizes": {}},
+        {"sizes": {"b": ["many"]}},
+        {"inputs": [{"leaf": 0}]},
+        {"inputs": [{"leaf": 0, "index": 0, "name": "b", "scale": 0}]},
+        {"inputs": [{"leaf": -1, "index": 0, "name": "b"}]},
+        {"inputs": 3},
+        {"split": "c"},
+        {"pad": []},
+    ],
+)
+def test_damaged_sizes_are_refused(damage):
+    with pytest.raises(wb.ArtifactError, match="damaged"):
+        Bucketing.from_json({**SOUND, **damage})
+    with pytest.raises(wb.ArtifactError, match="damaged"):
+        Bucketing.from_json({})
+
+
+def test_sizes_that_the_package_does_not_hold_are_refused(package):
+    for change in ({"sizes": {"batch": [1, 8]}}, {"outputs": [{**SOUND["inputs"][0], "leaf": 9}]}):
+        data = {**package.manifest.bucketing, **change}
+        for dim in data["outputs"]:
+            dim["name"] = "batch"
         with pytest.raises(wb.ArtifactError, match="damaged"):
-            Bucketing.from_json(data if damage else {})
+            Bucketed(replace(package.manifest, bucketing=data), package.__getitem__, check=True)
 
 
 class Words(torch.nn.Module):

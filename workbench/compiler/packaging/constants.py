@@ -24,6 +24,7 @@ class Library:
     needs_proxy: bool = False
     device: str = "cpu"
     seen: bool = field(default=False)
+    values: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 @contextmanager
@@ -36,6 +37,10 @@ def watched() -> Iterator[Library]:
             cls: Any, graph: Any, wrapper: Any, kernel: Any, externs: Any, **rest: Any
         ) -> Any:
             library.constants = tuple(_constants(graph))
+            library.values = {
+                row.name: graph.get_original_value_of_constant(row.name)
+                for row in library.constants
+            }
             library.needs_proxy = bool(externs) or bool(graph.torchbind_constants)
             library.device = str(rest.get("device_type", "cpu"))
             library.seen = True
@@ -90,19 +95,18 @@ def placed(
 
 
 def kept(
-    constants: tuple[PackagedConstant, ...], program: Any, member: str
+    library: Library, constants: tuple[PackagedConstant, ...], program: Any, member: str
 ) -> tuple[tuple[PackagedConstant, ...], bytes]:
     """Where weights come later: the constants that no state_dict holds get a place, and the bytes.
 
     Constants of the program and buffers that are not saved cannot be given by the caller.
     """
-    tensors = _tensor_constants(program)
     content = bytearray()
     found = []
     for constant in constants:
-        if constant.fqn not in program.state_dict and constant.fqn in tensors:
+        if not program.state_dict.keys() & {constant.fqn, *constant.aliases}:
             content += bytes(-len(content) % _ALIGNMENT)
-            data = _dense(constant, tensors[constant.fqn])
+            data = _dense(constant, library.values[constant.name])
             constant = replace(constant, member=member, offset=len(content), size=len(data))
             content += data
         found.append(constant)

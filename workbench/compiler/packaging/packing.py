@@ -179,7 +179,7 @@ def _packed(
     constants = placed(with_names(built.library.constants, program), place)
     if request.weights == LATER:
         rest = f"{folder}/{request.name}.constants"
-        constants, content = kept(constants, program, rest)
+        constants, content = kept(built.library, constants, program, rest)
         members.update({rest: content} if content else {})
     leaves = contract.contract.leaves or ()
     dumps = tp.TREESPEC_DUMPS.get()

@@ -39,8 +39,20 @@ class Bucketed:
         self._paths = [str(leaf.path) for leaf in _contract(manifest).leaves]
         self._build = nested(read_tree(manifest.models[0].out_spec))
         self._gate = _Gate()
-        if {_key(bucket) for bucket in self.bucketing.buckets()} != self._names.keys():
-            raise ArtifactError("The package lacks models of sizes that it names. Make it again.")
+        self._check_places(manifest)
+
+    def _check_places(self, manifest: PackageManifest) -> None:
+        """Raise `ArtifactError` unless every size has a model and every dimension a leaf."""
+        sizes = {_key(bucket) for bucket in self.bucketing.buckets()}
+        inputs = {dim.leaf for dim in self.bucketing.inputs}
+        outputs = {dim.leaf for dim in self.bucketing.outputs}
+        named = {dim.name for dim in self.bucketing.inputs} == self.bucketing.sizes.keys()
+        counts = len(self._paths), len(manifest.models[0].outputs)
+        placed = inputs <= set(range(counts[0])) and outputs <= set(range(counts[1]))
+        if sizes != self._names.keys() or not named or not placed:
+            raise ArtifactError(
+                "The package lacks what it says about its sizes: it is damaged. Make it again."
+            )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self.signature.leaves(args, kwargs)

@@ -97,8 +97,10 @@ class Bucketing:
             sizes = {str(name): tuple(map(int, found)) for name, found in data["sizes"].items()}
             pad = {int(leaf): value for leaf, value in data["pad"].items()}
             made = cls(sizes, inputs, outputs, pad, data["split"])
-            known = {dim.name for dim in (*inputs, *outputs)} <= sizes.keys()
-            if not known or not all(sizes.values()):
+            for dim in (*inputs, *outputs):
+                if dim.name not in sizes or min(dim.leaf, dim.index, dim.scale - 1) < 0:
+                    raise ValueError(f"dimension {dim.name!r}")
+            if not sizes or not all(sizes.values()) or data["split"] not in (None, *sizes):
                 raise ValueError("a dimension has no sizes")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArtifactError(

@@ -27,7 +27,7 @@ from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
 
-_NOT_RUN = (".cpp", ".blob", ".h", ".o")  # sources and weights: nothing of them is executed
+_NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
 
 

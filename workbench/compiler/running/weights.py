@@ -70,6 +70,11 @@ class Weights:
             self._slots.require_open()
             fresh = self._checked(given, partial=partial)
             everything = {**self._now, **fresh}
+            if lacks := self._rows.keys() - everything.keys():
+                raise UsageError(
+                    f"{self._model} was packaged without {', '.join(sorted(lacks))}, which no "
+                    "state_dict holds: package it again."
+                )
             if self._now.keys() != self._rows.keys():
                 self._first(everything)
             else:
