@@ -215,13 +215,13 @@ class Compiled(OtherTargets):
         `load(path)` alone works. `external_data` names objects that are left out and handed back
         at load. Raises `ArtifactError` when something cannot be saved.
         """
-        from workbench.compiler.file_tables import with_file
+        from workbench.compiler.file_tables import with_saved_file
         from workbench.compiler.files import save_compiled
 
         digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
-        self.note(with_file(self.report, path))
+        self.note(with_saved_file(self.report, path, digest))
         return digest
 
 

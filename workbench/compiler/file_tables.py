@@ -37,6 +37,11 @@ def with_file(report: Report, path: str | PathLike[str], *, place: str | None = 
     return replace(report, tables={**report.tables, **_tables(path, place)})
 
 
+def with_saved_file(report: Report, path: str | PathLike[str], digest: str) -> Report:
+    """The report with the file that was just written; somebody may have replaced it already."""
+    return replace(report, tables={**report.tables, **_tables_if_same(path, digest)})
+
+
 def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> Report:
     """The same, but the file is read when somebody looks; by then it may be another one."""
     made: dict[str, Mapping[str, Table[Any]]] = {}
@@ -69,7 +74,7 @@ def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Tabl
         with open_any(path) as opened:
             if opened.digest == digest:
                 return _tables(path, None)
-        gone = "the file has changed since it was loaded"
+        gone = "the file has changed since then"
     except ArtifactError as error:
         gone = f"the file cannot be read any more: {error}"
     facts = [

@@ -83,11 +83,11 @@ class CompiledElsewhere(OtherTargets):
         into the file, which arrive on the GPU. Raises `ArtifactError` when something cannot be
         saved, `UsageError` when the machine could never load it.
         """
-        from workbench.compiler.file_tables import with_file
+        from workbench.compiler.file_tables import with_saved_file
         from workbench.compiler.targets.cross_saving import save_elsewhere
 
         digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
-        self.note(with_file(self.report, path))
+        self.note(with_saved_file(self.report, path, digest))
         return digest
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
