@@ -234,9 +234,17 @@ def test_paths_without_a_log_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other.log").write_text("something else\n")
     with pytest.raises(wb.UsageError, match="holds no record"):
         wb.read_trace(tmp_path)
-    (tmp_path / "cut.log.gz").write_bytes((LOGS / "gpu.log.gz").read_bytes()[:999])
+    (tmp_path / "other.log.gz").write_bytes(b"\x1f\x8bno such log at all")
     with pytest.raises(wb.UsageError, match="Cannot read the trace log"):
-        wb.read_trace(tmp_path / "cut.log.gz")
+        wb.read_trace(tmp_path / "other.log.gz")
+
+
+def test_a_compressed_log_without_its_end_gives_what_it_holds(tmp_path: Path) -> None:
+    content = (LOGS / "failed.log.gz").read_bytes()
+    (tmp_path / "cut.log.gz").write_bytes(content[: len(content) // 2])
+    report = wb.read_trace(tmp_path)
+    assert len(report.graphs) > 0
+    assert any("the log ends inside" in note for note in report.request.notes)
 
 
 def test_logs_of_a_folder_that_was_used_twice_keep_their_names(tmp_path: Path) -> None:

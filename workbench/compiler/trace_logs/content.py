@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 from workbench.compiler.stages import STAGE_OF
 from workbench.compiler.trace_logs.records import LogReader, LogRecord
@@ -115,7 +116,7 @@ class LogContent:
         return [piece for piece in self.errors if piece.compile_id not in quiet | given_up]
 
 
-def read_content(file: BinaryIO) -> LogContent:
+def read_content(file: BufferedIOBase) -> LogContent:
     """Read one log to its end."""
     reader = LogReader(file)
     content = LogContent(damage=reader.damage, strings=reader.strings)

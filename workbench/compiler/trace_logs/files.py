@@ -6,9 +6,9 @@ import gzip
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from workbench.errors import UsageError
 
@@ -48,13 +48,13 @@ def rank_in(name: str) -> int | None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BufferedIOBase]:
     """Open a log, also a compressed one; raises `UsageError` when it cannot be read."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_packed else file
+            yield gzip.GzipFile(fileobj=file) if is_packed else file
     except (OSError, EOFError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"Cannot read the trace log {path}: {reason}.") from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 import orjson
 
@@ -43,7 +44,7 @@ class LogRecord:
 class LogReader:
     """Reads one log; `strings` are the file names that its records refer to by number."""
 
-    def __init__(self, file: BinaryIO):
+    def __init__(self, file: BufferedIOBase):
         self._file = file
         self.damage = Damage()
         self.strings: dict[int, str] = {}
@@ -66,7 +67,8 @@ class LogReader:
                 yield record
         if not is_read:
             self.damage.unreadable -= 1
-        self.damage.cut_off = not is_read or (last is not None and not last.is_whole())
+        is_whole = is_read and (last is None or last.is_whole())
+        self.damage.cut_off = self.damage.cut_off or not is_whole
 
     def _record(self, segment: Segment) -> LogRecord | None:
         try:

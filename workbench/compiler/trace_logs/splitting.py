@@ -7,10 +7,11 @@ its payload, each after a tab. Whatever else stands in the file is counted.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from itertools import pairwise
-from typing import BinaryIO
 
 _HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
 _BLOCK = 4 << 20
@@ -55,11 +56,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}s"
 
 
-def segments(file: BinaryIO, damage: Damage) -> Iterator[Segment]:
+def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:
     """The records of a log in their order; reads in blocks, so that its size does not matter."""
     rest, size = b"\n", _BLOCK
     is_inside = False  # of a payload that is left out
-    while block := file.read(size):
+    while block := _read(file, size, damage):
         buffer = rest + block
         starts = list(_HEADER.finditer(buffer))
         end = starts[-1].start() if starts else 0
@@ -81,6 +82,18 @@ def segments(file: BinaryIO, damage: Damage) -> Iterator[Segment]:
             rest, size = _tail(buffer, 0), _BLOCK
             _count_foreign(buffer[: len(buffer) - len(rest)], damage, is_inside)
     yield from _last(rest.removesuffix(b"\n"), damage, is_inside)
+
+
+def _read(file: BufferedIOBase, size: int, damage: Damage) -> bytes:
+    """The next bytes; a compressed log that lacks its end ends where it can be unpacked to."""
+    parts: list[bytes] = []
+    try:
+        while size > 0 and (part := file.read1(size)):
+            parts.append(part)
+            size -= len(part)
+    except (EOFError, zlib.error):
+        damage.cut_off = True
+    return b"".join(parts)
 
 
 def _last(buffer: bytes, damage: Damage, is_inside: bool) -> Iterator[Segment]:
