@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -16,9 +15,11 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.manifest import Manifest, Member
+from workbench.artifacts.manifest import Manifest
 from workbench.artifacts.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.zip_frame import Frame, frame_hash, read_frame, seal
+from workbench.artifacts.writing import Content as Content
+from workbench.artifacts.writing import listed, whole_zip
+from workbench.artifacts.zip_frame import Frame, frame_hash, read_frame
 from workbench.errors import ArtifactError
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"
@@ -29,8 +30,6 @@ _NAME = re.compile(
 )
 _CHUNK = 1 << 20
 _DATE = (1980, 1, 1, 0, 0, 0)
-
-Content = bytes | Path
 
 
 def kernel_member(build: str, key: str) -> str:
@@ -49,34 +48,7 @@ def write_artifact(
     `manifest` gets the sizes and hashes of the members; sign it with `signed` before, by passing
     what `with_members` returns.
     """
-    from workbench.report.atomic import atomic_file  # records take 0.06 s, and reading needs none
-
-    target = Path(path)
-    try:
-        with atomic_file(target) as file:
-            _write_zip(file, manifest, members)
-    except OSError as error:
-        raise ArtifactError(
-            f"Cannot write {target}: {error.strerror}. Choose a folder that exists and is writable."
-        ) from error
-    _sync_folder(target.parent)
-    return manifest
-
-
-def with_members(manifest: Manifest, members: Mapping[str, Content]) -> Manifest:
-    """The manifest with size and SHA-256 of every member."""
-    return replace(manifest, members={name: _member(c) for name, c in members.items()})
-
-
-def _member(content: Content) -> Member:
-    if isinstance(content, bytes):
-        return Member(len(content), hashlib.sha256(content).hexdigest())
-    with content.open("rb") as file:
-        return Member(content.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
-
-
-def _write_zip(file: BinaryIO, manifest: Manifest, members: Mapping[str, Content]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with whole_zip(Path(path)) as (archive, _):
         archive.writestr(_entry(MANIFEST), manifest.to_bytes())
         for name, content in members.items():
             if isinstance(content, bytes):
@@ -87,21 +59,18 @@ def _write_zip(file: BinaryIO, manifest: Manifest, members: Mapping[str, Content
                 archive.open(_entry(name), "w", force_zip64=True) as to,
             ):
                 shutil.copyfileobj(source, to, _CHUNK)
-    seal(file)
+    return manifest
+
+
+def with_members(manifest: Manifest, members: Mapping[str, Content]) -> Manifest:
+    """The manifest with size and SHA-256 of every member."""
+    return replace(manifest, members=listed(members))
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, _DATE)
     info.external_attr = (stat.S_IFREG | 0o600) << 16
     return info
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # reading

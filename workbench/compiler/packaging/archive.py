@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import stat
 import struct
@@ -13,13 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.manifest import Member
 from workbench.artifacts.package_manifest import MANIFEST, PackageManifest
-from workbench.artifacts.zip_frame import seal
-from workbench.errors import ArtifactError
-from workbench.report.atomic import atomic_file
+from workbench.artifacts.writing import Content as Content
+from workbench.artifacts.writing import listed, whole_zip
 
-Content = bytes | Path
 ALIGNMENT = 64  # bytes; torch's own, so that weights can be mapped where they are
 FIXED: Mapping[str, bytes] = {
     "archive_format": b"pt2",
@@ -35,34 +30,14 @@ _ZIP64_EXTRA = 20
 _PADDING_ID = 0x4246  # "FB", as torch marks its padding
 
 
-def listed(members: Mapping[str, Content]) -> dict[str, Member]:
-    """Size and SHA-256 of every member."""
-    return {name: _member(content) for name, content in members.items()}
-
-
-def _member(content: Content) -> Member:
-    if isinstance(content, bytes):
-        return Member(len(content), hashlib.sha256(content).hexdigest())
-    with content.open("rb") as file:
-        return Member(content.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
-
-
 def write_archive(path: Path, manifest: PackageManifest, members: Mapping[str, Content]) -> None:
     """Write the package atomically: a reader sees the old file or the whole new one.
 
     Raises `ArtifactError` when the file cannot be written.
     """
-    try:
-        with atomic_file(path) as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-                for name, content in {**members, MANIFEST: manifest.to_bytes()}.items():
-                    _write(archive, file, f"{manifest.root}/{name}", content)
-            seal(file)
-    except OSError as error:
-        raise ArtifactError(
-            f"Cannot write {path}: {error.strerror}. Choose a folder that exists and is writable."
-        ) from error
-    _sync_folder(path.parent)
+    with whole_zip(path) as (archive, file):
+        for name, content in {**members, MANIFEST: manifest.to_bytes()}.items():
+            _write(archive, file, f"{manifest.root}/{name}", content)
 
 
 def _write(archive: zipfile.ZipFile, file: BinaryIO, name: str, content: Content) -> None:
@@ -84,14 +59,6 @@ def _padding(start: int, header: int) -> bytes:
     """An extra field after which the data start at a multiple of the alignment."""
     size = -(start + header + 4) % ALIGNMENT
     return struct.pack("<HH", _PADDING_ID, size) + bytes(size)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def with_members(manifest: PackageManifest, members: Mapping[str, Content]) -> PackageManifest:
