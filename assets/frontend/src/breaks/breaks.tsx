@@ -51,7 +51,7 @@ function Recompiles({ store }: { store: Store }) {
         <p class="mut">None: no guard has failed, so nothing was compiled a second time.</p>
       )}
       {recompiles.map((item) => (
-        <p key={item.compile_id}>
+        <p key={`${item.compile_id} ${item.reason}`}>
           <b class="mono">{`${item.function} [${item.compile_id}]`}</b> <span>{item.reason}</span>
         </p>
       ))}
