@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.report.record import Report
+from workbench.report.rows import Kernel
 
 if TYPE_CHECKING:
     import pandas
@@ -93,6 +95,12 @@ class Diff:
     kernels: tuple[KernelMatch, ...]
     same: tuple[tuple[str, int], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def kernel_rows(self) -> tuple[dict[str, Kernel], dict[str, Kernel]]:
+        """The kernels of either compilation by id, in the order of the program."""
+        a, b = ({kernel.id: kernel for kernel in report.kernels} for report in (self.a, self.b))
+        return a, b
 
     @property
     def is_same(self) -> bool:

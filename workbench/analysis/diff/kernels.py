@@ -157,11 +157,13 @@ def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Si
     """The match with what differs; a pair in which nothing does is the same."""
     if not match.a or not match.b:
         return match
-    before, after = joined_source(a, match.a), joined_source(b, match.b)
+    before = joined_source(a, [left.kernels[id] for id in match.a])
+    after = joined_source(b, [right.kernels[id] for id in match.b])
     lines = None
     if before is not None and after is not None:
         lines = 0
-        if len(match.a) == len(match.b) == 1 and canonical(before) != canonical(after):
+        is_pair = len(match.a) == len(match.b) == 1 and before != after
+        if is_pair and canonical(before) != canonical(after):
             blocks = source_blocks(before, after)
             lines = sum(max(len(x.before), len(x.after)) for x in blocks if x.kind != "same")
     languages = {side.kernels[id].language for side, ids in ((left, match.a), (right, match.b))

@@ -12,7 +12,7 @@ from workbench.analysis.diff.align import align
 from workbench.analysis.listing_diff import Block, Kind
 from workbench.analysis.side_by_side import Difference
 from workbench.errors import UsageError
-from workbench.report import Report
+from workbench.report import Kernel, Report
 from workbench.report.machine_rows import CODE_STAGES
 
 if TYPE_CHECKING:
@@ -86,13 +86,12 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
     return found
 
 
-def joined_source(report: Report, kernels: Sequence[str]) -> str | None:
+def joined_source(report: Report, kernels: Sequence[Kernel]) -> str | None:
     """The sources of kernels behind one another; None when one has none.
 
     The long dictionaries of a Triton kernel's decorator stand there with an entry on each line.
     """
-    rows = {kernel.id: kernel for kernel in report.kernels}
-    texts = [rows[id].text for id in kernels]
+    texts = [kernel.text for kernel in kernels]
     if not texts or any(text is None or text not in report.texts for text in texts):
         return None
     whole = "\n".join(report.texts[text].strip("\n") for text in texts if text is not None)
@@ -120,15 +119,16 @@ def _entries(line: str) -> Iterator[str]:
     yield f"{indent[4:]}{line[start:].strip()}"
 
 
-def difference(
-    a: Report, b: Report, match: KernelMatch, names: tuple[str, str]
-) -> SourceDifference | None:
+def difference(diff: Diff, match: KernelMatch) -> SourceDifference | None:
     """The sources of matched kernels beside each other; None without a source on either side."""
-    before, after = joined_source(a, match.a), joined_source(b, match.b)
+    rows_a, rows_b = diff.kernel_rows
+    before = joined_source(diff.a, [rows_a[id] for id in match.a])
+    after = joined_source(diff.b, [rows_b[id] for id in match.b])
     if before is None and after is None:
         return None
     title = ", ".join(match.a or match.b)
-    labels = [f"{', '.join(ids)} of {n}" for ids, n in zip((match.a, match.b), names, strict=True)]
+    sides = zip((match.a, match.b), diff.names, strict=True)
+    labels = [f"{', '.join(ids)} of {name}" for ids, name in sides]
     return SourceDifference(title, "source", labels[0], labels[1], before or "", after or "")
 
 
@@ -150,7 +150,7 @@ def match_of(diff: Diff, kernel: str) -> KernelMatch:
 def source_of(diff: Diff, kernel: str) -> SourceDifference:
     """See `Diff.source`."""
     match = match_of(diff, kernel)
-    found = difference(diff.a, diff.b, match, diff.names)
+    found = difference(diff, match)
     if found is None:
         raise UsageError(
             f"Kernel {kernel} has no source: it is a call of a library, or the report was redacted."

@@ -93,7 +93,7 @@ def _row(
 
 
 def _kernels(diff: Diff) -> Iterator[DiffKernels]:
-    rows_a, rows_b = ({k.id: k for k in report.kernels} for report in (diff.a, diff.b))
+    rows_a, rows_b = diff.kernel_rows
     facts = _facts(diff)
     left = MOST_LINES
     for match in diff.kernels:
@@ -133,7 +133,7 @@ def _facts(diff: Diff) -> Mapping[tuple[str, ...], list[str]]:
 
 
 def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
-    found = difference(diff.a, diff.b, match, diff.names)
+    found = difference(diff, match)
     if found is None:
         return
     if not found.before or not found.after:  # a whole source, on one side only

@@ -108,8 +108,8 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
 
 
 def _label(diff: Diff, match: KernelMatch) -> str:
-    report, ids = (diff.a, match.a) if match.a else (diff.b, match.b)
-    rows = [kernel for kernel in report.kernels if kernel.id in ids]
+    rows_a, rows_b = diff.kernel_rows
+    rows = [rows_a[id] for id in match.a] or [rows_b[id] for id in match.b]
     names = dict.fromkeys(_few(label_of(kernel)) for kernel in rows)
     return f"{joined([row.id for row in rows], 4)} ({joined(list(names))})"
 
