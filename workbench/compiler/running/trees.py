@@ -22,6 +22,8 @@ _PLAIN: Mapping[str, type] = {
     "builtins.dict": dict,
 }
 
+_NAMED_TUPLE = "collections.namedtuple"
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -30,6 +32,7 @@ class Tree:
     type: str | None
     context: Any = None
     children: tuple[Tree, ...] = ()
+    text: str = ""  # the context as it was written
 
     @property
     def leaves(self) -> int:
@@ -63,7 +66,12 @@ def _read(data: Mapping[str, Any]) -> Tree:
     if data["type"] is None:
         return Tree(None)
     children = tuple(_read(child) for child in data["children_spec"])
-    return Tree(str(data["type"]), json.loads(data["context"]), children)
+    text = str(data["context"])
+    try:
+        context = json.loads(text)
+    except ValueError:  # the name of a named tuple, say
+        context = None
+    return Tree(str(data["type"]), context, children, text)
 
 
 def _names(context: Any) -> tuple[str | int, ...] | None:
@@ -128,9 +136,21 @@ def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
         return None
     row = tp.TREE_SERIALIZED.get()[kind]
     read = row.from_dumpable_context
-    context = tree.context if read is None else read(json.dumps(tree.context))
+    if tree.type == _NAMED_TUPLE:
+        made = _named_tuple(tree)
+        return tuple if made is None else lambda children: made(*children)
+    context = tree.context if read is None else read(tree.text)
     unflatten = tp.TREE_NODES.get()[kind].unflatten_fn
     return lambda children: unflatten(children, context)
+
+
+def _named_tuple(tree: Tree) -> Any | None:
+    """The class of a named tuple, as torch knows it or as it can be imported."""
+    row = tp.TREE_SERIALIZED.get()[tp.TREE_TYPES.get()[_NAMED_TUPLE]]
+    try:
+        return row.from_dumpable_context(tree.text)
+    except NotImplementedError:
+        return _import(tree.text)
 
 
 def _by_name(tree: Tree) -> Callable[[list[Any]], Any]:
@@ -208,7 +228,11 @@ def _items(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]
 def _registered_parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]]:
     names = tree.keys
     kind = tp.TREE_TYPES.get().get(tree.type)
-    if kind is not None and type(value) is kind:
+    if tree.type == _NAMED_TUPLE:
+        fields = getattr(value, "_fields", ())
+        if isinstance(value, tuple) and len(fields) == len(tree.children):
+            return list(zip(fields, value, strict=True))
+    elif kind is not None and type(value) is kind:
         found, context = tp.TREE_NODES.get()[kind].flatten_fn(value)
         children = list(found)
         given = names if _names(_plain(context)) is None else _names(_plain(context))
