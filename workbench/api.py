@@ -772,7 +772,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
 
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, an explanation or a report."""
+    """What a notebook displays for a compilation, an explanation, a report or a diff."""
+    from workbench.report.diff import Diff
     from workbench.views.display import show as run
 
-    return run(x)
+    return x if isinstance(x, Diff) else run(x)

@@ -65,6 +65,11 @@ def test_reports_objects_and_files_can_be_compared(tmp_path: Path) -> None:
     assert found.to_html(page) == page.read_text()
 
 
+def test_a_diff_shows_itself() -> None:
+    found = diff("static", "again")
+    assert wb.show(found) is found
+
+
 def test_comparing_files_imports_no_torch() -> None:
     program = (
         "import sys, workbench as wb\n"
