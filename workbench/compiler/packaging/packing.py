@@ -159,6 +159,11 @@ def _recorded(error: BaseException, run: _Run) -> BaseException:
     return shown
 
 
+def _members(built: Built, folder: str, more: Mapping[str, Content]) -> dict[str, Content]:
+    files = built.files.items()
+    return {**{f"{folder}/{name}": shareable(file) for name, file in files}, **more}
+
+
 def _packed(
     run: _Run,
     exported: Exported,
@@ -169,11 +174,8 @@ def _packed(
 ) -> Packed:
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
-    members: dict[str, Content] = {
-        f"{folder}/{name}": shareable(file) for name, file in built.files.items()
-    }
     page = f"{FOLDER}/{request.name}{package_report.SUFFIX}"
-    members[page] = package_report.encode(to_bytes(report))
+    members = _members(built, folder, {page: package_report.encode(to_bytes(report))})
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
     constants = placed(with_names(built.library.constants, program), place)

@@ -75,29 +75,20 @@ def read_requests(
     `options`, `mode` and `weights` are one value for all or a mapping by name.
     """
     if not isinstance(model, Mapping):
-        return (
-            ModelRequest(
-                model,
-                args,
-                kwargs or {},
-                dynamic_shapes=dynamic_shapes,
-                options=options or {},
-                mode=mode,
-                weights=weights,
-                capture=capture,
-            ),
-        )
+        given = (model, args, kwargs, dynamic_shapes, options, mode, weights)
+        named = [{DEFAULT_NAME: value} for value in given]
+        model, args, kwargs, dynamic_shapes, options, mode, weights = named
     names = list(model)
     if not names:
         raise UsageError("model is an empty mapping: name at least one model.")
     inputs = dict(_for_each("args", args, names, required=True))
-    named = dict(_for_each("kwargs", kwargs, names))
+    keywords = dict(_for_each("kwargs", kwargs, names))
     shapes = dict(_for_each("dynamic_shapes", dynamic_shapes, names))
     return tuple(
         ModelRequest(
             model[name],
             inputs[name],
-            named[name] or {},
+            keywords[name] or {},
             name=name,
             dynamic_shapes=shapes[name],
             options=_own(options, name, names) or {},
