@@ -77,5 +77,6 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Made:
             dynamic_shapes={"x": {0: Dim("batch", min=1, max=8)}},
             weights="later",
         )
-    said = tuple(str(item.message) for item in heard)
+    words = (str(item.message) for item in heard)  # torch warns of itself too
+    said = tuple(text for text in words if text.startswith("OneIsSpecial: "))
     return Made(path, {"model": model}, {"model": (call, {})}, package, warnings=said)
