@@ -19,12 +19,13 @@ ORDER, RESULT, OUTPUTS, LOG = "order.json", "result.json", "outputs.pt", "log.tx
 _WORDS = 1200  # characters of an error that are kept
 
 
-def _end_with_parent(folder: Path) -> None:
+def _end_with_parent(folders: list[str]) -> None:
     """Leave nothing, no compiler and no file, when the parent's end of the pipe closes."""
 
     def watch() -> None:
         os.read(0, 1)  # not sys.stdin: its lock would hang the interpreter's exit
-        shutil.rmtree(folder, ignore_errors=True)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -34,8 +35,8 @@ def main(folder: Path, started: float) -> int:
     """Go the way that the order in `folder` names, and leave times and outputs there."""
     watch = Stopwatch()
     watch.begin("start", at=started)
-    _end_with_parent(folder)
     order = json.loads((folder / ORDER).read_text())
+    _end_with_parent(order.get("remove", [os.fspath(folder)]))
     sys.path[:] = order["path"]
     os.chdir(order["folder"])
     watch.begin("torch")
