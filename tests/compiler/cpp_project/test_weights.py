@@ -17,9 +17,10 @@ class Tied(torch.nn.Module):
         self.embedding = torch.nn.Embedding(16, 8)
         self.head = torch.nn.Linear(8, 16)
         self.head.weight = self.embedding.weight
+        self.scale = torch.linspace(0, 1, 16)  # a constant: in no state_dict
 
     def forward(self, ids):
-        return self.head(self.embedding(ids))
+        return self.head(self.embedding(ids)) * self.scale
 
 
 def project(tmp_path, weights: str):

@@ -142,13 +142,18 @@ class SlotLock {
 // Tensors in the order of kWeights, where the library expects each.
 using Constants = std::vector<at::Tensor>;
 
-// The weights in a package, mapped: nothing of them is read before it is used.
+// The weights in a package, mapped: nothing of them is read before it is used. Undefined tensors
+// stand for those that come later.
 Constants mapped_weights(const std::filesystem::path& file) {
   PyTorchStreamReader package(file.string());
   const auto content = std::make_shared<at::DataPtr>(at::MapAllocator::makeDataPtr(
       file.string(), /*flags=*/0, std::filesystem::file_size(file), nullptr));
   Constants found;
   for (const auto& spec : kWeights) {
+    if (spec.member.empty()) {
+      found.emplace_back();
+      continue;
+    }
     const auto offset = package.getRecordOffset(std::string(spec.member)) + spec.offset;
     auto* start = static_cast<char*>(content->get()) + offset;
     const auto keep = [content](void*) {};
@@ -186,8 +191,8 @@ struct Client::Model {
 
   // The weights of now; undefined tensors where the package has none and none were given.
   Constants current() {
-    if (!active.empty() || !has_weights) {
-      return active.empty() ? Constants(kWeights.size()) : active;
+    if (kStored != Stored::kInside || !active.empty()) {
+      return active;
     }
     const auto inside = loader.get_runner()->extract_constants_map(/*use_inactive=*/false);
     Constants found;
@@ -232,8 +237,12 @@ Client::Client(const std::filesystem::path& package, Options options) {
     check_package(package);
     check_processor();
     model_ = std::make_unique<Model>(package, options);
-    if (kStored == Stored::kBeside) {
-      model_->use(mapped_weights(package));
+    if (kStored != Stored::kInside) {
+      model_->active = mapped_weights(package);
+      const auto is_there = [](const at::Tensor& tensor) { return tensor.defined(); };
+      if (std::all_of(model_->active.begin(), model_->active.end(), is_there)) {
+        model_->use(model_->active);
+      }
     }
   });
 }
