@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.choosing import OBJECTIVES as OBJECTIVES
-from workbench.analysis.choosing import STRATEGIES as STRATEGIES
+from workbench.analysis.goals import OBJECTIVES as OBJECTIVES
+from workbench.analysis.goals import STRATEGIES as STRATEGIES
 from workbench.compiler.request import GUARD_POLICIES as GUARD_POLICIES
 from workbench.compiler.request import MODES as MODES
 from workbench.compiler.request import TARGETS as TARGETS

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.analysis.goals import OBJECTIVES
 from workbench.analysis.medians import Comparison, compare
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 
-OBJECTIVES = ("latency", "throughput", "first_call", "memory")
-STRATEGIES = ("grid", "random", "halving", "tpe")
-"""Ways through the settings of a sweep."""
 _FIGURES = {
     *("compile_s", "first_call_s", "call_us", "speedup", "peak_bytes", "artifact_bytes"),
     *("kernels", "dram_bytes", "difference"),

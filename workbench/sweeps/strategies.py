@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.choosing import OBJECTIVES, STRATEGIES
+from workbench.analysis.goals import OBJECTIVES, STRATEGIES
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.measuring import Patience
