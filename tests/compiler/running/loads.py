@@ -10,7 +10,7 @@ import torch
 
 NOT_THERE = ("IPython", "pandas", "matplotlib", "ipywidgets", "anywidget", "pygments", "orjson")
 COMPILERS = ("torch._dynamo", "torch._inductor", "triton")
-SLOW = ("workbench.report", "workbench.analysis", "workbench.specs")  # to import
+SLOW = ("workbench.report",)  # to import
 
 
 def forbidden(*args: Any, **kwargs: Any) -> Any:
