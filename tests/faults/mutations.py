@@ -24,7 +24,7 @@ OURS = ("artifact", "package")
 _UNMAKEABLE = (ValueError, LookupError, TypeError, OSError, struct.error, zipfile.BadZipFile)
 
 
-UNUSED = (".cpp", ".h", ".wbr.b64", ".blob")  # weights are compared while the model runs
+USED = (".so", "manifest.json")  # what runs; weights are compared while the model does
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Mutator:
         except WorkbenchError:
             return ()
         names = [name for name in found if found[name] != whole.get(name)]
-        unused = found.keys() == whole.keys() and all(name.endswith(UNUSED) for name in names)
+        unused = found.keys() == whole.keys() and not any(name.endswith(USED) for name in names)
         return tuple(names) if unused else ()
 
 
