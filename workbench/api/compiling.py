@@ -1,0 +1,219 @@
+"""What compiles: a call, in the background, as a package, again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.explain import Explanation
+    from workbench.compiler.job import Job
+    from workbench.compiler.request import Progress
+    from workbench.compiler.running.package import Package
+    from workbench.compiler.targets.background import ElsewhereJob
+    from workbench.compiler.targets.elsewhere import CompiledElsewhere
+    from workbench.compiler.warm_up import WarmUp
+
+
+def aot_compile(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    grad: bool | None = None,
+    target: str = "host",
+    guards: str | Callable[..., Any] = "portable",
+    capture: str = "full",
+    progress: Progress | None = None,
+) -> Compiled | CompiledElsewhere:
+    """Compile a function or module ahead of time for these example inputs.
+
+    Parameters
+    ----------
+    fn
+        A function, closure, lambda, bound method, functools.partial, callable object or nn.Module;
+        what torch.compile returned is unwrapped.
+    args, kwargs
+        Example inputs; they fix shapes, dtypes and devices of later calls.
+    backend, mode, options
+        As in torch.compile; mode and options may be given together, an option wins.
+    dynamic_shapes
+        As in torch.export.export: Dims by parameter name or position, nested as the inputs are.
+    grad
+        None compiles for the current grad mode, True or False for that one; with False a call
+        switches gradients off by itself.
+    target
+        "host" (wherever the inputs are), "cpu", "cuda", or a GPU that is not there by its name
+        in `targets()`, such as "h100": inputs and parameters stay where they are, the report has
+        the code and resources of every kernel, and what is returned cannot be called.
+    guards
+        "portable" drops and reports what a file cannot hold, "strict" refuses it; a filter
+        function of torch.compiler is accepted.
+    capture
+        "full" records every step; "light" keeps torch's caches on and records less.
+    progress
+        Called with the name of each phase and the seconds since the start. Where it has methods,
+        `end(name, seconds)` hears of the end of a phase and `kernel(name)` of each kernel. On an
+        interrupt the record of what was done is the `report` attribute of the KeyboardInterrupt.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be: wrong inputs, unknown option or mode.
+    CaptureError
+        The compilation failed; `error.report` holds the record until then.
+    """
+    from workbench.compiler.request import Options
+    from workbench.compiler.targets.anywhere import compile_anywhere
+
+    request = Options(
+        backend=backend,
+        mode=mode,
+        options=dict(options or {}),
+        dynamic_shapes=dynamic_shapes,
+        grad=grad,
+        target=target,
+        guards=guards,
+        capture=capture,
+    )
+    return compile_anywhere(fn, args, kwargs, request, progress)
+
+
+def compile_async(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    grad: bool | None = None,
+    target: str = "host",
+    guards: str | Callable[..., Any] = "portable",
+    capture: str = "full",
+) -> Job | ElsewhereJob:
+    """Compile in a worker process; the arguments are those of `aot_compile`.
+
+    Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
+    can be awaited; its result is called on the live module, whose weights stay where they are, or
+    for a virtual GPU looked at, as that of `aot_compile`.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be, or something cannot be sent to another process: which one is named.
+    """
+    from workbench.compiler.background import compile_in_background
+    from workbench.compiler.request import Options
+
+    request = Options(
+        backend=backend,
+        mode=mode,
+        options=dict(options or {}),
+        dynamic_shapes=dynamic_shapes,
+        grad=grad,
+        target=target,
+        guards=guards,
+        capture=capture,
+    )
+    return compile_in_background(fn, args, kwargs, request)
+
+
+def package(
+    model: Any,
+    args: Any,
+    kwargs: Any = None,
+    *,
+    path: str | PathLike[str],
+    dynamic_shapes: Any = None,
+    options: Mapping[str, Any] | None = None,
+    mode: str | Mapping[str, str] | None = None,
+    weights: str | Mapping[str, str] = "inside",
+    capture: str = "full",
+    progress: Progress | None = None,
+) -> Package:
+    """Export a model, compile it with AOTInductor and write a `.pt2` package.
+
+    The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ load it too. The
+    report, the input contract and what the library needs travel in it.
+
+    Parameters
+    ----------
+    model
+        A module, or a function of tensors. Several go into one file as a mapping by name; `args`,
+        `kwargs` and `dynamic_shapes` are then mappings by the same names, `options`, `mode` and
+        `weights` one value for all or a mapping.
+    args, kwargs
+        Example inputs, as in torch.export.export.
+    path
+        The file to write, ending in `.pt2`; it appears whole or not at all.
+    dynamic_shapes
+        As in torch.export.export.
+    options, mode
+        Of Inductor, as in torch.compile; they may be given together, an option wins.
+    weights
+        "inside" the library; "beside" it, mapped from the file without a copy; "later": none are
+        in the file, `update_weights` gives them before the first call.
+    capture
+        "full" records every step in the report; "light" keeps torch's caches on and records less.
+    progress
+        Called with the name of each phase and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be: inputs that do not fit, an unknown option, mode or model name.
+    CaptureError
+        The model cannot be exported or compiled; the message has the line, the reason and the
+        cure, `error.report` the record until then.
+    ArtifactError
+        The file cannot be written.
+    """
+    from workbench.compiler.packaging.request import read_requests
+    from workbench.compiler.packaging.writing import write_package
+    from workbench.compiler.running.package import load_package
+
+    requests = read_requests(
+        model,
+        args,
+        kwargs,
+        dynamic_shapes=dynamic_shapes,
+        options=options,
+        mode=mode,
+        weights=weights,
+        capture=capture,
+    )
+    manifest = write_package(requests, path, progress=progress)
+    made = load_package(path, trust=manifest.digest)
+    made.originals.update({request.name: request.model for request in requests})
+    return made
+
+
+def explain(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Explanation:
+    """Find every graph break of a function and of what it calls; this runs the function."""
+    from workbench.compiler.explain import explain as run
+
+    return run(fn, args, dict(kwargs or {}))
+
+
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+    """Compile again, on this torch, what the file was made from: for the same target."""
+    from workbench.compiler.files import recompile as run
+
+    return run(path, module)
+
+
+def warm_up() -> WarmUp:
+    """Fill the compiler's cache in the background, so that the first compilation is short."""
+    from workbench.compiler.warm_up import warm_in_background
+
+    return warm_in_background()

@@ -1,0 +1,199 @@
+"""What opens, checks, describes and vouches for files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.artifacts.check import Check
+    from workbench.artifacts.machine import Machine
+    from workbench.artifacts.xray import ArtifactReport
+    from workbench.compiler.compiled import Compiled
+    from workbench.compiler.running.package import Package
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
+    trust: bool | str = False,
+    num_runners: int = 1,
+    check: bool = True,
+) -> Compiled | Package:
+    """Open an `.aot` or `.pt2` file, or what torch's own functions wrote, ready to be called.
+
+    A `.pt2` goes straight to its compiled code: no compiler is imported, looked for or run.
+
+    Parameters
+    ----------
+    module
+        The module (or other object) that an `.aot` file is called on, when its weights are not in
+        the file; one on the meta device is filled from bundled weights. For a `.pt2` the module or
+        state_dict whose weights replace those of the file.
+    external_data
+        For `.aot`: objects that were left out when saving, under the same names.
+    f_globals
+        For `.aot`: the globals that the original function would see here.
+    trust
+        True runs a file that nobody vouched for, with a warning; `"sha256:…"` vouches for exactly
+        one content.
+    num_runners
+        For `.pt2`: how many calls run at once, from several threads; more wait for their turn.
+    check
+        False gives up the comparison of each call with the input contract. It saves less than a
+        microsecond for each tensor; wrong shapes, strides, dtypes or devices then give wrong
+        numbers, or read and write memory that is not theirs.
+
+    Raises
+    ------
+    ArtifactError
+        The file is damaged, foreign or does not fit this machine.
+    TrustError
+        The file was made elsewhere and nobody vouched for it.
+    UsageError
+        An argument belongs to the other kind of file.
+    """
+    from workbench.compiler.running.package import is_package, load_package
+
+    if is_package(path):
+        _only_for(".aot", external_data=external_data, f_globals=f_globals)
+        return load_package(path, module=module, trust=trust, num_runners=num_runners, check=check)
+    from workbench.compiler.files import load_compiled
+
+    _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
+    compiled = load_compiled(
+        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+    )
+    if not check:
+        compiled.disable_guard_check()
+    return compiled
+
+
+def _only_for(kind: str, **given: Any) -> None:
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
+
+
+def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactReport:
+    """Look inside a file of any kind; nothing from it is executed.
+
+    Members with sizes, inputs and outputs, constants, guards kept and dropped, what it needs of a
+    machine, sources, sections and symbols of libraries, names that its pickles import: each is a
+    table, `inspect(path).frame("members")`.
+
+    Parameters
+    ----------
+    path
+        An `.aot` or `.pt2` file of this workbench, or what torch's `save_compiled_function`,
+        `aoti_compile_and_package` or `torch.export.save` wrote.
+    verify
+        Compare every byte with its hash; without it members beyond 64 MiB, the smallest first,
+        are said to be "not hashed".
+
+    Raises
+    ------
+    ArtifactError
+        The file is missing, of another kind, or its frame is damaged.
+    """
+    from workbench.artifacts.xray import inspect as run
+
+    return run(path, verify=verify)
+
+
+def check(path: str | PathLike[str], machine: Any = None) -> Check:
+    """Compare what a file needs with a machine: each requirement pass, warn or fail.
+
+    Takes every kind of file that `inspect` takes; nothing from it is executed.
+
+    Parameters
+    ----------
+    machine
+        None for this machine, or a description of another: what `machine()` returned there, a
+        dict with some of its fields, or the path of a JSON file that
+        `python -m workbench.machine > target.json` wrote.
+    """
+    from workbench.artifacts.check import check as run
+
+    return run(path, machine)
+
+
+def machine() -> Machine:
+    """What matters about this machine for artifacts, as data that can be written as JSON.
+
+    Imports no torch and starts no GPU.
+    """
+    from workbench.artifacts.machine import described_machine
+
+    return described_machine()
+
+
+def trust(path: str | PathLike[str]) -> str:
+    """Vouch for a file on this account and return its digest; look at `inspect(path)` first."""
+    from workbench.artifacts.trust import trust as run
+
+    return run(path)
+
+
+def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) -> str:
+    """Sign an `.aot` file or a package with a team's ed25519 key and return its digest.
+
+    The signature is added to the manifest in place; everything else in the file, and its digest,
+    stay as they are. A pair of keys is made with::
+
+        openssl genpkey -algorithm ed25519 -out team.pem
+        openssl pkey -in team.pem -pubout -out team.pub.pem
+
+    Parameters
+    ----------
+    key
+        The path of the private key in PEM form, or an `Ed25519PrivateKey` of `cryptography`.
+    password
+        What the private key is encrypted with.
+
+    Raises
+    ------
+    UsageError
+        The key cannot be read, or the file has no manifest because torch itself wrote it.
+    ArtifactError
+        The file is damaged or cannot be written.
+    """
+    from workbench.artifacts.signing import sign as run
+
+    return run(path, key, password=password)
+
+
+def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
+    """Trust what the owner of an ed25519 key signs, on this account; returns the key as a word.
+
+    A policy file can demand a signature, or forbid `trust=True`: `policy.toml` in the data folder
+    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
+    `$AOT_WORKBENCH_POLICY` names. It beats whatever `load` is given::
+
+        signed_by = ["release.pub.pem", "ed25519:9c0e…", "user"]
+        forbid_trust_true = true
+
+    Parameters
+    ----------
+    key
+        A public key: the path of a PEM file, its text, `"ed25519:…"` as returned here, or an
+        `Ed25519PublicKey` of `cryptography`.
+    name
+        What `inspect` and errors call the key; the name of the file unless given.
+    revoke
+        Trust the key no longer, also where a policy names it; `key` may be its name.
+
+    Raises
+    ------
+    UsageError
+        It is no public key, or another key has that name.
+    """
+    from workbench.artifacts.trust import trust_key as run
+
+    return run(key, name=name, revoke=revoke)

@@ -1,0 +1,136 @@
+"""What is looked at: a view, a comparison, a log, names and targets."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.compiler.trace_logs.reading import Trace
+    from workbench.report.cache_keys import WhyRecompiled
+    from workbench.report.diff import Diff
+
+
+def show(x: Any) -> Any:
+    """What a notebook displays for a compilation, an explanation, a report or a diff."""
+    from workbench.report.diff import Diff
+    from workbench.views.display import show as run
+
+    return x if isinstance(x, Diff) else run(x)
+
+
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
+    """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
+
+    Graphs are matched by structure and shapes, kernels by what they compute. The result prints
+    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
+        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
+        returned has measured times of kernels to compare as well.
+    names
+        What the two are called; by default their files or what was compiled.
+
+    Raises
+    ------
+    UsageError
+        One of them has no report.
+    ArtifactError
+        A file is damaged, or holds no report.
+    """
+    from workbench.analysis.diff import compare
+    from workbench.artifacts.report_in import names_of, report_of
+
+    return compare(report_of(a), report_of(b), names or names_of(a, b))
+
+
+def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
+    """Why torch's cache had no code for the second compilation, though it had for the first.
+
+    Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
+    device. The result is a sentence; `.table` has every part.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package` or `load` returned, a report, or the path of an `.aot`,
+        `.pt2` or `.wbr` file, also of another machine; nothing from it is executed.
+
+    Raises
+    ------
+    UsageError
+        One of them holds no record of a cache key.
+    """
+    from workbench.analysis.cache_keys import why_recompiled as run
+    from workbench.artifacts.report_in import names_of, report_of
+
+    return run(report_of(a), report_of(b), names_of(a, b))
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
+
+    The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
+    kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
+    several logs it holds everything, compile ids and threads named after the log; `.logs` has the
+    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`. Kinds of
+    records that are not known are in `.extra["unknown_records"]`; what was passed over in a
+    damaged log is counted in the notes of the request. Texts are checked against the digests in
+    their records, timers and other small records are not. Torch is not imported.
+
+    Parameters
+    ----------
+    path
+        A `*.log` or `*.log.gz` file, or a folder of them.
+
+    Raises
+    ------
+    UsageError
+        There is no log, or it cannot be read.
+    """
+    from workbench.compiler.trace_logs.reading import read_trace as run
+
+    return run(path)
+
+
+def targets(name: str | None = None) -> pandas.DataFrame:
+    """The GPUs that can be a target, a row for each; of one GPU, each number with its source.
+
+    Own GPUs are tables in `*.toml` or `*.json` files of the folder `gpus` in the data folder
+    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::
+
+        [h100-half]
+        base = "h100"
+        sms = [66, "half of an H100"]
+    """
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+    from workbench.views.targets import target_frame, targets_frame
+
+    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
+    return targets_frame(gpus) if name is None else target_frame(gpus[name])
+
+
+def target_names() -> list[str]:
+    """The names of the virtual GPUs, those that the user described included."""
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+
+    return [gpu.name for gpu in Catalogue.of_user(Settings.from_environment().data_folder)]
+
+
+def aotinductor_names() -> pandas.DataFrame:
+    """How articles write AOTInductor, and what that is in torch now: a row per way of writing.
+
+    Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
+    gone), `instead` (what to write with torch), `here` (what to write with this package), `why`,
+    and `holds`: whether the installed torch is as the row says.
+    """
+    from workbench.compiler.packaging.aotinductor_names import names_frame
+
+    return names_frame()
