@@ -48,7 +48,7 @@ def test_a_file_for_a_gpu_that_is_not_here_is_saved(
     run(f"%aot_compile -t h100 --no-view -s {path} f(x)")
     assert f"Saved {path} for machines with NVIDIA H100 80GB HBM3." in capsys.readouterr().out
     assert run(f"%aot_inspect {path}").success
-    assert "runs on  NVIDIA H100 80GB HBM3, sm_90a" in capsys.readouterr().out
+    assert "gpu NVIDIA H100 80GB HBM3, sm_90a" in capsys.readouterr().out
     refused = run(f"%aot_load {path}")
     assert "was compiled for h100 (NVIDIA H100 80GB HBM3, sm_90a)" in str(refused.error_in_exec)
 
