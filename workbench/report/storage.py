@@ -51,7 +51,14 @@ class LazyTexts(Texts):
         if name not in ("_lines", "_texts"):
             raise AttributeError(name)
         data = self._read()
-        super().__init__(data["lines"], data["texts"])
+        try:
+            lines, texts = data["lines"], data["texts"]
+            last = max((max(text, default=-1) for text in texts.values()), default=-1)
+            if last >= len(lines):
+                raise ValueError(f"line {last}")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ArtifactError(f"The report is damaged: its texts lack {error}.") from error
+        super().__init__(lines, texts)
         return self.__dict__[name]
 
 
