@@ -174,7 +174,7 @@ def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[
         data = read()
         try:
             return Table.from_json(row_type, data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ArtifactError(
                 f"The report is damaged: its table of {row_type.__name__} lacks {error}."
             ) from error
