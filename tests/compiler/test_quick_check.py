@@ -47,7 +47,10 @@ def accepts(compiled: Any, **given: Any) -> bool:
         {"k": 3},
         {"k": 2.0},
     ],
-    ids=str,
+    ids=[
+        *("rows", "rank", "dtype", "layout", "gradient", "parameter", "device", "another", "sparse"),
+        *("none", "flag", "whole number", "number"),
+    ],
 )
 def test_what_differs_is_not_accepted(given: dict[str, Any]) -> None:
     compiled = compile_eager(add, (X, Y))

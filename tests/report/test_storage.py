@@ -49,7 +49,11 @@ def test_unknown_record_kinds_are_kept(sample_report: Report) -> None:
     assert Report.from_json(again.to_json()).extra == again.extra
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", gzip.compress(b"[]"), gzip.compress(b"{}")])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello", gzip.compress(b"[]"), gzip.compress(b"{}")],
+    ids=["empty", "text", "a list", "nothing known"],
+)
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     with pytest.raises(ArtifactError):
         from_bytes(content)
