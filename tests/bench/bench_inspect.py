@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -11,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench.figure import Figure, child
+from tests.bench.figure import Figure, child, peak_bytes
 
 SIZE = 1 << 30
 NAME = "inspect of a 1 GB package, weights {place}: {what}"
@@ -58,8 +57,7 @@ def measure_here(path: str) -> dict[str, float]:
     seconds = time.perf_counter() - start
     assert [m.state for m in report.members if m.size >= SIZE] == ["not hashed"]
     assert report.libraries[0].exports > 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    return {"seconds": seconds, "megabytes": peak}
+    return {"seconds": seconds, "megabytes": peak_bytes() / 1e6}
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import tlparse_counts
-from tests.bench.figure import ROOT, Figure, child
+from tests.bench.figure import ROOT, Figure, child, peak_bytes
 
 REACH_S, REACH_MB, SIZE_MB = 3.0, 250, 70
 MB = 1e6
@@ -149,7 +149,7 @@ def read_here(path: Path, *, every_table: bool) -> dict[str, Any]:
             len(getattr(trace, name))
         len(trace.texts)
     seconds = time.perf_counter() - start
-    peak = peak_mb()
+    peak = peak_bytes() / MB
     if not every_table:
         return {"seconds": seconds, "mb": peak}
     counts = tlparse_counts.Counts(
@@ -160,14 +160,6 @@ def read_here(path: Path, *, every_table: bool) -> dict[str, Any]:
     )
     unknown = sum(len(rows) for rows in trace.extra["unknown_records"].values())
     return {"seconds": seconds, "mb": peak, "counts": asdict(counts), "unknown": unknown}
-
-
-def peak_mb() -> float:
-    """The peak of this process; `getrusage` would count the one that started it."""
-    status = Path("/proc/self/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) * 1024 / MB
 
 
 def tlparse_here(path: Path, folder: Path) -> dict[str, Any]:

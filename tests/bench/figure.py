@@ -96,3 +96,9 @@ def child(module: str, *arguments: str, variables: dict[str, str]) -> Any:
     if done.returncode:
         raise RuntimeError(f"{module} {' '.join(arguments)} failed:\n{done.stderr[-3000:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had; `ru_maxrss` would hold that of its parent too."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024

@@ -29,6 +29,6 @@ from workbench.api.measuring import profile as profile
 from workbench.api.measuring import roundtrip as roundtrip
 from workbench.api.measuring import sweep as sweep
 from workbench.api.measuring import verify as verify
-from workbench.compiler.request import GUARD_POLICIES as GUARD_POLICIES
-from workbench.compiler.request import MODES as MODES
-from workbench.compiler.request import TARGETS as TARGETS
+from workbench.compiler.choices import GUARD_POLICIES as GUARD_POLICIES
+from workbench.compiler.choices import MODES as MODES
+from workbench.compiler.choices import TARGETS as TARGETS

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.devices import GpuFacts, gpus_here
-from workbench.artifacts.elf import read_library
 from workbench.errors import UsageError
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
@@ -208,6 +207,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def _symbols() -> dict[str, str]:
     """The newest version of each family of symbols that this machine's libraries define."""
+    from workbench.artifacts.elf import read_library  # a start of a package needs none of it
+
     found: dict[str, str] = {}
     for family, name in FAMILIES.items():
         for folder in _library_folders():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +48,8 @@ def read_policy(path: Path, *, required: bool) -> Policy:
     """
     try:
         with path.open("rb") as file:
+            import tomllib  # most accounts have no policy
+
             data = tomllib.loads(file.read(_LIMIT).decode())
     except (FileNotFoundError, NotADirectoryError) as error:
         if not required:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.artifacts.elf import read_library
 from workbench.artifacts.gpu_needs import gpu_rows, wrong_gpu
 from workbench.artifacts.machine import FAMILIES, Machine, numbers
 from workbench.artifacts.manifest import Build, Manifest, SystemNeeds
@@ -112,6 +111,8 @@ def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
 
 def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
     """What a set of built libraries needs: the newest version of each family of symbols."""
+    from workbench.artifacts.elf import read_library  # only what is written is read so
+
     newest: dict[str, str] = {}
     names: set[str] = set()
     for content in libraries:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.compiler import baked
+from workbench.compiler.choices import GUARD_POLICIES
 from workbench.compiler.contract import Contract
 from workbench.compiler.plan import CallPlan
-from workbench.compiler.request import GUARD_POLICIES
 from workbench.compiler.state import GlobalState
 from workbench.errors import ArtifactError
 from workbench.report import Request

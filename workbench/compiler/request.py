@@ -6,14 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.compiler.choices import CAPTURE_LEVELS, GUARD_POLICIES, MODES, TARGETS
 from workbench.errors import UsageError
 from workbench.settings import Settings
 from workbench.specs import Catalogue, Gpu
-
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-TARGETS = ("host", "cpu", "cuda")
-GUARD_POLICIES = ("portable", "strict")
-CAPTURE_LEVELS = ("full", "light")
 
 Backend = str | Callable[..., Any]
 GuardFilter = Callable[[Any], Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.compiler.choices import TARGETS
 from workbench.compiler.recipe import Recipe
-from workbench.compiler.request import TARGETS
 from workbench.compiler.targets.client import warm_worker
 from workbench.compiler.thread_job import Steps, ThreadJob
 from workbench.errors import UsageError

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.choices import MODES
 from workbench.compiler.modes import check_options
-from workbench.compiler.request import MODES, Options
+from workbench.compiler.request import Options
 from workbench.errors import UsageError
 
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")

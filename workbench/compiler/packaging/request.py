@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.artifacts.package_manifest import WEIGHTS
-from workbench.compiler.request import CAPTURE_LEVELS, MODES
+from workbench.compiler.choices import CAPTURE_LEVELS, MODES
 from workbench.errors import UsageError
 
 DEFAULT_NAME = "model"
