@@ -48,8 +48,8 @@ def accepts(compiled: Any, **given: Any) -> bool:
         {"k": 2.0},
     ],
     ids=[
-        *("rows", "rank", "dtype", "layout", "gradient", "parameter", "device", "another", "sparse"),
-        *("none", "flag", "whole number", "number"),
+        *("rows", "rank", "dtype", "layout", "gradient", "parameter", "device", "another"),
+        *("sparse", "none", "flag", "whole number", "number"),
     ],
 )
 def test_what_differs_is_not_accepted(given: dict[str, Any]) -> None:
