@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from workbench.compiler import torch_private as tp
 
-_ALLOCATIONS = 1_000_000
-"""New containers after which Python collects all the same; a first compilation makes half."""
+_ALLOCATIONS = 600_000
+"""New containers after which Python collects all the same; a small first compilation makes less."""
 _ROUNDS = 1000
 """Collections of the young before one of everything; a compilation of 1,000 nodes makes 100."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,15 @@ def test_an_interrupt_between_ways_leaves_nothing(compiled: Any, folders: Path) 
         wb.roundtrip(compiled, samples.inputs(), ways=QUICK, progress=interrupt)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """A signal is heard also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_an_interrupt_ends_the_process(tmp_path: Path) -> None:
     timer = threading.Timer(0.7, _thread.interrupt_main)  # it imports torch by then
     timer.start()

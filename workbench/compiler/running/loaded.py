@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import torch
@@ -17,15 +18,16 @@ from workbench.artifacts.package_manifest import PackagedConstant, PackagedModel
 from workbench.compiler import load_steps
 from workbench.compiler.running import binding
 from workbench.compiler.running.binding import BindingContainer
-from workbench.compiler.running.calls import build_call
-from workbench.compiler.running.checking import CallContract
 from workbench.compiler.running.container import Container, NativeContainer
 from workbench.compiler.running.mapped import BackgroundHash, map_constants
-from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
 from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.compiler.running.checking import CallContract
+    from workbench.compiler.running.signature import CallSignature
 
 _NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
@@ -42,7 +44,6 @@ class LoadedModel:
     ) -> None:
         self.model = model
         self.device = _device(model)
-        self.contract = _contract(model, self.device)
         self.notes: list[str] = []
         self._refused: WorkbenchError | None = None
         runners = self._usable(runners)
@@ -52,7 +53,11 @@ class LoadedModel:
             load_steps.begin(load_steps.UNPACK)
             library = _unpacked(package, model, folder)
             load_steps.begin(load_steps.DLOPEN)
-            self._container: Container = self._started(library, runners)
+            with ThreadPoolExecutor(1) as beside:
+                started = beside.submit(self._started, library, runners)
+                # the library copies its weights without Python, which meanwhile gets the check
+                self.contract = _contract(model, self.device)
+                self._container: Container = started.result()
             if not model.in_spec:  # a package of torch says it in the library alone
                 ins, outs = self._container.specs
                 self.model = replace(model, in_spec=ins, out_spec=outs)
@@ -79,6 +84,8 @@ class LoadedModel:
     @property
     def signature(self) -> CallSignature:
         """The parameters of what was compiled."""
+        from workbench.compiler.running.signature import CallSignature
+
         return CallSignature.of(self.model)
 
     @property
@@ -123,6 +130,8 @@ class LoadedModel:
         return BackgroundHash(package, sorted(members), self._refuse)
 
     def _build(self, check: bool) -> Callable[..., Any]:
+        from workbench.compiler.running.calls import build_call
+
         return build_call(self.signature, self.contract, self._running(), check=check)
 
     def _running(self) -> Callable[[list[Any]], Any]:
@@ -204,6 +213,9 @@ def as_contract_error(error: TypeError, model: Any) -> Exception:
 
 def _contract(model: PackagedModel, device: torch.device) -> CallContract | None:
     """What a call has to be; a package of torch does not say it."""
+    from workbench.compiler.running import calls  # noqa: F401 - takes a while, and is needed next
+    from workbench.compiler.running.checking import CallContract
+
     return CallContract.of(model.name, model.contract, device) if model.contract else None
 
 
