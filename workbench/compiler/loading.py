@@ -89,13 +89,15 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        with container.private_folder() as folder, cache_that_can_be_written(folder / "cache"):
+        with container.private_folder() as folder:
             if opened.manifest is None:
-                return _load_torch_file(opened, request)
+                with cache_that_can_be_written(folder / "cache"):
+                    return _load_torch_file(opened, request)
             load_steps.begin(load_steps.UNPACK)
             build = best_build(opened.manifest.builds, machine.cpu_flags)
             files = _unpack(opened, opened.manifest, folder, build, verify_weights)
-            return _load(opened, opened.manifest, request, build, files)
+            with cache_that_can_be_written(folder / "cache"):  # not for a file that is refused
+                return _load(opened, opened.manifest, request, build, files)
 
 
 def _unpack(
