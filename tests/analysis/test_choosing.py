@@ -58,6 +58,15 @@ def test_the_axis_that_mattered_comes_first() -> None:
     assert first.ratio == pytest.approx(2.0, rel=0.05)
     assert second.axis == "threads"
     assert second.ratio == pytest.approx(1.04, rel=0.02)
+    assert first.comparison is not None
+    assert first.comparison.differ
+
+
+def test_an_axis_within_the_noise_does_not_matter() -> None:
+    rows = [trial(us, settings={"mode": mode}) for mode, us in (("a", 40.0), ("b", 40.3))]
+    (effect,) = choose(rows).effects
+    assert effect.comparison is not None
+    assert not effect.comparison.differ
 
 
 def test_of_equals_the_one_that_compiles_faster_is_taken() -> None:

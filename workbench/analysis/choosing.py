@@ -51,12 +51,14 @@ class Effect:
     """What the choice on one axis changes where all others are the same.
 
     `ratio` is the score with the worst value over that with the best, a geometric mean.
+    `comparison` is of the pair that is furthest apart, round by round; None for what is not timed.
     """
 
     axis: str
     best: str
     worst: str
     ratio: float
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def choose(
         winner, rest = rest[0], [winner, *rest[1:]]
         comparison = _compared(winner, rest[0], objective)
     runner_up = rest[0] if rest else None
-    return Choice(objective, winner, runner_up, comparison, tuple(_effects(found)))
+    return Choice(objective, winner, runner_up, comparison, tuple(_effects(found, objective)))
 
 
 def _nothing(done: list[Trial], kept: list[Trial], objective: str) -> str:
@@ -218,24 +220,28 @@ def relative(trial: Trial) -> tuple[float, ...]:
     return tuple(ours / theirs for ours, theirs in zip(*trial.samples_us, strict=True))
 
 
-def _effects(candidates: Sequence[Candidate]) -> Iterable[Effect]:
+def _effects(candidates: Sequence[Candidate], objective: str) -> Iterable[Effect]:
     """By axis, the strongest first: the score by its values while the other axes are the same."""
     axes = dict.fromkeys(name for one in candidates for name, _ in one.settings)
-    found = [effect for axis in axes if (effect := _effect(axis, candidates)) is not None]
-    return sorted(found, key=lambda effect: -effect.ratio)
+    found = [_effect(axis, candidates, objective) for axis in axes]
+    return sorted((one for one in found if one is not None), key=lambda one: -one.ratio)
 
 
-def _effect(axis: str, candidates: Sequence[Candidate]) -> Effect | None:
-    others: dict[Any, dict[str, float]] = {}
+def _effect(axis: str, candidates: Sequence[Candidate], objective: str) -> Effect | None:
+    others: dict[Any, dict[str, Candidate]] = {}
     for one in candidates:
         rest = tuple(pair for pair in one.settings if pair[0] != axis)
         value = dict(one.settings).get(axis)
         if value is not None:
-            others.setdefault(rest, {})[value] = one.score
+            others.setdefault(rest, {})[value] = one
     values = dict.fromkeys(value for row in others.values() for value in row)
     whole = [row for row in others.values() if len(row) == len(values)]
     if len(values) < 2 or not whole:
         return None
-    means = {value: _mean([row[value] for row in whole]) for value in values}
+    means = {value: _mean([row[value].score for row in whole]) for value in values}
     best, worst = min(means, key=lambda v: means[v]), max(means, key=lambda v: means[v])
-    return Effect(axis, best, worst, means[worst] / means[best])
+    pairs = [_compared(row[best], row[worst], objective) for row in whole]
+    known = [pair for pair in pairs if pair is not None]
+    # a pair that differs says more than one that is further apart within its noise
+    furthest = max(known, key=lambda c: (c.differ, abs(math.log(c.ratio.median))), default=None)
+    return Effect(axis, best, worst, means[worst] / means[best], furthest)

@@ -41,8 +41,8 @@ def compare(before: str, after: str, *, loose: bool = False) -> list[Block]:
     renumbered is the same.
     """
     a, b = _lines(before, loose), _lines(after, loose)
-    head = _common(a, b)
-    tail = _common(a[head:][::-1], b[head:][::-1])
+    head = common_start(a, b)
+    tail = common_start(a[head:][::-1], b[head:][::-1])
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     is_long = max(len(middle_a), len(middle_b)) > LONGEST
     matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=is_long)
@@ -73,8 +73,8 @@ def _lines(text: str, loose: bool) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many lines both begin with."""
+def common_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many items both begin with."""
     count = 0
     for left, right in zip(a, b, strict=False):
         if left != right:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from workbench.analysis.choosing import Candidate, Choice, Constraint, choose
+from workbench.analysis.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.medians import LEAST_DIFFERENCE, median_interval
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def recommend(
     """The best setting of a sweep; raises `UsageError` where no row fits."""
     choice = choose(sweep.trials, sweep.sizes, objective=objective, constraint=constraint)
     sentence = " ".join(_sentences(choice, sweep.sizes))
-    return Recommendation(choice, sentence, code_of(choice.winner, sweep.name))
+    return Recommendation(choice, sentence, code_of(choice.winner, sweep.expression))
 
 
 def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
@@ -56,17 +56,24 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     yield f"Take {winner.title}: {_against_original(winner, choice.objective, sizes)}."
     if next_one is not None:
         yield _against_next(choice, next_one)
-    for effect in choice.effects[:2]:
-        if effect.ratio - 1 >= LEAST_DIFFERENCE:
-            yield (
-                f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
-                f"{_WORDS[choice.objective]} {effect.ratio:.2f} × as large."
-            )
-        else:
-            yield f"{effect.axis} made no difference."
+    yield from (_effect(effect, choice.objective) for effect in choice.effects[:2])
     warnings = {row.warning for row in winner.rows if row.warning}
     for warning in sorted(warnings):
         yield f"But {warning}."
+
+
+def _effect(effect: Effect, objective: str) -> str:
+    """What an axis changes, with the interval of the pair that is furthest apart."""
+    found = effect.comparison
+    if found is not None and not found.differ:
+        return f"{effect.axis} made no difference that can be told from the noise."
+    if effect.ratio - 1 < LEAST_DIFFERENCE:
+        return f"{effect.axis} made no difference."
+    sure = f"; where it is clearest {found.words}" if found is not None else ""
+    return (
+        f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
+        f"{_WORDS[objective]} {effect.ratio:.2f} × as large{sure}."
+    )
 
 
 def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...]) -> str:
@@ -82,7 +89,7 @@ def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...])
         where = ", ".join(f"{n}={v}" for n, v in one.settings if n in sizes)
         factor = f"{one.speedup:.2f} × ({one.speedup_low:.2f} to {one.speedup_high:.2f})"
         parts.append(f"{factor} at {where}" if where else factor)
-    return f"as fast as the original times {'; '.join(parts)}, with 95 % confidence"
+    return f"{', '.join(parts)} as fast as the original, with 95 % confidence"
 
 
 def _against_next(choice: Choice, next_one: Candidate) -> str:

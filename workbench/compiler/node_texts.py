@@ -64,7 +64,7 @@ class NodeTexts:
         if isinstance(value, self._tensor_type):
             shape = _dims(value.shape)
             stride = _dims(value.stride()) if value.layout is self._strided else None
-            size = _bytes(shape, value.dtype.itemsize)
+            size = bytes_of(shape, value.dtype.itemsize)
             return shape, stride, self._text(value.dtype), self._text(value.device), size
         if isinstance(value, tuple | list):
             parts = [self.tensor(part)[4] for part in value]
@@ -77,7 +77,8 @@ def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:
     return tuple(v if type(v) is int else str(v) for v in values)
 
 
-def _bytes(shape: tuple[int | str, ...], itemsize: int) -> int | None:
+def bytes_of(shape: tuple[int | str, ...], itemsize: int) -> int | None:
+    """The bytes of a dense tensor; None where a size is symbolic."""
     size = itemsize
     for dim in shape:
         if not isinstance(dim, int):

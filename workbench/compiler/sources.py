@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
+from workbench.compiler.line_ids import LineIds
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -181,25 +182,17 @@ class SourceTable:
                 if block is not None:
                     found.setdefault((file, block.first), block)
         self.rows: list[Source] = []
-        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        self._ids = LineIds()
         for n, block in enumerate(found.values()):
             shown = places.shown(block.file)
             text = texts.add("".join(block.lines).rstrip("\n"))
             kind = places.kind(block.file)
             self.rows.append(Source(f"s{n}", block.name, shown, block.first, text, kind))
-            self._spans.setdefault(shown, []).append((block.first, block.last, f"s{n}"))
-        self._ids: dict[tuple[str, int], str | None] = {}
+            self._ids.add(shown, block.first, block.last, f"s{n}")
 
     def line_id(self, shown: str | None, line: int | None) -> str | None:
         """The id of a line of a shown file, or None when its function is not in the report."""
-        if shown is None or line is None:
-            return None
-        key = (shown, line)
-        if key not in self._ids:
-            fits = [s for s in self._spans.get(shown, ()) if s[0] <= line <= s[1]]
-            inner = max(fits, default=None)
-            self._ids[key] = None if inner is None else f"L:{inner[2]}:{line}"
-        return self._ids[key]
+        return self._ids.of(shown, line)
 
 
 class CallSites:

@@ -27,10 +27,10 @@ Read = Callable[[Trial], bytes | None]
 class Sweep:
     """What was measured under many settings.
 
-    `name` is the function, `axes` the values of each axis as texts in the order in which they were
-    given, `sizes` the axes that the inputs were made of, `trials` the rows in the order of the
-    settings. `from_store` counts rows that were not run again. `notes` say what a reader should
-    know, such as why the store was not asked.
+    `name` is the function, `expression` what stands for it in code, `axes` the values of each axis
+    as texts in the order in which they were given, `sizes` the axes that the inputs were made of,
+    `trials` the rows in the order of the settings. `from_store` counts rows that were not run
+    again. `notes` say what a reader should know, such as why the store was not asked.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Sweep:
     seconds: float = field(default=0.0, compare=False)
     from_store: int = field(default=0, compare=False)
     notes: tuple[str, ...] = ()
+    expression: str = "fn"
     read: Read | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
+import torch
+
 from workbench.errors import UsageError
 from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
@@ -144,13 +146,15 @@ def _sweep(
             f"Nothing was taken from the store: {'; '.join(runner.content.unknown)}, which cannot "
             "be compared with an earlier run."
         )
+    name = runner.subject.name
     return Sweep(
-        name=runner.subject.name,
+        name=name,
         axes={n: tuple(value_text(v) for v in values) for n, values in space.axes.items()},
         sizes=space.sizes,
         trials=tuple(rows[s.texts] for s in space.grid() if s.texts in rows),
         seconds=time.monotonic() - start,
         from_store=sum(row.key in known for row in rows.values()),
         notes=tuple(notes),
+        expression="model" if isinstance(runner.subject.function, torch.nn.Module) else name,
         read=read,
     )

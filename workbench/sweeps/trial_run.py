@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.traffic import fusion_traffic
-from workbench.compiler.comparing import compare, copies, leaves_of
+from workbench.compiler.comparing import compare, copies, leaves_of, restored
 from workbench.compiler.compiled import Compiled
 from workbench.compiler.targets.anywhere import compile_anywhere
 from workbench.errors import WorkbenchError
@@ -61,7 +61,8 @@ def run_trial(
         trial = _of_report(trial, compiled.report)
         if not isinstance(compiled, Compiled):
             return _by_model(trial, compiled.report), compiled.report
-        trial = replace(trial, artifact_bytes=_artifact_bytes(compiled))
+        if case.options.backend == "inductor":
+            trial = _saved(trial, compiled)
         if not plan.compile_only:
             trial = _measured(trial, compiled, case, setting, plan)
         return trial, compiled.report
@@ -105,26 +106,30 @@ def _by_model(trial: Trial, report: Report) -> Trial:
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
 
 
-def _artifact_bytes(compiled: Compiled) -> int | None:
+def _saved(trial: Trial, compiled: Compiled) -> Trial:
+    """The size of the artifact, or a warning that says why there is none."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trial.aot"
         try:
             compiled.save(path)
-        except WorkbenchError:  # an eager backend has nothing to save: no size, not a failure
-            return None
-        return path.stat().st_size
+        except WorkbenchError as error:
+            return replace(trial, warning=f"it cannot be saved: {_first_line(error)}")
+        return replace(trial, artifact_bytes=path.stat().st_size)
 
 
 def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, plan: Plan) -> Trial:
     threads = setting.get("threads")
     with measuring(), torch.no_grad():
+        module = compiled.module
         with _threads(threads):
             args, kwargs = copies(*case.call)
-            start = time.perf_counter()
-            actual = leaves_of(compiled(*args, **kwargs))
-            trial = replace(trial, first_call_s=time.perf_counter() - start)
+            with restored(module):
+                start = time.perf_counter()
+                actual = leaves_of(compiled(*args, **kwargs))
+                trial = replace(trial, first_call_s=time.perf_counter() - start)
             args, kwargs = copies(*case.call)
-            expected = leaves_of(case.function(*args, **kwargs))
+            with restored(module):
+                expected = leaves_of(case.function(*args, **kwargs))
         rows = list(compare("output", expected, actual, plan.rtol, plan.atol))
         trial = replace(trial, difference=max((r.max_abs_error for r in rows), default=None))
         wrong = [row for row in rows if not row.ok]
@@ -191,5 +196,5 @@ def _with_times(trial: Trial, times: Times) -> Trial:
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         samples_us=(times.ours_us, times.baseline_us),
-        warning=times.warning,
+        warning="; ".join(filter(None, (trial.warning, times.warning))) or None,
     )

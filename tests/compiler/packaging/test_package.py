@@ -48,6 +48,12 @@ def test_nested_inputs_and_outputs_keep_their_structure(two: Made) -> None:
     torch.testing.assert_close(again["calls"], first + 1)
 
 
+def test_sizes_of_outputs_are_named_like_the_dimensions(two: Made) -> None:
+    (output,) = two.package.manifest.model("mlp").outputs
+    given = two.package["mlp"].contract.leaves[0].shape[0]
+    assert output.shape[0] == given.name == "batch"
+
+
 @pytest.mark.parametrize("rows", [0, 65])
 def test_a_size_outside_of_the_declared_range_is_refused(two: Made, rows: int) -> None:
     with pytest.raises(wb.ContractError, match=r"x: dimension 0 is \d+, outside the declared"):

@@ -6,6 +6,8 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 
+from workbench.analysis.listing_diff import common_start
+
 Labels = Sequence[Hashable]
 
 LONGEST = 20_000
@@ -17,8 +19,8 @@ Above it those that occur very often match only beside a rarer one, or it takes 
 
 def align(a: Labels, b: Labels) -> Iterator[tuple[int, int]]:
     """Pairs of indexes of equal items, in order in both sequences."""
-    head = _common(a, b)
-    tail = _common(a[head:][::-1], b[head:][::-1])
+    head = common_start(a, b)
+    tail = common_start(a[head:][::-1], b[head:][::-1])
     yield from ((i, i) for i in range(head))
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     if middle_a and middle_b:
@@ -42,16 +44,6 @@ def align_by(a: Sequence[Labels], b: Sequence[Labels]) -> dict[int, int]:
     if a:
         found.update(_moved(a[0], b[0], found))
     return found
-
-
-def _common(a: Labels, b: Labels) -> int:
-    """How many items both begin with."""
-    count = 0
-    for left, right in zip(a, b, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _gaps(

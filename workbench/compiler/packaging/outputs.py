@@ -11,6 +11,7 @@ from workbench.artifacts.package_manifest import PackagedOutput
 from workbench.compiler import torch_private as tp
 from workbench.compiler.packaging.contracts import input_values
 from workbench.compiler.packaging.exporting import Exportable
+from workbench.compiler.packaging.symbols import Names
 from workbench.errors import CaptureError
 
 _SYMBOLIC = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
@@ -28,8 +29,10 @@ def check_inputs(found: Exportable, program: Any) -> None:
             )
 
 
-def outputs_of(program: Any) -> tuple[PackagedOutput, ...]:
+def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
     """The handles that the library returns, one for each leaf of the outputs.
+
+    Symbolic sizes stand under the names of the dimensions, where they are given.
 
     Raises `CaptureError` for a leaf that a library cannot return, such as a text.
     """
@@ -37,7 +40,10 @@ def outputs_of(program: Any) -> tuple[PackagedOutput, ...]:
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     kind = tp.OUTPUT_KIND.get().USER_OUTPUT
     specs = [spec for spec in program.graph_signature.output_specs if spec.kind == kind]
-    return tuple(_output(spec.arg, values, path) for spec, path in zip(specs, paths, strict=True))
+    named = names or Names({})
+    return tuple(
+        _output(spec.arg, values, path, named) for spec, path in zip(specs, paths, strict=True)
+    )
 
 
 def _paths(program: Any) -> Iterator[str]:
@@ -48,10 +54,10 @@ def _paths(program: Any) -> Iterator[str]:
         yield "the output" + "".join(map(str, keys))
 
 
-def _output(argument: Any, values: dict[str, Any], path: str) -> PackagedOutput:
+def _output(argument: Any, values: dict[str, Any], path: str, names: Names) -> PackagedOutput:
     value = argument.value if hasattr(argument, "value") else values.get(argument.name)
     if isinstance(value, torch.Tensor):
-        shape = tuple(n if isinstance(n, int) else str(n) for n in value.shape)
+        shape = tuple(n if isinstance(n, int) else names.shown(str(n)) for n in value.shape)
         return PackagedOutput(str(value.dtype).removeprefix("torch."), shape)
     if type(value) in _SYMBOLIC:
         return PackagedOutput("", (), _SYMBOLIC[type(value)])

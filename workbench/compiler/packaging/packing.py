@@ -193,7 +193,7 @@ def _packed(
         contract=contract.to_json(),
         parameters=run.found.inputs.parameters,
         inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
-        outputs=outputs_of(program),
+        outputs=outputs_of(program, contract.names),
         in_spec=dumps(program.call_spec.in_spec),
         out_spec=dumps(program.call_spec.out_spec),
         constants=constants,

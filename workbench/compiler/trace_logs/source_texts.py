@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from workbench.compiler.line_ids import LineIds
 from workbench.compiler.sources import span_around
 from workbench.compiler.trace_logs.places import LogPlaces
 from workbench.report import Source, TextWriter
@@ -19,8 +20,7 @@ class LogSources:
     def __init__(self, places: Sequence[LogPlaces], texts: TextWriter):
         self.rows: list[Source] = []
         self.is_quoted = False  # whether some text is put together from quoted lines
-        self._spans: dict[str, list[tuple[int, int, str]]] = {}
-        self._ids: dict[tuple[str, int], str | None] = {}
+        self._ids = LineIds()
         merged: dict[tuple[str, str], dict[int, str]] = {}
         original: dict[str, tuple[str, str]] = {}
         for one in places:
@@ -42,7 +42,7 @@ class LogSources:
         local: Sequence[str] | None,
         texts: TextWriter,
     ) -> None:
-        if any(self._within(shown, line) for line in lines) and local is not None:
+        if any(self._ids.is_within(shown, line) for line in lines) and local is not None:
             return
         span = None if local is None else span_around(local, function, min(lines))
         if local is None or span is None:
@@ -52,21 +52,11 @@ class LogSources:
             first, text = span[0], [line.rstrip("\n") for line in local[span[0] - 1 : span[1]]]
         id = f"s{len(self.rows)}"
         self.rows.append(Source(id, function, shown, first, texts.add("\n".join(text)), kind))
-        self._spans.setdefault(shown, []).append((first, first + len(text) - 1, id))
-
-    def _within(self, shown: str, line: int) -> bool:
-        return any(first <= line <= last for first, last, _ in self._spans.get(shown, ()))
+        self._ids.add(shown, first, first + len(text) - 1, id)
 
     def line_id(self, shown: str | None, line: int | None) -> str | None:
         """The id of a line of a shown file, or None when its function is not in the report."""
-        if shown is None or line is None:
-            return None
-        key = (shown, line)
-        if key not in self._ids:
-            fits = [s for s in self._spans.get(shown, ()) if s[0] <= line <= s[1]]
-            inner = max(fits, default=None)
-            self._ids[key] = None if inner is None else f"L:{inner[2]}:{line}"
-        return self._ids[key]
+        return self._ids.of(shown, line)
 
 
 def _quoted(lines: Mapping[int, str]) -> list[str]:

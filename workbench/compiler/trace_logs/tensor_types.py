@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from workbench.compiler.node_texts import bytes_of
+
 _TENSOR = re.compile(r"(?:\w+\()?([a-z]\w*)\[([^\]]*)\](?:\[([^\]]*)\])?(\w+(?::\d+)?)?")
 _DTYPES = {
     **{"bf16": ("bfloat16", 2), "f16": ("float16", 2), "f32": ("float32", 4)},
@@ -45,7 +47,7 @@ def tensor_type(text: str | None) -> TensorType:
     dtype, itemsize = _DTYPES[found[1]]
     shape = dims(found[2])
     stride = None if found[3] is None else dims(found[3])
-    return TensorType(shape, stride, dtype, found[4], _bytes(shape, itemsize))
+    return TensorType(shape, stride, dtype, found[4], bytes_of(shape, itemsize))
 
 
 def bytes_of_dtype(dtype: str) -> int | None:
@@ -64,12 +66,3 @@ def dims(text: str) -> Dims:
     last = text[start:].strip()
     parts += [last] if last else []
     return tuple(int(part) if part.isdigit() else part for part in parts)
-
-
-def _bytes(shape: Dims, itemsize: int) -> int | None:
-    size = itemsize
-    for dim in shape:
-        if not isinstance(dim, int):
-            return None
-        size *= dim
-    return size
