@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.package_manifest import (
     PackagedConstant,
     PackagedModel,

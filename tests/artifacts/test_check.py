@@ -12,7 +12,8 @@ from workbench.artifacts import container
 from workbench.artifacts.devices import GpuFacts
 from workbench.artifacts.gpu_needs import runs_on
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import BuiltFor, GpuKernel, Manifest, Versions
+from workbench.artifacts.manifest import BuiltFor, GpuKernel, Manifest
+from workbench.artifacts.manifest_rows import Versions
 from workbench.artifacts.preflight import check_fits, requirements
 
 HERE = replace(current_machine(), gpus=(), gpu=False, cuda=None, hip=None)

@@ -19,7 +19,8 @@ import pytest
 
 from workbench.artifacts import container
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import Build, Manifest, Versions
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Build, Versions
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust import TrustStore, check_trust

@@ -16,7 +16,7 @@ from workbench.artifacts.check import check
 from workbench.artifacts.devices import GpuFacts
 from workbench.artifacts.gpu_needs import GpuCode, code_rows, ptx_runs_on
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.package_container import open_package
 from workbench.artifacts.package_preflight import check_package_fits, torch_row
 from workbench.errors import ArtifactError

@@ -10,7 +10,8 @@ import pytest
 
 from workbench.artifacts.elf import read_library
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import Build, Manifest, SystemNeeds, Versions
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight import best_build, requirements, system_needs
 
 MACHINE = Machine(

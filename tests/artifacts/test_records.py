@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.artifacts import package_sample as sample
-from workbench.artifacts.manifest import Manifest, Signature
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Signature
 from workbench.artifacts.package_manifest import PackageManifest
 from workbench.artifacts.records import with_signatures
 from workbench.errors import ArtifactError

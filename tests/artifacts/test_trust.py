@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from workbench.artifacts import container, trust
-from workbench.artifacts.manifest import Manifest, Signature
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Signature
 from workbench.artifacts.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError
 

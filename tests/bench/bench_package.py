@@ -16,8 +16,9 @@ from typing import Any
 from tests.bench.bench_load import gpt2
 from tests.bench.figure import ROOT, Figure, child, empty_caches, interleaved, ratio
 
-LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader"
+LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights {}"
 LOAD_REACH = 0.01
+WEIGHTS = ("beside", "inside")
 TOLERANCE = 1e-5
 CHECK = "call of a package, 2 tensors: checked - check=False (us)"
 CHECK_REACH_US = 1.5
@@ -32,40 +33,44 @@ BIG_ROWS, BIG_WIDTH = 1 << 20, 256  # float32: 1 GiB
 def figures(quick: bool = False) -> Iterator[Figure]:
     compileall.compile_dir(ROOT / "workbench", quiet=1)  # as an installation does
     with tempfile.TemporaryDirectory() as folder:
-        _package_gpt2(Path(folder) / "gpt2.pt2")
-        yield from _start(Path(folder), 1 if quick else 3)
+        for weights in WEIGHTS:
+            _package_gpt2(Path(folder), weights)
+        for weights in WEIGHTS:
+            yield from _start(Path(folder), weights, 1 if quick else 3)
         yield _runners(Path(folder), 3 if quick else 9)
         yield _check(Path(folder) / "add.pt2", 5 if quick else 31)
         yield _big(Path(folder) / "big.pt2", 1 if quick else 3)
 
 
-def _package_gpt2(path: Path) -> None:
+def _package_gpt2(folder: Path, weights: str) -> None:
     import workbench as wb
 
-    case = gpt2()
-    wb.package(case.model, (), dict(case.inputs), path=path, capture="light").close()
+    case, path = gpt2(), folder / f"{weights}.pt2"
+    wb.package(
+        case.model, (), dict(case.inputs), path=path, weights=weights, capture="light"
+    ).close()
 
 
-def _start(folder: Path, pairs: int) -> Iterator[Figure]:
+def _start(folder: Path, weights: str, pairs: int) -> Iterator[Figure]:
     differences: list[float] = []
 
     def measure(way: str) -> float:
         with empty_caches() as variables:
-            found = child(__name__, way, str(folder), variables=variables)
+            found = child(__name__, way, str(folder / f"{weights}.pt2"), variables=variables)
         differences.append(found["difference"])
         return float(found["seconds"])
 
     ours, theirs = interleaved(lambda: measure("ours"), lambda: measure("torch"), pairs)
-    yield ratio(LOAD, ours, theirs, LOAD_REACH)
+    yield ratio(LOAD.format(weights), ours, theirs, LOAD_REACH)
     worst = max(differences)
     yield Figure("  largest difference from eager", worst, None, worst, TOLERANCE, "")
 
 
-def first_call(way: str, folder: Path) -> dict[str, float]:
+def first_call(way: str, path: Path) -> dict[str, float]:
     """Seconds from having torch and the model to the first result."""
     import torch
 
-    case, path = gpt2(), folder / "gpt2.pt2"
+    case = gpt2()
     with torch.no_grad():
         start = time.perf_counter()
         if way == "ours":
@@ -92,8 +97,8 @@ def throughput(folder: Path, pairs: int) -> dict[str, list[float]]:
 
     inputs = gpt2().inputs
     two, one = interleaved(
-        _of_two_threads(wb.load(folder / "gpt2.pt2", num_runners=2), inputs),
-        _of_two_threads(wb.load(folder / "gpt2.pt2"), inputs),
+        _of_two_threads(wb.load(folder / "inside.pt2", num_runners=2), inputs),
+        _of_two_threads(wb.load(folder / "inside.pt2"), inputs),
         pairs,
     )
     return {"two": two, "one": one}

@@ -11,7 +11,7 @@ import torch
 
 import workbench as wb
 from workbench.artifacts import package_report
-from workbench.artifacts.manifest import Build
+from workbench.artifacts.manifest_rows import Build
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.package_manifest import (
     PackagedConstant,

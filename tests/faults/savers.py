@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workbench.artifacts import container
 from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.regular_file import open_file
 
 KINDS = ("artifact", "package")
 
@@ -38,7 +39,7 @@ def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
 
 def letter_of(kind: str, path: Path) -> str:
     """The letter that a whole file consists of; raises `ArtifactError` for any other file."""
-    with container.open_file(path) as file:
+    with open_file(path) as file:
         if kind == "artifact":
             opened = container.read_artifact(file)
             big, small = container.PAYLOAD, container.SKELETON

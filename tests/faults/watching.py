@@ -58,6 +58,9 @@ class Watch:
         if event.startswith("ctypes."):
             known = event != "ctypes.dlopen" or arguments[0] in _LIBRARIES
             return None if known else f"{event} {arguments}"
+        if event == "mmap.__new__":  # reading what was just unpacked
+            path = os.readlink(f"/proc/self/fd/{arguments[0]}") if arguments[0] >= 0 else ""
+            return None if self._is_ours(path) else f"{event} {path}"
         if event == "os.putenv":
             return None if os.fsdecode(arguments[0]) in _VARIABLES else f"{event} {arguments}"
         if event.startswith(_CHANGES):

@@ -178,7 +178,7 @@ def package(
     """
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
-    from workbench.compiler.running.package import load_package
+    from workbench.compiler.running.opening import load_package
 
     requests = read_requests(
         model,

@@ -59,7 +59,7 @@ def load(
     UsageError
         An argument belongs to the other kind of file.
     """
-    from workbench.compiler.running.package import is_package, load_package
+    from workbench.compiler.running.opening import is_package, load_package
 
     if is_package(path):
         _only_for(".aot", external_data=external_data, f_globals=f_globals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import stat
@@ -85,22 +84,6 @@ class Opened(Members):
     def hash_of(self, name: str) -> str | None:
         """The SHA-256 in hex that the manifest gives."""
         return self.manifest.members[name].sha256
-
-
-@contextmanager
-def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """One open descriptor of a regular file; raises `ArtifactError` when there is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise ArtifactError(f"Cannot open {os.fspath(path)}: {error.strerror}.") from error
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(handle)
-        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise ArtifactError(f"{os.fspath(path)} is {what}. Give the path of a file.")
-    with os.fdopen(handle, "rb") as file:
-        yield file
 
 
 def read_artifact(file: BinaryIO) -> Opened:

@@ -11,7 +11,8 @@ from pathlib import Path
 from workbench.artifacts.elf_lookup import undefined
 from workbench.artifacts.gpu_needs import GpuCode, code_rows
 from workbench.artifacts.machine import FAMILIES, Machine, numbers
-from workbench.artifacts.manifest import Manifest, SystemNeeds
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import SystemNeeds
 from workbench.artifacts.opening import OpenedFile
 from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_preflight import (

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from workbench.artifacts.devices import GpuFacts
 from workbench.artifacts.machine import Machine, numbers
-from workbench.artifacts.manifest import BuiltFor, Manifest
 from workbench.artifacts.requirement import Requirement, Rows
+
+if TYPE_CHECKING:
+    from workbench.artifacts.manifest import BuiltFor, Manifest
 
 _NUMBER = re.compile(r"sm_(\d+)(\d)([af]?)$")
 _DRIVERS = {  # by major toolkit: CUDA Toolkit Release Notes, "Minimum Required Driver Version"

@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from workbench.artifacts.container import Opened, artifact_in, open_file
-from workbench.artifacts.manifest import Manifest
 from workbench.artifacts.package_container import FORMAT, OpenedPackage, package_in
 from workbench.artifacts.package_manifest import PackageManifest
+from workbench.artifacts.regular_file import open_file
 from workbench.artifacts.zip_frame import chunks, read_frame
 from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:  # a package starts without what artifacts need
+    from workbench.artifacts.container import Opened
+    from workbench.artifacts.manifest import Manifest
 
 TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
@@ -24,7 +27,7 @@ _PAYLOAD_LIMIT = 4 << 30
 _COMPILED = "data/aotinductor/"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenedFile:
     """A checked file of one of five kinds.
 
@@ -113,6 +116,8 @@ def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     frame = read_frame(file)
     if not all("/" in entry.filename for entry in frame.entries) or not frame.entries:
+        from workbench.artifacts.container import artifact_in
+
         return OpenedFile("artifact", file, size, artifact_in(frame))
     package = package_in(frame)
     if package.manifest is not None:

@@ -17,7 +17,7 @@ FORMAT = "archive_format"  # the member by which torch knows its own archives
 _PART_LIMIT = 255  # bytes of a file name in Linux
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenedPackage(Members):
     """A `.pt2` whose frame and manifest were checked; its members were not read yet.
 

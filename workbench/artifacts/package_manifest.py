@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from workbench.artifacts.manifest import Build, Member, Signature, SystemNeeds, Versions
+from workbench.artifacts.manifest_rows import Build, Member, Signature, SystemNeeds, Versions
 from workbench.artifacts.records import SignedRecord
 from workbench.errors import ArtifactError
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.team_keys import TeamKey, public_key
 from workbench.errors import TrustError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.artifacts.team_keys import TeamKey
 
 USER = "user"
 _LIMIT = 1 << 20
@@ -82,6 +84,8 @@ def _policy(path: Path, data: Mapping[str, Any]) -> Policy:
 
 
 def _key(path: Path, name: str) -> TeamKey:
+    from workbench.artifacts.team_keys import public_key  # most accounts have no policy
+
     try:
         return public_key(name if ":" in name else path.parent / name)
     except WorkbenchError as error:

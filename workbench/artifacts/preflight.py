@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.artifacts.gpu_needs import gpu_rows, wrong_gpu
 from workbench.artifacts.machine import FAMILIES, Machine, numbers
-from workbench.artifacts.manifest import Build, Manifest, SystemNeeds
+from workbench.artifacts.manifest_rows import Build, SystemNeeds
 from workbench.artifacts.requirement import Requirement, Rows, refuse_failed
 from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from workbench.artifacts.manifest import Manifest
 
 BUILD_FLAGS = frozenset(
     ("ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "movbe", "abm", "bmi1", "bmi2", "fma", "fma4",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Never, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from workbench.errors import ArtifactError
 
@@ -91,35 +91,75 @@ def read_record(cls: type[Record], data: Any) -> Record:
     if not isinstance(data, Mapping):
         raise TypeError(f"{cls.__name__} is {type(data).__name__}")
     kind: Any = cls
-    types = _types(kind)
-    return cls(**{name: _read(types[name], data[name]) for name in types if name in data})
+    readers = _readers(kind)
+    return cls(**{name: readers[name](data[name]) for name in readers if name in data})
+
+
+Reader = Callable[[Any], Any]
 
 
 @cache
-def _types(cls: Any) -> Mapping[str, Any]:
+def _readers(cls: Any) -> Mapping[str, Reader]:
     hints = get_type_hints(cls)
-    return {part.name: hints[part.name] for part in fields(cls)}
+    return {part.name: _reader(hints[part.name]) for part in fields(cls)}
 
 
-def _read(kind: Any, value: Any) -> Any:
+@cache
+def _reader(kind: Any) -> Reader:
+    """Reads what has one type: chosen once, since a manifest holds many values of few types."""
     if kind is Any:
-        return value
+        return lambda value: value
     if is_dataclass(kind) and isinstance(kind, type):
-        return read_record(kind, value)
+        return partial(read_record, kind)
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_read(inner[0], item) for item in value)
-    if isinstance(value, dict) and origin is not None and issubclass(dict, origin):
-        return {name: _read(inner[1], item) for name, item in value.items()}
+    if origin is tuple:
+        return _sequence(kind, _reader(inner[0]))
     if origin is UnionType:
-        return _read(_chosen(inner, value), value)
-    if origin is None and type(value) is kind:
+        return _union(kind, {part: _reader(part) for part in inner})
+    if origin is not None and issubclass(dict, origin):
+        return _mapping(kind, _reader(inner[1]))
+    return _plain(kind)
+
+
+def _plain(kind: Any) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise _other(kind, value)
         return value
-    raise TypeError(f"{value!r:.80} where {kind} belongs")
+
+    return read
 
 
-def _chosen(kinds: tuple[Any, ...], value: Any) -> Any:
-    """The part of a union that a value must have."""
-    if type(value) in kinds:
-        return type(value)
-    return next((kind for kind in kinds if kind not in (NoneType, str, int)), Never)
+def _sequence(kind: Any, item: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise _other(kind, value)
+        return tuple([item(part) for part in value])
+
+    return read
+
+
+def _mapping(kind: Any, item: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _other(kind, value)
+        return {name: item(part) for name, part in value.items()}
+
+    return read
+
+
+def _union(kind: Any, readers: Mapping[Any, Reader]) -> Reader:
+    """Plain values are of the part that has their type; others of the one that is not plain."""
+    rest = next((readers[part] for part in readers if part not in (NoneType, str, int)), None)
+
+    def read(value: Any) -> Any:
+        reader = readers.get(type(value), rest)
+        if reader is None:
+            raise _other(kind, value)
+        return reader(value)
+
+    return read
+
+
+def _other(kind: Any, value: Any) -> TypeError:
+    return TypeError(f"{value!r:.80} where {kind} belongs")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts import package_report
-from workbench.artifacts.container import REPORT, open_file
+from workbench.artifacts.container import REPORT
 from workbench.artifacts.members import Members
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.package_manifest import PackageManifest
 from workbench.artifacts.package_report import SUFFIX
+from workbench.artifacts.regular_file import open_file
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.storage import from_bytes

@@ -20,7 +20,7 @@ class Requirement:
     advice: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """Makes the rows for one machine; what its description leaves out is a warning."""
 

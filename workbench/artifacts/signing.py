@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.artifacts import package_manifest
 from workbench.artifacts.container import MANIFEST
-from workbench.artifacts.manifest import Signature
+from workbench.artifacts.manifest_rows import Signature
 from workbench.artifacts.members import Members
 from workbench.artifacts.opening import open_any
 from workbench.artifacts.team_keys import ED25519, TeamKey, private_key

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from workbench.artifacts.manifest import Signature
+from workbench.artifacts.manifest_rows import Signature
 from workbench.errors import ArtifactError, TrustError, UsageError
 
 if TYPE_CHECKING:

@@ -11,29 +11,26 @@ import warnings
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.artifacts.manifest import Manifest, Signature
+from workbench.artifacts.manifest_rows import Signature
 from workbench.artifacts.opening import open_any
-from workbench.artifacts.package_manifest import PackageManifest
 from workbench.artifacts.policy import Policy, read_policy
 from workbench.artifacts.records import with_signatures
-from workbench.artifacts.team_keys import (
-    KnownKeys,
-    Signed,
-    TeamKey,
-    public_key,
-    team_signatures,
-)
 from workbench.errors import ArtifactError, TrustError
 from workbench.settings import Settings
 
+if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
+    from workbench.artifacts.manifest import Manifest
+    from workbench.artifacts.package_manifest import PackageManifest
+    from workbench.artifacts.team_keys import KnownKeys, Signed, TeamKey
+
 HMAC = "hmac-sha256"
 Trust = bool | str
-AnyManifest = TypeVar("AnyManifest", bound=Manifest | PackageManifest)
+AnyManifest = TypeVar("AnyManifest", bound="Manifest | PackageManifest")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrustStore:
     """The signing key of one user, the keys and digests that this user trusts, and the policy.
 
@@ -52,6 +49,8 @@ class TrustStore:
     @property
     def team_keys(self) -> KnownKeys:
         """The public keys of teams that the user trusts or has revoked."""
+        from workbench.artifacts.team_keys import KnownKeys
+
         return KnownKeys(self.folder / "team_keys.json")
 
     def policy(self) -> Policy:
@@ -123,6 +122,10 @@ class TrustStore:
 
         Raises `TrustError` when the package that checks signatures is missing.
         """
+        if all(signature.kind == HMAC for signature in manifest.signatures):
+            return None
+        from workbench.artifacts.team_keys import team_signatures
+
         named = {signature.key for signature in team_signatures(manifest)}
         known = self.team_keys.all() if named else ()
         right = [key for key in known if key.id in named and key.has_signed(manifest)]
@@ -190,6 +193,8 @@ def trust(path: str | PathLike[str]) -> str:
 
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
     """Remember or revoke a public key on this account; see `workbench.trust_key`."""
+    from workbench.artifacts.team_keys import public_key
+
     known = TrustStore.of_user().team_keys
     if revoke:
         return known.revoke(key).text

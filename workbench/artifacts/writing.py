@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.manifest import Member
+from workbench.artifacts.manifest_rows import Member
 from workbench.artifacts.zip_frame import seal
 from workbench.errors import ArtifactError
 

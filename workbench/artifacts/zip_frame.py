@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -14,6 +15,7 @@ from typing import IO, BinaryIO
 from workbench.errors import ArtifactError
 
 CHUNK = 1 << 20
+_CANNOT_SEND = (errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, errno.EOPNOTSUPP)  # to a file
 AGAIN = "Get the file again."
 _LOCAL, _LOCAL_SIZE = b"PK\3\4", 30
 _END, _END_SIZE = b"PK\5\6", 22
@@ -27,7 +29,7 @@ _LATER_SIZES = 0x8  # sizes and checksum follow the data
 SEAL_SIZE = 71
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frame:
     """The members of a zip file in the order of their data, and its comment."""
 
@@ -206,3 +208,24 @@ def chunks(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
             raise ArtifactError(f"The file is truncated. {AGAIN}")
         left -= len(chunk)
         yield chunk
+
+
+def copy_bytes(file: IO[bytes], start: int, to: IO[bytes], size: int) -> None:
+    """Copy `size` bytes into an empty file; the system does it in one call where it can.
+
+    Raises `ArtifactError` when the file ends before.
+    """
+    done = 0
+    while done < size:
+        try:
+            sent = os.sendfile(to.fileno(), file.fileno(), start + done, size - done)
+        except OSError as error:
+            if error.errno not in _CANNOT_SEND:
+                raise
+            to.seek(done)
+            for chunk in chunks(file, start + done, start + size):
+                to.write(chunk)
+            return
+        if not sent:
+            raise ArtifactError(f"The file is truncated. {AGAIN}")
+        done += sent

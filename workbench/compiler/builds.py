@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.manifest import Build
+from workbench.artifacts.manifest_rows import Build
 from workbench.compiler import torch_private as tp
 from workbench.compiler.first_compile import PATIENCE, fast_start
 from workbench.compiler.generated import KernelRequest

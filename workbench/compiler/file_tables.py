@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.check import check
-from workbench.artifacts.manifest import Build, Manifest, Versions
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Build, Versions
 from workbench.artifacts.opening import OpenedFile, open_any
 from workbench.artifacts.package_manifest import PackageManifest
 from workbench.artifacts.trust import TrustStore

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.artifacts.container import open_file, read_artifact
+from workbench.artifacts.container import read_artifact
 from workbench.artifacts.opening import open_any
+from workbench.artifacts.regular_file import open_file
 from workbench.compiler import plan_json, portable, saving
 from workbench.compiler.baked import BakedValues
 from workbench.compiler.compiled import Compiled

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts import container
 from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest import Build, Manifest
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Build
 from workbench.artifacts.opening import OpenedFile, open_any, pickle_start
 from workbench.artifacts.preflight import best_build, check_fits
 from workbench.artifacts.trust import Trust, TrustStore, check_trust

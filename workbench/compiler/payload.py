@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from workbench.artifacts.machine import cpu_flags
-from workbench.artifacts.manifest import Build, BuiltFor
+from workbench.artifacts.manifest import BuiltFor
+from workbench.artifacts.manifest_rows import Build
 from workbench.artifacts.preflight import BUILD_FLAGS
 from workbench.compiler import torch_private as tp
 from workbench.compiler.first_compile import fast_start

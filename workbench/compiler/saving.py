@@ -13,7 +13,8 @@ from typing import Any
 
 from workbench.artifacts import container
 from workbench.artifacts.machine import release, torch_build
-from workbench.artifacts.manifest import Build, Manifest, SystemNeeds, Versions
+from workbench.artifacts.manifest import Manifest
+from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight import system_needs
 from workbench.artifacts.trust import TrustStore
 from workbench.compiler import weights as packing

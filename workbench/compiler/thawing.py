@@ -15,7 +15,7 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any, Protocol, SupportsIndex
 
-from workbench.artifacts.manifest import Build
+from workbench.artifacts.manifest_rows import Build
 from workbench.artifacts.opening import pickle_start
 from workbench.compiler import load_steps
 from workbench.compiler import torch_private as tp

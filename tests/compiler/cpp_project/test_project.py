@@ -10,7 +10,7 @@ import torch
 
 import workbench as wb
 from tests.compiler.cpp_project.conftest import many_inputs
-from workbench.artifacts.manifest import Build, Versions
+from workbench.artifacts.manifest_rows import Build, Versions
 from workbench.artifacts.package_manifest import (
     PackagedConstant,
     PackagedModel,

@@ -73,8 +73,9 @@ def _torchs(path: str, spec: object, release: str) -> None:
     from torch._dynamo.aot_compile import AOTCompiledFunction
 
     from workbench.artifacts import container
+    from workbench.artifacts.regular_file import open_file
 
-    with container.open_file(path) as file:
+    with open_file(path) as file:
         payload = container.read_artifact(file).raw(container.PAYLOAD)
     assert callable(AOTCompiledFunction.deserialize(payload))
 

@@ -16,6 +16,7 @@ import triton.language as tl
 import workbench as wb
 from tests.fresh_process import run_fresh
 from workbench.artifacts import container
+from workbench.artifacts.regular_file import open_file
 from workbench.compiler.request import Options
 from workbench.compiler.targets.client import Worker
 from workbench.compiler.targets.elsewhere import CompiledElsewhere, compile_elsewhere
@@ -117,7 +118,7 @@ def test_weights_of_the_live_module_go_along_for_the_gpu(
 ) -> None:
     model, path = Block(), tmp_path / "block.aot"
     compile_for(model, torch.randn(4, 32), grad=False).save(path, weights="bundle")
-    with container.open_file(path) as file:
+    with open_file(path) as file:
         opened = container.read_artifact(file)
         table = opened.manifest.weights
         assert table is not None

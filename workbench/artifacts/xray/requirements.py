@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.artifacts.manifest import Build, BuiltFor, SystemNeeds, Versions
+from workbench.artifacts.manifest import BuiltFor
+from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.xray.rows import NeedFacts
 
 

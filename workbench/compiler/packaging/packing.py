@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts import package_report
-from workbench.artifacts.manifest import Build
+from workbench.artifacts.manifest_rows import Build
 from workbench.artifacts.package_manifest import FOLDER, PackagedModel
 from workbench.compiler import torch_private as tp
 from workbench.compiler.capture import Recorder

@@ -81,7 +81,7 @@ class Derived:
             As `package`.
         """
         from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
-        from workbench.compiler.running.package import load_package
+        from workbench.compiler.running.opening import load_package
 
         wanted = Buckets(dynamic_shapes, sizes, pad, split, harmless)
         manifest = write_bucketed(

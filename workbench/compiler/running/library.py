@@ -52,13 +52,16 @@ class Library:
                 "what it needs with this machine."
             ) from error
         self.is_quiet = silence(self._dll, path)
+        self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str) -> Callable[..., int]:
         """One function of the container's interface; raises `ArtifactError` when it has none."""
-        found: Any = self._named(PREFIX + name)
-        found.argtypes = _SIGNATURES[name]
-        found.restype = c_int32
-        return found  # type: ignore[no-any-return]
+        if name not in self._functions:
+            found: Any = self._named(PREFIX + name)
+            found.argtypes = _SIGNATURES[name]
+            found.restype = c_int32
+            self._functions[name] = found
+        return self._functions[name]
 
     def torch_function(self, name: str, *types: Any, result: Any = c_int32) -> Callable[..., Any]:
         """One function of torch that the library stands on, called without releasing the GIL."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
 import torch
 
@@ -22,6 +19,7 @@ from workbench.compiler.running.container import Container, NativeContainer
 from workbench.compiler.running.mapped import BackgroundHash, map_constants
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
+from workbench.compiler.running.unpacking import Unpacking
 from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.compiler.running.checking import CallContract
     from workbench.compiler.running.signature import CallSignature
 
-_NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"int": int, "float": float, "bool": bool}
 
 
@@ -40,18 +37,23 @@ class LoadedModel:
     """
 
     def __init__(
-        self, package: OpenedPackage, model: PackagedModel, *, runners: int, check: bool
+        self,
+        package: OpenedPackage,
+        model: PackagedModel,
+        unpacking: Unpacking,
+        *,
+        runners: int,
+        check: bool,
     ) -> None:
         self.model = model
-        self.device = _device(model)
+        self._unpacking = unpacking  # on a GPU kernels are read from the folder later
         self.notes: list[str] = []
         self._refused: WorkbenchError | None = None
         runners = self._usable(runners)
-        folder = Path(tempfile.mkdtemp(prefix="aot-workbench-"))
-        removal = finalize(self, shutil.rmtree, folder, True)
         try:
+            self.device = _device(model)
             load_steps.begin(load_steps.UNPACK)
-            library = _unpacked(package, model, folder)
+            library = unpacking.library()
             load_steps.begin(load_steps.DLOPEN)
             with ThreadPoolExecutor(1) as beside:
                 started = beside.submit(self._started, library, runners)
@@ -65,10 +67,10 @@ class LoadedModel:
             load_steps.begin(load_steps.REBUILD)
             self.weights = self._weights(package)
         except BaseException:
-            removal()
+            unpacking.remove()
             raise
         if self.device.type == "cpu":
-            removal()  # the library is open; on a GPU kernels are read later
+            unpacking.remove()  # the library is open
         load_steps.begin(load_steps.GUARDS)
         self._checked_call = self._build(check)
         self._call = self._checked_call if not self.weights.missing else self._no_weights
@@ -228,16 +230,6 @@ def _device(model: PackagedModel) -> torch.device:
             f"{model.name} was compiled for {model.device}, which this machine does not have."
         )
     return torch.device("cuda", torch.cuda.current_device())
-
-
-def _unpacked(package: OpenedPackage, model: PackagedModel, folder: Path) -> Path:
-    """Verified copies of what is executed, in a folder that only this user can enter."""
-    names = [
-        name
-        for name in package.entries
-        if name.startswith(f"{model.folder}/") and not name.endswith(_NOT_RUN)
-    ]
-    return package.unpack(folder, {*names, model.library})[model.library]
 
 
 def _rows_of(container: Container) -> dict[str, PackagedConstant]:

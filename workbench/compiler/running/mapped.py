@@ -16,6 +16,7 @@ from workbench.artifacts.package_manifest import PackagedConstant
 from workbench.errors import ArtifactError
 
 _CHUNK = 4 << 20
+_HEAD_START_S = 0.25  # the first call, most often right after loading, has the processor to itself
 
 
 def map_constants(
@@ -82,7 +83,8 @@ def _reach(constant: PackagedConstant) -> int:
 class BackgroundHash:
     """Hashes members of an open package in a thread; a difference is told once.
 
-    It reads the file itself, not the mapping: what a library has written in memory is its own.
+    It starts after a moment, or as soon as somebody waits for it. It reads the file itself, not
+    the mapping: what a library has written in memory is its own.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class BackgroundHash:
         members: Iterable[str],
         tell: Callable[[ArtifactError], None],
     ) -> None:
-        self._stop = Event()
+        self._stop, self._begin = Event(), Event()
         self._tell = tell
         self._error: ArtifactError | None = None
         facts = {n: (package.offset(n), package.size(n), package.hash_of(n)) for n in members}
@@ -102,6 +104,7 @@ class BackgroundHash:
         self._thread.start()
 
     def _run(self, handle: int, facts: Mapping[str, tuple[int, int, str | None]]) -> None:
+        self._begin.wait(_HEAD_START_S)
         try:
             for name, (offset, size, expected) in facts.items():
                 found = self._hash(handle, offset, size)
@@ -128,6 +131,7 @@ class BackgroundHash:
 
     def wait(self) -> None:
         """Until all is compared; raises `ArtifactError` when something differs."""
+        self._begin.set()
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -135,4 +139,5 @@ class BackgroundHash:
     def stop(self) -> None:
         """End the thread early."""
         self._stop.set()
+        self._begin.set()
         self._thread.join()

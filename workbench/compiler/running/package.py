@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
-import warnings
-from dataclasses import replace
-from os import PathLike
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
 from workbench.artifacts import package_report
-from workbench.artifacts.container import open_file
-from workbench.artifacts.machine import current_machine
-from workbench.artifacts.opening import OpenedFile, open_any
 from workbench.artifacts.package_container import OpenedPackage
 from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.package_preflight import check_package_fits
-from workbench.artifacts.trust import Trust, TrustStore, check_trust
-from workbench.compiler import load_steps
 from workbench.compiler.noted import Noted
 from workbench.compiler.running.derived import Derived
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.compiler.running.slots import CLOSED
+from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
+    from workbench.compiler.running.unpacking import Unpacking
     from workbench.report import Report
-
-_HEADER = 30  # bytes before the name of a zip file's member
 
 
 class Package(Noted, Derived):
@@ -49,11 +40,13 @@ class Package(Noted, Derived):
         *,
         runners: int = 1,
         check: bool = True,
+        unpacking: Unpacking | None = None,
     ) -> None:
         self._opened = opened
         finalize(self, opened.file.close)
         self._runners = runners
         self._check = check
+        self._unpacking = unpacking
         self._lock = Lock()
         self._loaded: dict[str, LoadedModel] = {}
         self._record: Report | None = None
@@ -90,7 +83,8 @@ class Package(Noted, Derived):
     def _load(self, model: PackagedModel) -> LoadedModel:
         if self._opened.file.closed:
             raise UsageError(CLOSED)
-        return LoadedModel(self._opened, model, runners=self._runners, check=self._check)
+        unpacking, self._unpacking = self._unpacking or Unpacking(self._opened, model), None
+        return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
 
     def __enter__(self) -> Package:
         """The package itself."""
@@ -217,67 +211,3 @@ class _Several:
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         names = ", ".join(self._names)
         raise UsageError(f"The package holds several models ({names}): call package[name](…).")
-
-
-def is_package(path: str | PathLike[str]) -> bool:
-    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
-
-    Only a first look, so that the right loader opens it; that one checks everything.
-    """
-    with open_file(path) as file:
-        header = file.read(_HEADER)
-        if len(header) < _HEADER or header[:4] != b"PK\3\4":
-            return False
-        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
-
-
-def load_package(
-    path: str | PathLike[str],
-    *,
-    module: Any | None = None,
-    trust: Trust = False,
-    num_runners: int = 1,
-    check: bool = True,
-    store: TrustStore | None = None,
-) -> Package:
-    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first."""
-    if num_runners < 1:
-        raise UsageError(f"num_runners is {num_runners}: it takes at least one.")
-    name = os.fspath(path)
-    load_steps.begin(load_steps.READ)
-    with open_any(path) as opened:
-        found = _package_in(name, opened)
-        check_package_fits(name, found, current_machine(symbols=False))
-        check_trust(
-            name,
-            opened.digest,
-            trust=trust,
-            store=store or TrustStore.of_user(),
-            manifest=found.manifest,
-        )
-        kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
-    try:
-        manifest = kept.manifest or _manifest_of_torch(name, kept)
-        package = Package(kept, manifest, name, runners=num_runners, check=check)
-    except BaseException:
-        kept.file.close()
-        raise
-    if module is not None:
-        package.update_weights(module)
-    return package
-
-
-def _manifest_of_torch(name: str, package: OpenedPackage) -> PackageManifest:
-    from workbench.compiler.running import foreign
-
-    warnings.warn(f"{name} {foreign.WARNING}", stacklevel=4)
-    return foreign.manifest_of(package)
-
-
-def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:
-    if opened.package is None or opened.kind == "exported program":
-        what = "an exported program" if opened.package is not None else "no .pt2 package"
-        raise ArtifactError(
-            f"{name} is {what}. Compile it first: wb.package(torch.export.load(path).module(), …)."
-        )
-    return opened.package
