@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+import workbench as wb
 from workbench.compiler.profile import _Matcher, measure_machine, profile
 from workbench.compiler.timing import (
     HOST_CLOCK,
@@ -68,6 +69,12 @@ def test_eager_operators_stand_beside_it(measured):
     names = {row.name for row in measured.operators if not row.is_backward}
     assert {"aten.relu.default", "aten.mm.default"} <= names
     assert measured.eager_us > 0
+
+
+def test_the_original_of_a_call_without_gradients_has_none():
+    layer, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
+    found = wb.aot_compile(layer, (x,), grad=False).profile(x)
+    assert [row.name for row in found.operators if row.is_backward] == []
 
 
 def test_the_frame_and_the_summary(measured):

@@ -39,9 +39,18 @@ def profile_compiled(
     """Measure a compiled function on copies of these inputs."""
     module = compiled.module
     parameters = () if module is None else tuple(module.parameters())
-    return profile(
-        compiled, args, kwargs, compiled.report, eager=compiled.original, parameters=parameters
-    )
+    eager = compiled.original
+    if eager is not None and compiled.enters_no_grad:
+        eager = _without_gradients(eager)
+    return profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
+
+
+def _without_gradients(call: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            return call(*args, **kwargs)
+
+    return called
 
 
 def profile(
