@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from workbench.compiler.break_messages import plain_reason
 from workbench.compiler.capture import Recorder
 
 
@@ -46,3 +47,23 @@ def test_recompilations_name_the_guard_that_failed() -> None:
     (row,) = recorder.report().recompiles
     assert "flag" in row.reason
     assert row.compile_id.endswith("/1")
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def test_a_recompilation_says_in_one_line_of_which_function_it_is() -> None:
+    torch.compiler.reset()
+    with Recorder() as recorder:
+        compiled = torch.compile(doubled, backend="eager")
+        compiled(torch.ones(3))
+        compiled(torch.ones(4))
+    (row,) = recorder.report().recompiles
+    assert row.function == "doubled"
+    assert row.reason.endswith("tensor 'x' size mismatch at index 0. expected 3, actual 4")
+
+
+def test_the_reason_of_a_recompilation_has_no_file_of_this_machine() -> None:
+    text = "1/0: len(it) == 3        # for b in bs:  # me/a.py:7 in f\nUser stack trace:\n  File"
+    assert plain_reason(text) == "1/0: len(it) == 3"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -111,3 +112,31 @@ def test_a_second_run_that_ends_early_is_said_to() -> None:
     assert [row.text for row in found.breaks] == ["if x.sum() > 0:"]
     (note,) = found.report.request.notes
     assert "ended with ValueError: caught by the function itself" in note
+
+
+def test_recompilations_are_those_of_the_call_alone() -> None:
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    def loop(batches: list[torch.Tensor]) -> float:
+        total = 0.0
+        for batch in batches:
+            total += inner(batch).sum().item()
+        return total
+
+    found = explain(loop, ([torch.ones(n) for n in (4, 4, 3)],)).report.recompiles
+    assert [(row.function, row.reason.partition(": ")[2]) for row in found] == [
+        ("inner", "tensor 'x' size mismatch at index 0. expected 4, actual 3")
+    ]
+
+
+def test_torch_repeats_no_break_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    import hashlib
+
+    def fn(x: torch.Tensor) -> float:
+        return (x + len(hashlib.md5(b"a").digest())).sum().item()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(explain(fn, (X,)).breaks) == 3
+    assert "Graph break from" not in capfd.readouterr().err

@@ -12,6 +12,8 @@ ANOTHER = "*** While handling this graph break, another graph break occurred: **
 IN_LOOP = "graph break in loop"
 LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
 _URL = re.compile(r"gb(\d{4})\.html")
+_COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short
+_STACK = "\nUser stack trace:"
 
 
 @dataclass
@@ -54,3 +56,8 @@ def recompile_reasons(payload: str) -> Iterator[str]:
         value = payload
     for reason in value if isinstance(value, list) else [value]:
         yield str(reason)
+
+
+def plain_reason(reason: str) -> str:
+    """The guard that failed, in one line, without the stack that torch adds."""
+    return _flat(reason.partition(_STACK)[0].partition(_COMMENT)[0])

@@ -16,6 +16,7 @@ from workbench.compiler.break_messages import (
     RESUMED,
     Parts,
     parts_of,
+    plain_reason,
     recompile_reasons,
 )
 from workbench.compiler.patches import Patches
@@ -41,13 +42,16 @@ class BreakRecorder:
         self._met: dict[tuple[str, int, str], _Met] = {}
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
-        self.recompiles: list[Recompile] = []
+        self._recompiles: list[Recompile] = []
+        self._functions: dict[str, str] = {}
+        self.counts_recompiles = True
         self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
         self.gave_up = False  # whether Dynamo left a function that it could not resume
 
     def install(self, trace: TraceHandler) -> None:
         """Watch Dynamo's graph breaks and recompilations."""
         self._patches.observe(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
+        trace.on("dynamo_start", self._on_start, PANE)
         trace.on("recompile_reasons", self._on_recompile, PANE)
 
     def _on_break(self, translator: Any, *args: Any, **kwargs: Any) -> None:
@@ -130,10 +134,24 @@ class BreakRecorder:
                 return
             error = error.__cause__ or error.__context__
 
+    def _on_start(self, record: Record) -> None:
+        """Which function a compilation is of: the last frame of the stack that led to it."""
+        stack = record.meta.get("stack") or [{}]
+        name = str(stack[-1].get("name", ""))
+        match = RESUMED.match(name)
+        self._functions[record.compile_id or ""] = match[1] if match else name
+
     def _on_recompile(self, record: Record) -> None:
+        if not self.counts_recompiles:
+            return
         for reason in recompile_reasons(record.payload or ""):
-            function = ""
-            self.recompiles.append(Recompile(record.compile_id or "", function, reason))
+            shown = self._places.shared(plain_reason(reason))
+            self._recompiles.append(Recompile(record.compile_id or "", "", shown))
+
+    def recompiles(self) -> list[Recompile]:
+        """Further compilations of a function, each with a guard of an earlier one that failed."""
+        names = self._functions
+        return [replace(row, function=names.get(row.compile_id, "")) for row in self._recompiles]
 
     def rows(self) -> list[Break]:
         """The breaks in the order in which they were met."""

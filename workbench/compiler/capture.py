@@ -166,7 +166,7 @@ class Recorder:
             "kernels": self.kernels.rows(sources.line_id, nodes),
             "wrappers": self.kernels.wrappers,
             "breaks": self.breaks.rows(),
-            "recompiles": self.breaks.recompiles,
+            "recompiles": self.breaks.recompiles(),
             "guards": self.guards.rows(),
             "autotune": self.autotune.rows,
             "cache": self.cache.rows,

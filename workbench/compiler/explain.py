@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import logging
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -117,9 +119,28 @@ def _run(
     options: dict[str, Any] = {"guard_filter_fn": entries}
     settings = {"recompile_limit": 64, "accumulated_recompile_limit": 1024, "suppress_errors": True}
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
-    with config.patch(known):
+    with config.patch(known), _without_repetition():
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
         compiled(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _without_repetition() -> Iterator[None]:
+    """Hold back what torch prints of a break, once for each process: the break says it."""
+
+    def hold_back(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Graph break from")
+
+    log = tp.SCALAR_LOG.find()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
+        if log is not None:
+            log.addFilter(hold_back)
+        try:
+            yield
+        finally:
+            if log is not None:
+                log.removeFilter(hold_back)
 
 
 def _look_further(
@@ -132,6 +153,7 @@ def _look_further(
     """
     counted = recorder.breaks.counts()
     recorder.breaks.ignored = _OURS
+    recorder.breaks.counts_recompiles = False  # of code that only this run makes
     silent = contextlib.redirect_stdout(io.StringIO())
     notes: tuple[str, ...] = ()
     try:

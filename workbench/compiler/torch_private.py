@@ -262,6 +262,7 @@ OPS = Name("torch._ops:", "telling an operator from a callable object")
 LOG_GRAPH_BREAK = Name(
     "torch._dynamo.symbolic_convert:InstructionTranslatorBase.log_graph_break", "graph breaks"
 )
+SCALAR_LOG = Name("torch._dynamo.variables.tensor:log", "keeping quiet of a break that is a row")
 BREAK_REGISTRY = Name("torch._dynamo.exc:_load_gb_type_to_gb_id_map", "ids of graph breaks")
 USER_ERROR = Name("torch._dynamo.exc:UserError", "recognising a graph break")
 
