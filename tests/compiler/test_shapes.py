@@ -88,6 +88,30 @@ def test_a_module_declares_by_the_names_of_forward() -> None:
     assert compiled(ones(7)).shape == (7, 2)
 
 
+class Decorated(torch.nn.Module):
+    @staticmethod
+    def _logged(function: Any) -> Any:
+        @functools.wraps(function)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return function(self, *args, **kwargs)
+
+        return run
+
+    @_logged
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return total(a, b)
+
+
+def test_a_decorated_module_declares_by_the_names_inside() -> None:
+    spec = {"a": {0: BATCH}, "b": {0: Dim("rows", max=9)}}
+    compiled = compile_eager(Decorated(), (ones(4),), {"b": ones(5)}, dynamic_shapes=spec)
+    torch.testing.assert_close(compiled(ones(16), b=ones(9)), torch.full((8,), 25.0))
+    with pytest.raises(wb.ContractError, match=r"batch in 3\.\.16"):
+        compiled(ones(17), b=ones(9))
+    with pytest.raises(wb.UsageError, match="names 'c'; the inputs are"):
+        compile_eager(Decorated(), (ones(4),), {"b": ones(5)}, dynamic_shapes={"c": {0: BATCH}})
+
+
 def test_the_callers_tensors_carry_no_mark_afterwards() -> None:
     a, b = ones(4), ones(4)
     b.note = "mine"  # type: ignore[attr-defined]

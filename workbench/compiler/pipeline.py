@@ -121,7 +121,9 @@ def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options
     _check_target(options.target, bound)
     receiver = next(iter(bound)) if callee.receiver else None
     inputs = {name: value for name, value in bound.items() if name != receiver}
-    dynamic = shapes.read(options.dynamic_shapes, inputs)
+    given = (*callee.receiver, *args)
+    wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
+    dynamic = shapes.read(wanted, inputs)
     notes = (*callee.notes, *notes, *dynamic.notes)
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
 

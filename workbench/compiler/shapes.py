@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,33 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
     for name, entry in spec.items():
         _collect(entry, bound[name], Path(name), dims)
     return DynamicShapes(dims, _check(dims, bound))
+
+
+def under_outer_names(
+    spec: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Entries for the parameters of a decorated function, under those that the decorator takes.
+
+    Dynamo traces the wrapper, often `(*args, **kwargs)`, whereas people know the names inside, and
+    torch.export takes those. `args` begin with the receiver.
+    """
+    outer = inspect.signature(function, follow_wrapped=False).parameters
+    if not isinstance(spec, Mapping) or all(name in outer for name in spec):
+        return spec
+    inner = list(inspect.signature(function).parameters)
+    kinds = {parameter.kind: (name, i) for i, (name, parameter) in enumerate(outer.items())}
+    rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, (None, 0))
+    named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, (None, 0))
+    found: dict[str, Any] = {}
+    for name, entry in spec.items():
+        position = inner.index(name) - first if name in inner else -1
+        if name not in outer and named is not None and name in kwargs:
+            found.setdefault(named, {})[name] = entry
+        elif name not in outer and rest is not None and 0 <= position < len(args) - first:
+            found.setdefault(rest, {})[position] = entry
+        else:
+            found[name] = entry
+    return found
 
 
 def _collect(
