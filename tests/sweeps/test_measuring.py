@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.machine_lock import compiling, measuring
 from workbench.sweeps.measuring import Patience, Times, measure
 
@@ -56,3 +58,27 @@ def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
     assert waited(tmp_path, first_alone=True, then_alone=True, seconds=5)
     assert waited(tmp_path, first_alone=False, then_alone=True, seconds=5)
     assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
+
+
+def is_held_alone(folder: Path) -> bool:
+    """Whether somebody else could not even compile now."""
+    with (folder / "measuring.lock").open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_what_the_autotuner_times_it_times_alone(tmp_path: Path) -> None:
+    from torch._inductor.runtime.benchmarking import Benchmarker
+
+    before = vars(Benchmarker)["benchmark_cpu"]
+    with compiling(tmp_path) as machine, choices_timed_alone(machine):
+        assert not is_held_alone(tmp_path)
+        seen: list[bool] = []
+        Benchmarker().benchmark_cpu(lambda: seen.append(is_held_alone(tmp_path)), warmup=1, rep=1)
+        assert not is_held_alone(tmp_path)
+    assert seen
+    assert all(seen)
+    assert vars(Benchmarker)["benchmark_cpu"] is before

@@ -282,6 +282,14 @@ BENCHMARK_ALL_CONFIGS = Name(
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner.benchmark_all_configs",
     "timed Triton configurations",
 )
+BENCHMARK_CPU = Name(
+    "torch._inductor.runtime.benchmarking:Benchmarker.benchmark_cpu",
+    "timing choices with the machine to itself",
+)
+BENCHMARK_GPU = Name(
+    "torch._inductor.runtime.benchmarking:InductorBenchmarker.benchmark_gpu",
+    "timing choices with the machine to itself",
+)
 FX_GRAPH_CACHE = Name("torch._inductor.codecache:FxGraphCache", "keys of the FX graph cache")
 FX_CACHE_FOLDER = Name(
     "torch._inductor.codecache:FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache"

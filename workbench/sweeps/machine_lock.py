@@ -6,17 +6,38 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
 
+@dataclass(frozen=True)
+class Shared:
+    """The machine as a compilation holds it: together with others."""
+
+    handle: int
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold it alone for a while, as the autotuner does while it times a choice.
+
+        The share is let go first (flock(2): the change is not atomic), so that two compilations
+        that both want the machine alone do not wait for each other.
+        """
+        fcntl.flock(self.handle, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self.handle, fcntl.LOCK_SH)
+
+
 @contextmanager
-def compiling(folder: Path | None = None) -> Iterator[None]:
+def compiling(folder: Path | None = None) -> Iterator[Shared]:
     """Hold the machine together with other compilations; waits while somebody measures."""
-    with _held(folder, fcntl.LOCK_SH):
-        yield
+    with _held(folder, fcntl.LOCK_SH) as handle:
+        yield Shared(handle)
 
 
 @contextmanager
@@ -27,7 +48,7 @@ def measuring(folder: Path | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def _held(folder: Path | None, kind: int) -> Iterator[None]:
+def _held(folder: Path | None, kind: int) -> Iterator[int]:
     file = (folder or Settings.from_environment().cache_folder) / "measuring.lock"
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,6 +60,6 @@ def _held(folder: Path | None, kind: int) -> Iterator[None]:
         ) from error
     try:
         fcntl.flock(handle, kind)  # the system lets go of it when the process ends, however it ends
-        yield
+        yield handle
     finally:
         os.close(handle)

@@ -19,6 +19,7 @@ from workbench.compiler.targets.anywhere import compile_anywhere
 from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.report.trials import Trial
+from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.case import Call, Case, case_of
 from workbench.sweeps.machine_lock import compiling, measuring
 from workbench.sweeps.measuring import Patience, Times, measure
@@ -52,9 +53,9 @@ def run_trial(
 ) -> tuple[Trial, Report | None]:
     """Fill in the row of one setting; an error becomes its reason."""
     try:
-        with compiling():
+        with compiling() as machine:
             case = case_of(fn, args, kwargs, setting)
-            with _threads(setting.get("threads")):
+            with choices_timed_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
                 compiled = compile_anywhere(case.function, *case.call, case.options)
                 trial = replace(trial, compile_s=time.perf_counter() - start)
