@@ -52,6 +52,7 @@ EXCEPTIONS = {
         for name in ("diff", "matrix", "ranked", "roundtrip", "sweep")
         for room in VIEWS
     ),
+    ("report/sweep.py", "workbench.sweeps"),  # Sweep.load, .export, .stored
     ("errors.py", "workbench.report"),  # the type of WorkbenchError.report
     ("notebook/dynamic.py", "torch"),  # -d makes torch.export.Dim, the form that the API takes
 }

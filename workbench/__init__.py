@@ -1,10 +1,16 @@
 """A compilation workbench for PyTorch: compile ahead of time, look inside, save, load, verify.
 
-    import workbench as wb
+>>> import torch
+>>> import workbench as wb
+>>> def f(x):
+...     return torch.relu(x + 1) * 2
+>>> x = torch.randn(64, 64)
+>>> compiled = wb.aot_compile(f, (x,))
+>>> digest = compiled.save("f.aot")
+>>> torch.equal(wb.load("f.aot")(x), f(x))
+True
 
-    compiled = wb.aot_compile(fn, (x, y))
-    compiled.save("fn.aot")
-    wb.load("fn.aot")(x, y)
+The examples of the other docstrings go on from these lines.
 
 Importing the package imports neither torch nor IPython: public names are looked up when used.
 """
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
         WorkbenchError,
     )
     from workbench.report import Report
+    from workbench.report.sweep import Sweep
     from workbench.settings import options
 
 __version__ = "0.1.0"
@@ -94,6 +101,7 @@ _PUBLIC = {
         "WorkbenchError",
     ),
     "workbench.report": ("Report",),
+    "workbench.report.sweep": ("Sweep",),
     "workbench.settings": ("options",),
 }
 
@@ -105,6 +113,7 @@ __all__ = [
     "Package",
     "Report",
     "RunError",
+    "Sweep",
     "TrustError",
     "UsageError",
     "WorkbenchError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -21,6 +22,7 @@ CHARTS = ("heat", "parallel", "pareto", "distribution")
 time, and the rounds of each setting."""
 
 Read = Callable[[Trial], bytes | None]
+_STORE = (".sqlite", ".sqlite3", ".db")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,45 @@ class Sweep:
         from workbench.views.sweep.page import page
 
         return page(self, path)
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.
+
+        An `.sqlite` file is a store: what is there already stays, and `wb.sweep(store=…)` answers
+        from it. A table has the columns of `frame()` and what `load` needs besides. Parquet needs
+        pyarrow (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError`
+        where nothing can be written.
+        """
+        from workbench.sweeps import opening
+        from workbench.views.sweep import exchange
+
+        is_store = os.fspath(path).lower().endswith(_STORE)
+        opening.export(self, path) if is_store else exchange.write(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str] | None = None, which: str | int | None = None) -> Sweep:
+        """Open a store, also somebody else's, or what `export` wrote; nothing is written or run.
+
+        `path` is by default the store of this user. `which` is a function's name or a row of
+        `stored(path)`; by default it is the last sweep. Raises `UsageError` when there is none,
+        `ArtifactError` for another file.
+        """
+        from workbench.sweeps import opening
+        from workbench.views.sweep import exchange
+
+        if path is not None and os.fspath(path).lower().endswith(exchange.SUFFIXES):
+            return exchange.read(path)
+        return opening.opened(path, which)
+
+    @staticmethod
+    def stored(path: str | PathLike[str] | None = None) -> pandas.DataFrame:
+        """The sweeps of a store, by default of this user: a row for each, the last one last.
+
+        Columns: `name`, `over` (axes with how many values), `settings`, `done`, `machine`, `when`.
+        """
+        from workbench.sweeps import opening
+
+        return opening.stored(path)
 
     def report(self, row: int | Trial) -> Report:
         """The full record of one row, by its number or itself.

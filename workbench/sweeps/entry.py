@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -17,15 +19,13 @@ import torch
 from workbench.errors import UsageError
 from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
-from workbench.settings import Settings
 from workbench.sweeps.case import size_names
+from workbench.sweeps.opening import note, reader, store_path
 from workbench.sweeps.running import OnTrial, Runner, Subject
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search
 from workbench.sweeps.trial_run import Plan
-
-FILE = "sweeps.sqlite"
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,33 @@ def run_sweep(
         )
         if started is not None:
             started(runner, space)
-        read = _reader(store.path)
+        read = reader(store.path)
+
+        def so_far(*, again: bool = True) -> Sweep:
+            found = _sweep(runner, space, rows, known, start, read)
+            note(store, runner.sweep, found, again=again)
+            return found
+
+        runner.sweep = _id(runner, space, wanted)
+        so_far(again=False)  # a process that is killed leaves a sweep that can be opened
         try:
             for row in wanted.search.through(space, wanted.plan, runner.run):
                 rows[row.settings] = row
         except KeyboardInterrupt as interrupt:
-            interrupt.sweep = _sweep(runner, space, rows, known, start, read)  # type: ignore[attr-defined]
+            interrupt.sweep = so_far()  # type: ignore[attr-defined]
             raise
-    return _sweep(runner, space, rows, known, start, read)
+        return so_far()
+
+
+def _id(runner: Runner, space: Space, wanted: Wanted) -> str:
+    """The same for the same sweep, which is noted once however often it is run."""
+    if runner.content.unknown:
+        return runner.sweep
+    axes = {name: [value_text(value) for value in values] for name, values in space.axes.items()}
+    search = wanted.search
+    parts = [runner.content.digest, axes, search.strategy, search.objective, runner.machine]
+    parts.append(asdict(wanted.plan))
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _sizes(args: Any, over: Mapping[str, Any]) -> tuple[str, ...]:
@@ -100,8 +119,7 @@ def _store(wanted: Wanted) -> Iterator[Store]:
     if isinstance(wanted.store, Store):
         yield wanted.store
         return
-    path = wanted.store or Settings.from_environment().cache_folder / FILE
-    with Store(path) as store:
+    with Store(wanted.store or store_path()) as store:
         yield store
 
 
@@ -120,16 +138,6 @@ def _executor(wanted: Wanted) -> Iterator[tuple[Executor, int]]:
     jobs = wanted.jobs or cores
     with ThreadPoolExecutor(jobs, thread_name_prefix="sweep") as executor:
         yield executor, jobs
-
-
-def _reader(path: Any) -> Callable[[Trial], bytes | None]:
-    def read(trial: Trial) -> bytes | None:
-        if trial.report is None:
-            return None
-        with Store(path, read_only=True) as store:
-            return store.report(trial)
-
-    return read
 
 
 def _sweep(

@@ -7,10 +7,11 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS trials (
     key TEXT PRIMARY KEY, sweep TEXT NOT NULL, row TEXT NOT NULL, made REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS reports (hash TEXT PRIMARY KEY, content BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS trials_of_sweep ON trials (sweep);
+CREATE TABLE IF NOT EXISTS sweeps (id TEXT PRIMARY KEY, about TEXT NOT NULL, made REAL NOT NULL);
 """
 _FINAL = ("done", "wrong", "failed")
 """What is the same when it is tried again; a crash, a time-out or full memory may not be."""
@@ -123,6 +125,25 @@ class Store:
             )
         return trial
 
+    def note(self, sweep: str, about: Mapping[str, Any], *, again: bool = True) -> None:
+        """Write what a sweep was about; `again`: in place of what was written of it before."""
+        self._must_write()
+        row = (sweep, json.dumps(about), time.time())
+        verb = "REPLACE" if again else "IGNORE"
+        with self._writing() as connection:
+            connection.execute(f"INSERT OR {verb} INTO sweeps VALUES (?, ?, ?)", row)
+
+    def sweeps(self) -> list[tuple[str, dict[str, Any], float]]:
+        """Every sweep that was noted, the last one last: its id, what it is about, when it was."""
+        with self._lock:
+            names = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
+            if ("sweeps",) not in names:  # read-only, and written before sweeps were noted
+                return []
+            rows = self._connection.execute(
+                "SELECT id, about, made FROM sweeps ORDER BY made, id"
+            ).fetchall()
+        return [(id, json.loads(about), made) for id, about, made in rows]
+
     def report(self, trial: Trial) -> bytes | None:
         """The `.wbr` content of a trial's record, or None when none was kept."""
         with self._lock:
@@ -137,6 +158,8 @@ class Store:
         fresh = [trial for trial in other.trials() if trial.key not in have]
         for trial in fresh:
             self.keep(sweep, trial, other.report(trial))
+        for id, about, _ in other.sweeps():
+            self.note(id, about, again=False)
         return len(fresh)
 
     @contextmanager

@@ -1,0 +1,171 @@
+"""A sweep as a file for other programs, CSV or Parquet, and back.
+
+A row is a setting. Columns besides those of `Sweep.frame`: `sweep` (the function), `expression`,
+`sizes` and `axes` (names with blanks between), the same in every row, and `key`, `report` and
+`samples_us` of each trial. An axis that is called like another column has `axis_` before its name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from workbench.errors import ArtifactError, UsageError
+from workbench.report.atomic import atomic_file
+from workbench.report.sweep import Sweep
+from workbench.report.trials import Trial
+
+SUFFIXES = (".csv", ".parquet")
+_OF_SWEEP = ("sweep", "expression", "sizes", "axes")
+_OF_TRIAL: Mapping[str, Field[Any]] = {f.name: f for f in fields(Trial) if f.name != "settings"}
+_KINDS = {"float": "Float64", "int": "Int64", "bool": "boolean", "str": "string"}
+_LONGEST = 18  # digits that fit into 64 bits
+_INSTALL = (
+    "Parquet needs pyarrow: pip install 'aot-workbench[parquet]', or give the file the ending .csv."
+)
+
+
+def write(sweep: Sweep, path: str | PathLike[str]) -> None:
+    """Write the rows; raises `UsageError` for another ending and where pyarrow is missing."""
+    table, content = rows(sweep), io.BytesIO()
+    if _is_parquet(path):
+        try:
+            table.to_parquet(content, engine="pyarrow", index=False)
+        except ImportError as error:
+            raise UsageError(_INSTALL) from error
+    else:
+        table.to_csv(content, index=False, encoding="utf-8")
+    try:
+        with atomic_file(path) as file:
+            file.write(content.getvalue())
+    except OSError as error:
+        raise ArtifactError(f"Cannot write {path}: {error}. Choose another place.") from error
+
+
+def read(path: str | PathLike[str]) -> Sweep:
+    """The sweep that `write` wrote; it has no records.
+
+    Raises `ArtifactError` for a file that holds no sweep.
+    """
+    try:
+        if _is_parquet(path):
+            table = pandas.read_parquet(path, engine="pyarrow")
+        else:
+            table = pandas.read_csv(path, dtype="string", keep_default_na=False, na_values=[""])
+        return _sweep(table)
+    except ImportError as error:
+        raise UsageError(_INSTALL) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArtifactError(
+            f"{Path(path).name} holds no sweep that can be read ({why}). Give a file that "
+            "Sweep.export wrote."
+        ) from error
+
+
+def _is_parquet(path: str | PathLike[str]) -> bool:
+    ending = Path(path).suffix.lower()
+    if ending not in SUFFIXES:
+        raise UsageError(
+            f"{Path(path).name}: expected the ending .sqlite (with the records of all rows), "
+            ".parquet or .csv."
+        )
+    return ending == ".parquet"
+
+
+def rows(sweep: Sweep) -> pandas.DataFrame:
+    """The table that is written; see the first lines of this file."""
+    about = (sweep.name, sweep.expression, " ".join(sweep.sizes), " ".join(sweep.axes))
+    count = len(sweep.trials)
+    columns: dict[str, Any] = {
+        name: pandas.Series([text] * count, dtype="string")
+        for name, text in zip(_OF_SWEEP, about, strict=True)
+    }
+    for name in sweep.axes:
+        texts = [dict(trial.settings).get(name) for trial in sweep.trials]
+        columns[_column(name)] = _axis(texts)
+    for name, each in _OF_TRIAL.items():
+        kind = _KINDS.get(_type(each))
+        values = [getattr(trial, name) for trial in sweep.trials]
+        if kind is None:
+            values = [json.dumps(value) for value in values]
+        columns[name] = pandas.Series(values, dtype=kind or "string")
+    return pandas.DataFrame(columns)
+
+
+def _type(each: Field[Any]) -> str:
+    """The annotation of a field without None."""
+    return str(each.type).removesuffix(" | None")
+
+
+def _axis(texts: list[str | None]) -> Any:
+    """Numbers where the texts are written as numbers are, so that other programs can sort them."""
+    are_whole = all(
+        t is None or (t.lstrip("-").isdecimal() and len(t) < _LONGEST and str(int(t)) == t)
+        for t in texts
+    )
+    if not are_whole:
+        return pandas.Series(texts, dtype="string")
+    return pandas.Series([None if t is None else int(t) for t in texts], dtype="Int64")
+
+
+def _column(axis: str) -> str:
+    return f"axis_{axis}" if axis in _OF_SWEEP or axis in _OF_TRIAL else axis
+
+
+def _sweep(table: pandas.DataFrame) -> Sweep:
+    if not len(table):
+        raise ValueError("it has no rows")
+    first = {name: _text(table[name].iloc[0]) or "" for name in _OF_SWEEP}
+    axes = first["axes"].split()
+    trials = tuple(_trial(row, axes) for row in table.to_dict("records"))
+    values = {
+        name: tuple(dict.fromkeys(own[name] for own in map(dict, (t.settings for t in trials))
+                                  if name in own))
+        for name in axes
+    }  # fmt: skip
+    return Sweep(
+        name=first["sweep"],
+        axes=values,
+        sizes=tuple(first["sizes"].split()),
+        trials=trials,
+        seconds=0.0,
+        notes=("Read from a table: nothing was run, the rows have no records.",),
+        expression=first["expression"],
+    )
+
+
+def _trial(row: Mapping[Any, Any], axes: list[str]) -> Trial:
+    texts = ((name, _text(row[_column(name)])) for name in axes)
+    data: dict[str, Any] = {"settings": [(name, text) for name, text in texts if text is not None]}
+    for name, each in _OF_TRIAL.items():
+        text = _text(row[name]) if name in row else None
+        if text is not None:
+            data[name] = _value(_type(each), text)
+    return Trial.from_json(data)
+
+
+def _value(kind: str, text: str) -> Any:
+    if kind == "bool":
+        return text.lower() in ("true", "1")
+    if kind == "int":
+        return int(float(text)) if "." in text else int(text)
+    if kind in ("float", "str"):
+        return float(text) if kind == "float" else text
+    return json.loads(text)
+
+
+def _text(value: Any) -> str | None:
+    """A cell as text, whichever program wrote it; None for an empty one."""
+    if value is None or value is pandas.NA or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)
