@@ -7,23 +7,28 @@ import traceback
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.sources import Places
 from workbench.errors import CaptureError
 
 _SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
 
 
-def explain(error: Exception, name: str) -> CaptureError:
-    """A `CaptureError` for whatever a compilation of `name` raised."""
+def explain(error: Exception, name: str, places: Places) -> CaptureError:
+    """A `CaptureError` for what a compilation of `name` raised; files as the report has them."""
+    return CaptureError(places.shared(_words(error, name, places)))
+
+
+def _words(error: Exception, name: str, places: Places) -> str:
     if isinstance(error, tp.UNSUPPORTED.get()):
-        return CaptureError(_graph_break(error, name))
+        return _graph_break(error, name, places)
     words = str(error).strip() or type(error).__name__
     if "does not implement SerializableCallable" in words:
-        return CaptureError(
+        return (
             f"{words.splitlines()[0]} Return an object with serialize_compile_artifacts and "
             "deserialize_compile_artifacts, or use backend='inductor', 'aot_eager' or 'eager'."
         )
     cause = error.__cause__ or error
-    return CaptureError(
+    return (
         f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
@@ -35,7 +40,7 @@ def _first_lines(words: str, most: int = 6) -> str:
     return "\n".join(lines[:most])
 
 
-def _graph_break(error: Any, name: str) -> str:
+def _graph_break(error: Any, name: str, places: Places) -> str:
     parts = _SECTION.split(str(getattr(error, "msg", error)))
     reason = parts[0].strip().splitlines()[0] if parts[0].strip() else "unsupported code"
     sections = list(zip(parts[1::2], parts[2::2], strict=False))
@@ -44,11 +49,12 @@ def _graph_break(error: Any, name: str) -> str:
     if stack:
         frame = stack[-1]
         line = frame.line or ""
-        found.append(f'  at {frame.filename}:{frame.lineno} in {frame.name}: "{line.strip()}"')
+        file = places.shown(frame.filename)
+        found.append(f'  at {file}:{frame.lineno} in {frame.name}: "{line.strip()}"')
     elif error.__cause__ is not None:
         frames = traceback.extract_tb(error.__cause__.__traceback__)
         if frames:
-            found.append(f"  at {frames[-1].filename}:{frames[-1].lineno}")
+            found.append(f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}")
     for kind, text in sections:
         if kind in ("Explanation", "Hint"):
             found.append(f"  {kind}: {' '.join(text.split())}")

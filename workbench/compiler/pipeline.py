@@ -261,6 +261,10 @@ def _recorded(error: BaseException, run: _Run, recorder: Recorder) -> BaseExcept
         error.report = recorder.report(outcome=outcome)  # type: ignore[attr-defined]
         return error
     outcome = Outcome(ok=False, step=run.step, error=words)
-    shown = error if isinstance(error, WorkbenchError) else failures.explain(error, run.callee.name)
+    shown = (
+        error
+        if isinstance(error, WorkbenchError)
+        else failures.explain(error, run.callee.name, recorder.places)
+    )
     shown.report = replace(recorder.report(outcome=outcome))
     return shown
