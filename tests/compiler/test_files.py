@@ -34,6 +34,17 @@ def layered(x: torch.Tensor) -> torch.Tensor:
     return y + 1
 
 
+CLASS_OF_A_PROMPT = """
+import dataclasses, torch
+@dataclasses.dataclass
+class Pair:
+    low: torch.Tensor
+    high: torch.Tensor
+def split(x):
+    return Pair(x.clamp(max=0), x.clamp(min=0))
+"""
+
+
 class Tied(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -93,6 +104,26 @@ def test_tensors_and_modules_in_globals(tmp_path: Path, monkeypatch: pytest.Monk
     compiled = compile_eager(layered, (X,))
     loaded = roundtrip(compiled, tmp_path / "b.aot", external_data={"LAYER": LAYER})
     torch.testing.assert_close(loaded(X), layered(X))
+
+    other = torch.nn.Linear(8, 8)  # what is handed over wins over a global of the same name
+    loaded = wb.load(tmp_path / "b.aot", external_data={"LAYER": other})
+    torch.testing.assert_close(loaded(X), other(X) + 1)
+
+
+def test_a_class_without_a_module_to_import_it_from(tmp_path: Path) -> None:
+    module = types.ModuleType("typed_in")
+    exec(CLASS_OF_A_PROMPT, module.__dict__)
+    sys.modules["typed_in"] = module
+    module.Pair.__module__ = "__main__"
+    try:
+        compile_eager(module.split, (X,)).save(tmp_path / "a.aot")
+        assert isinstance(wb.load(tmp_path / "a.aot")(X), module.Pair)
+    finally:
+        del sys.modules["typed_in"]
+    with pytest.raises(wb.ArtifactError, match=r"reads Pair .* f_globals={'Pair': …}"):
+        wb.load(tmp_path / "a.aot")
+    loaded = wb.load(tmp_path / "a.aot", f_globals={"Pair": module.Pair})
+    torch.testing.assert_close(loaded(X).high, X.clamp(min=0))
 
 
 def test_declared_dimensions_hold_after_loading(tmp_path: Path) -> None:

@@ -89,7 +89,11 @@ def load_compiled(
         return _from_torch(Path(path), loaded, receiver)
     contract = loaded.manifest.contract
     plan = plan_json.from_json(
-        contract, loaded.manifest.baked, receiver=receiver, f_globals=f_globals
+        contract,
+        loaded.manifest.baked,
+        receiver=receiver,
+        f_globals=f_globals,
+        handed_over=tuple(external_data or ()),
     )
     report = loaded.report or Report(request=Request(name=contract["name"]))
     original = receiver if plan.kind == "module" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -137,12 +138,8 @@ def _load(
     with _explained(request.path):
         imported = {n: resolve_place(p) for n, p in manifest.contract.get("imports", {}).items()}
     external_data = {**imported, **request.external_data}
-    missing = [name for name in manifest.external_data if name not in external_data]
-    if missing:
-        raise ArtifactError(
-            f"{request.path} was saved without {', '.join(missing)}. Hand them over: "
-            f"load(path, external_data={{{missing[0]!r}: …}})."
-        )
+    scope = _scope(manifest, request)
+    _require_handed_over(manifest, request.path, external_data, scope)
     kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
     module = _module(manifest, files, request)
     with (
@@ -155,7 +152,7 @@ def _load(
             Libraries(kernels, build, packed=True, gpu=_packed_kernels(manifest)),
             aliases=manifest.aliases,
             external_data=external_data,
-            f_globals=request.f_globals,
+            f_globals=scope,
         )
     report = files.get(container.REPORT)
     return LoadedArtifact(
@@ -165,6 +162,31 @@ def _load(
         report=from_bytes(report.read_bytes()) if report else None,
         module=module,
     )
+
+
+def _scope(manifest: Manifest, request: _Request) -> Mapping[str, Any]:
+    """The caller's globals; where they lack a name, that of the function's own module."""
+    module = sys.modules.get(manifest.contract.get("function_module", ""))
+    own = vars(module) if module else {}
+    return {**{n: own[n] for n in manifest.missing_names if n in own}, **request.f_globals}
+
+
+def _require_handed_over(
+    manifest: Manifest, path: str, external_data: Mapping[str, Any], scope: Mapping[str, Any]
+) -> None:
+    """Raise `ArtifactError` for what is not in the file and cannot be found here."""
+    missing = [name for name in manifest.external_data if name not in external_data]
+    if missing:
+        raise ArtifactError(
+            f"{path} was saved without {', '.join(missing)}. Hand them over: "
+            f"load(path, external_data={{{missing[0]!r}: …}})."
+        )
+    unknown = [name for name in manifest.missing_names if name not in scope]
+    if unknown:
+        raise ArtifactError(
+            f"{path} reads {', '.join(unknown)} from globals that do not exist in this process. "
+            f"Hand them over: load(path, f_globals={{{unknown[0]!r}: …}})."
+        )
 
 
 def _packed_kernels(manifest: Manifest) -> PackedKernels | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from workbench.compiler import baked
@@ -68,8 +68,12 @@ def from_json(
     *,
     receiver: Any | None,
     f_globals: Mapping[str, Any] | None,
+    handed_over: Collection[str] = (),
 ) -> CallPlan:
-    """Rebuild a plan in this process; raises `ArtifactError` when the receiver is not given."""
+    """Rebuild a plan in this process; raises `ArtifactError` when the receiver is not given.
+
+    The names in `handed_over` are the caller's objects, not those of a global of that name.
+    """
     if data["receiver"] is not None and receiver is None:
         raise ArtifactError(
             f"{data['name']} is called on a {data['receiver']}, whose weights are not in the file. "
@@ -85,7 +89,11 @@ def from_json(
         state=GlobalState(data["state"]) if data["state"] is not None else None,
         receiver=() if data["receiver"] is None else (receiver,),
         enters_no_grad=data["enters_no_grad"],
-        live_globals={name: scope for name in data["live_globals"] if name in scope},
+        live_globals={
+            name: scope
+            for name in data["live_globals"]
+            if name in scope and name not in handed_over
+        },
         function_module=owner,
         kind=data["kind"],
         reference=data["reference"],
