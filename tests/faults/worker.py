@@ -133,6 +133,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     """Import everything that looking at files takes; the digest of every sample."""
     for name in _CODECS:
         codecs.lookup(name)
+    import workbench.artifacts.team_keys
     import workbench.compiler.running.calls
     import workbench.compiler.running.package  # noqa: F401 - imported while a file is unpacked
 
