@@ -52,6 +52,12 @@ class Options:
 
     `embed` is how much of a view a saved notebook keeps: `"full"` every part that fits, `"light"`
     what a view shows at rest, `"none"` a plain summary without the interactive view.
+
+    Examples
+    --------
+    >>> wb.options.embed = "light"
+    >>> wb.options
+    Options(embed='light')
     """
 
     embed: Embed = "full"

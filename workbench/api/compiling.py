@@ -68,6 +68,13 @@ def aot_compile(
         The request cannot be: wrong inputs, unknown option or mode.
     CaptureError
         The compilation failed; `error.report` holds the record until then.
+
+    Examples
+    --------
+    >>> sizes = {"x": {0: torch.export.Dim("rows", min=2)}}
+    >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
+    >>> flexible(x[:3]).shape
+    torch.Size([3, 64])
     """
     from workbench.compiler.request import Options
     from workbench.compiler.targets.anywhere import compile_anywhere
@@ -109,6 +116,12 @@ def compile_async(
     ------
     UsageError
         The request cannot be, or something cannot be sent to another process: which one is named.
+
+    Examples
+    --------
+    >>> job = wb.compile_async(f, (x,))
+    >>> job.result()
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
     from workbench.compiler.background import compile_in_background
     from workbench.compiler.request import Options
@@ -175,6 +188,12 @@ def package(
         cure, `error.report` the record until then.
     ArtifactError
         The file cannot be written.
+
+    Examples
+    --------
+    >>> package = wb.package(f, (x,), path="f.pt2")
+    >>> torch.equal(package(x), f(x))
+    True
     """
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
@@ -199,14 +218,29 @@ def package(
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """Find every graph break of a function and of what it calls; this runs the function."""
+    """Find every graph break of a function and of what it calls; this runs the function.
+
+    Examples
+    --------
+    >>> def g(x):
+    ...     return x + 1 if x.sum() > 0 else x - 1
+    >>> for found in wb.explain(g, (x,)).breaks:
+    ...     print(found.gb_id, found.kind)
+    GB0170 Data-dependent branching
+    """
     from workbench.compiler.explain import explain as run
 
     return run(fn, args, dict(kwargs or {}))
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
-    """Compile again, on this torch, what the file was made from: for the same target."""
+    """Compile again, on this torch, what the file was made from: for the same target.
+
+    Examples
+    --------
+    >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    """
     from workbench.compiler.files import recompile as run
 
     return run(path, module)

@@ -58,6 +58,12 @@ def load(
         The file was made elsewhere and nobody vouched for it.
     UsageError
         An argument belongs to the other kind of file.
+
+    Examples
+    --------
+    >>> loaded = wb.load("f.aot")
+    >>> torch.equal(loaded(x), f(x))
+    True
     """
     from workbench.compiler.running.opening import is_package, load_package
 
@@ -101,6 +107,11 @@ def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactRepor
     ------
     ArtifactError
         The file is missing, of another kind, or its frame is damaged.
+
+    Examples
+    --------
+    >>> wb.inspect("f.aot").frame("inputs").name.to_list()
+    ['x']
     """
     from workbench.artifacts.xray import inspect as run
 
@@ -118,6 +129,13 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
         None for this machine, or a description of another: what `machine()` returned there, a
         dict with some of its fields, or the path of a JSON file that
         `python -m workbench.machine > target.json` wrote.
+
+    Examples
+    --------
+    >>> wb.check("f.aot").ok
+    True
+    >>> wb.check("f.aot", {"torch": "2.12.0"}).ok
+    False
     """
     from workbench.artifacts.check import check as run
 
@@ -128,6 +146,12 @@ def machine() -> Machine:
     """What matters about this machine for artifacts, as data that can be written as JSON.
 
     Imports no torch and starts no GPU.
+
+    Examples
+    --------
+    >>> described = wb.machine()
+    >>> wb.check("f.aot", described).ok
+    True
     """
     from workbench.artifacts.machine import described_machine
 
@@ -135,7 +159,13 @@ def machine() -> Machine:
 
 
 def trust(path: str | PathLike[str]) -> str:
-    """Vouch for a file on this account and return its digest; look at `inspect(path)` first."""
+    """Vouch for a file on this account and return its digest; look at `inspect(path)` first.
+
+    Examples
+    --------
+    >>> wb.trust("f.aot") == wb.inspect("f.aot").digest
+    True
+    """
     from workbench.artifacts.trust import trust as run
 
     return run(path)
@@ -163,6 +193,12 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
         The key cannot be read, or the file has no manifest because torch itself wrote it.
     ArtifactError
         The file is damaged or cannot be written.
+
+    Examples
+    --------
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> wb.sign("f.aot", Ed25519PrivateKey.generate()) == wb.inspect("f.aot").digest
+    True
     """
     from workbench.artifacts.signing import sign as run
 
@@ -193,6 +229,13 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     ------
     UsageError
         It is no public key, or another key has that name.
+
+    Examples
+    --------
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> word = wb.trust_key(Ed25519PrivateKey.generate().public_key(), name="release")
+    >>> word == wb.trust_key("release", revoke=True)
+    True
     """
     from workbench.artifacts.trust import trust_key as run
 

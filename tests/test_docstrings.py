@@ -1,0 +1,72 @@
+"""The examples in public docstrings run, and describe arguments that exist."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+
+TRACE = Path(__file__).parent / "records" / "traces" / "recompiles.log.gz"
+SLOW = {"compile_async", "matrix", "package", "roundtrip", "sweep"}  # several seconds each
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+FUNCTIONS = sorted(name for name in wb.__all__ if inspect.isroutine(getattr(wb, name)))
+
+
+def run_examples(name: str, text: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the examples of a docstring; what they leave is returned."""
+    example = doctest.DocTestParser().get_doctest(text, dict(names), name, None, 0)
+    assert example.examples, f"{name} has no example"
+    said: list[str] = []
+    left = dict(names)
+    example.globs = left
+    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
+    assert not said, "".join(said)
+    return left
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What the package's own docstring leaves, in a folder and an account of its own."""
+    folder = tmp_path_factory.mktemp("docstrings")
+    shutil.copytree(TRACE.parent, folder / "trace", ignore=lambda _, names: {*names} - {TRACE.name})
+    embed = wb.options.embed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("AOT_WORKBENCH_DATA", str(folder / "data"))
+        yield run_examples("workbench", wb.__doc__ or "", {"__name__": "__main__"})
+    wb.options.embed = embed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in FUNCTIONS],
+)
+def test_the_examples_of_a_function_run(name: str, start: dict[str, Any]) -> None:
+    run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)
+
+
+def test_the_examples_of_the_report_and_of_the_options_run(start: dict[str, Any]) -> None:
+    run_examples("Report", inspect.getdoc(wb.Report) or "", start)
+    run_examples("options", inspect.getdoc(type(wb.options)) or "", start)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_docstring_describes_parameters_that_exist(name: str) -> None:
+    function = getattr(wb, name)
+    text = inspect.getdoc(function) or ""
+    described = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    named = {
+        part.strip()
+        for line in described.splitlines()
+        if line and not line.startswith(" ")
+        for part in line.split(",")
+    }
+    assert named <= set(inspect.signature(function).parameters)
+    assert not text or text.splitlines()[0].endswith(".")
