@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
 
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, an explanation, a report or a diff."""
+    """What a notebook displays for a compilation, an explanation, a report, a diff or a sweep.
+
+    Examples
+    --------
+    >>> wb.show(compiled)  # in a notebook the view, elsewhere its text
+    f (inductor, host)
+    inputs    x: float32 [64, 64] on cpu
+    ...
+    """
     from workbench.report.diff import Diff
     from workbench.views.display import show as run
 
@@ -44,6 +52,14 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
         A file is damaged, or holds no report.
     """
     from workbench.analysis.diff import compare
+
+    Examples
+    --------
+    >>> sizes = {"x": {0: torch.export.Dim("rows", min=2)}}
+    >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
+    >>> found = wb.diff(compiled, flexible)
+    >>> print(found.sentences[1])
+    1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     from workbench.artifacts.report_in import names_of, report_of
 
     return compare(report_of(a), report_of(b), names or names_of(a, b))
@@ -67,6 +83,11 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
         One of them holds no record of a cache key.
     """
     from workbench.analysis.cache_keys import why_recompiled as run
+
+    Examples
+    --------
+    >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
+    b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
     from workbench.artifacts.report_in import names_of, report_of
 
     return run(report_of(a), report_of(b), names_of(a, b))
@@ -134,3 +155,19 @@ def aotinductor_names() -> pandas.DataFrame:
     from workbench.compiler.packaging.aotinductor_names import names_frame
 
     return names_frame()
+
+    Examples
+    --------
+    >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
+    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
+
+    Examples
+    --------
+    >>> print(wb.targets().query("name == 'h100'").sms.item())
+    132
+
+    Examples
+    --------
+    >>> names = wb.aotinductor_names()
+    >>> print(names[names.verdict == "gone"].written.iloc[0])
+    from torch._export import capture_pre_autograd_graph

@@ -51,6 +51,11 @@ def verify(
     ------
     UsageError
         There is nothing to compare with, or no numbers to compute with.
+
+    Examples
+    --------
+    >>> wb.verify(compiled, (x,)).ok
+    True
     """
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
     from workbench.compiler.verify import refuse_for_host
@@ -71,7 +76,13 @@ def verify(
 def profile(
     x: Compiled | CompiledElsewhere, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
-    """Measure every kernel and library call of the unchanged generated code."""
+    """Measure every kernel and library call of the unchanged generated code.
+
+    Examples
+    --------
+    >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
+    ['k0']
+    """
     from workbench.compiler.profile import profile_compiled
     from workbench.compiler.targets.elsewhere import CompiledElsewhere
 
@@ -111,6 +122,13 @@ def matrix(
     ------
     UsageError
         A target does not exist, or there is no Triton kernel; the message says what to do.
+
+    Examples
+    --------
+    >>> wb.matrix(f, (x,), targets=["h100", "a100"]).frame("registers")
+    registers  h100  a100
+    kernel
+    k0           12    12
     """
     from workbench.compiler.targets.matrix import compare
 
@@ -155,6 +173,11 @@ def roundtrip(
         The inputs cannot be sent to another process; a way that cannot be gone says why in `.ways`.
     ArtifactError
         It cannot be saved.
+
+    Examples
+    --------
+    >>> wb.roundtrip(compiled, (x,), ways=("ours", "eager")).ok
+    True
     """
     from workbench.compiler.roundtrip.trip import roundtrip as run
 
@@ -226,6 +249,11 @@ def sweep(
     KeyboardInterrupt
         On an interrupt; what is done is its attribute `sweep`, and in the store.
     """
+
+    Examples
+    --------
+    >>> wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
+    Sweep(f over mode (2): 2 done)
     from workbench.sweeps.entry import Wanted, run_sweep
     from workbench.sweeps.measuring import Patience
     from workbench.sweeps.strategies import Budget, Search

@@ -110,6 +110,12 @@ class Report(file_record.FileRecord):
     """
 
     environment: Environment = field(default_factory=Environment)
+
+    Examples
+    --------
+    >>> compiled.report.save("f.wbr")
+    >>> list(wb.Report.load("f.wbr").frame("kernels").ops)
+    [('aten.add.Tensor', 'aten.mul.Tensor', 'aten.relu.default')]
     request: Request = field(default_factory=Request)
     outcome: Outcome = field(default_factory=Outcome)
     tables: Mapping[str, Table[Any]] = field(default_factory=dict)
