@@ -1,0 +1,50 @@
+"""The recorded report in `assets` opens without torch; the README's pictures are there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROGRAM = """
+import sys
+
+for name in ("torch", "triton"):
+    sys.modules[name] = None
+import workbench as wb
+
+report = wb.Report.load(sys.argv[1])
+print(wb.show(report))
+print(report.frame("resources").registers.min(), len(report.frame("matrix")))
+print("stages:", *sorted(set(report.frame("assembly").stage)))
+report.to_html(sys.argv[2])
+"""
+
+
+def test_the_recorded_report_opens_without_torch(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, ROOT / "assets" / "scores_h100.wbr", tmp_path / "a.html"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("scores (inductor, h100)")
+    assert re.search(r"stages: .*\bptx\b.*\bsass\b", done.stdout)
+    assert (tmp_path / "a.html").stat().st_size < 2e6
+
+
+def test_the_recorded_report_names_no_machine() -> None:
+    from workbench.report import Report
+
+    report = Report.load(ROOT / "assets" / "scores_h100.wbr")
+    texts = [*report.texts.values(), repr(report.environment), repr(report.request)]
+    texts += [repr(row) for table in report.tables.values() for row in table]
+    assert not re.findall(r"(?<![\w.])/(?:home|root|tmp|work|usr|opt)/", "".join(texts))
+
+
+def test_the_pictures_of_the_readme_are_there() -> None:
+    linked = re.findall(r"\]\(((?:assets|notebooks)/[^)#]+)\)", (ROOT / "README.md").read_text())
+    assert linked
+    assert [path for path in linked if not (ROOT / path).is_file()] == []
