@@ -49,7 +49,7 @@ EXCEPTIONS = {
     ("artifacts/xray/report.py", "pandas"),  # ArtifactReport.frame
     *(
         (f"report/{name}.py", room)
-        for name in ("diff", "matrix", "ranked", "roundtrip", "sweep")
+        for name in ("diff", "launches", "matrix", "ranked", "rivals", "roundtrip", "sweep")
         for room in VIEWS
     ),
     ("report/sweep.py", "workbench.sweeps"),  # Sweep.load, .export, .stored

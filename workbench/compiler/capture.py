@@ -11,6 +11,7 @@ from workbench.compiler.autotune import AutotuneRecorder
 from workbench.compiler.breaks import BreakRecorder
 from workbench.compiler.cache import CacheRecorder
 from workbench.compiler.cache_parts import KeyParts
+from workbench.compiler.cuda_graphs import CudaGraphRecorder
 from workbench.compiler.environment import environment
 from workbench.compiler.fusion import FusionRecorder
 from workbench.compiler.graphs import GraphRecorder
@@ -37,14 +38,16 @@ from workbench.report.storage import Lazy
 
 FULL = "full"
 LIGHT = "light"
-_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune")
+_LOST_BY_HITS = (
+    *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
+)
 _NO_LINES = (
     "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
     "go by the module path, or call it in a function or module of yours"
 )
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
-    *("kernel_lines", "autotune", "cache", "cache_parts"),
+    *("kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
 )
 
 
@@ -71,10 +74,11 @@ class Recorder:
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
         self.breaks = BreakRecorder(self._patches, self.places)
         self.guards = GuardRecorder(self._patches, self.places)
-        self.autotune = AutotuneRecorder(self._patches)
+        self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
         self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
         self.lowering = LoweringRecorder(self._patches, self.graphs)
         self.fusion = FusionRecorder(self._patches, self.lowering)
+        self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
         self.kernels = KernelRecorder(
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
@@ -100,6 +104,7 @@ class Recorder:
         self.graphs.install(self.trace)
         self.lowering.install()
         self.fusion.install()
+        self.cuda_graphs.install()
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
         self.guards.install()
@@ -155,6 +160,7 @@ class Recorder:
         )
 
     def _rows(self, sources: SourceTable, nodes: Table[Any]) -> dict[str, list[Any]]:
+        kernels = self.kernels.rows(sources.line_id, nodes)
         return {
             "sources": sources.rows,
             "graphs": self.graphs.graph_rows(),
@@ -163,7 +169,8 @@ class Recorder:
                 n for low in self.lowering.lowered for n in (*low.before, *low.after)
             ],
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
-            "kernels": self.kernels.rows(sources.line_id, nodes),
+            "kernels": kernels,
+            "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
             "wrappers": self.kernels.wrappers,
             "breaks": self.breaks.rows(),
             "recompiles": self.breaks.recompiles(),

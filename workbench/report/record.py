@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
+    from workbench.report.rivals import Rivals
+
 SCHEMA = 1
 
 TABLES: Mapping[str, type] = {
@@ -38,6 +40,7 @@ TABLES: Mapping[str, type] = {
     "roofline": machine_rows.KernelRoofline,
     "matrix": machine_rows.MatrixCell,
     "ranked_configs": machine_rows.RankedConfig,
+    "cuda_graphs": machine_rows.CudaGraphPart,
     **file_record.TABLES,
     "phases": rows.Phase,
     "cache": rows.CacheEvent,
@@ -107,15 +110,15 @@ class Report(file_record.FileRecord):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.
-    """
-
-    environment: Environment = field(default_factory=Environment)
 
     Examples
     --------
     >>> compiled.report.save("f.wbr")
     >>> list(wb.Report.load("f.wbr").frame("kernels").ops)
     [('aten.add.Tensor', 'aten.mul.Tensor', 'aten.relu.default')]
+    """
+
+    environment: Environment = field(default_factory=Environment)
     request: Request = field(default_factory=Request)
     outcome: Outcome = field(default_factory=Outcome)
     tables: Mapping[str, Table[Any]] = field(default_factory=dict)
@@ -220,6 +223,11 @@ class Report(file_record.FileRecord):
     def ranked_configs(self) -> Table[machine_rows.RankedConfig]:
         """Configurations of kernels that a model has ranked, where that was asked for."""
         return self._table("ranked_configs")
+
+    @property
+    def cuda_graphs(self) -> Table[machine_rows.CudaGraphPart]:
+        """What torch will record as CUDA graphs, where that was asked for."""
+        return self._table("cuda_graphs")
 
     @property
     def phases(self) -> Table[rows.Phase]:
@@ -341,6 +349,12 @@ class Report(file_record.FileRecord):
         from workbench.views.frames import frame
 
         return frame(self, name)
+
+    def rivals(self) -> tuple[Rivals, ...]:
+        """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
+        from workbench.report.rivals import rivals_of
+
+        return rivals_of(self)
 
     def plot(self, name: str) -> matplotlib.figure.Figure:
         """One chart as a matplotlib figure."""

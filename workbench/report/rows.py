@@ -226,7 +226,11 @@ class Wrapper:
 
 @dataclass(frozen=True, slots=True)
 class AutotuneChoice:
-    """One choice that the autotuner timed; `time_ms` is None when it failed."""
+    """One choice that the autotuner timed; `time_ms` is None when it failed.
+
+    `op` is the operation with the shapes of its inputs. `text` is the code that was timed, before
+    anything was fused to it; only the two fastest choices of an operation have one.
+    """
 
     id: str
     op: str
@@ -235,6 +239,7 @@ class AutotuneChoice:
     time_ms: float | None
     chosen: bool
     note: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

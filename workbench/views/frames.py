@@ -17,6 +17,7 @@ _NUMBERS = {
     "shared_bytes": "Int64",
     "flops": "Int64",
     "moved_bytes": "Int64",
+    "copied_bytes": "Int64",
     "line": "Int64",
     "registers": "Int64",
     "spills": "Int64",
@@ -30,7 +31,14 @@ _NUMBERS = {
     "time_us": "float64",
     "time_ms": "float64",
 }
-_TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly")  # `text` names a text kept once
+_TEXTS = (
+    "sources",
+    "graphs",
+    "kernels",
+    "wrappers",
+    "assembly",
+    "autotune",
+)  # `text` names a text kept once
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:

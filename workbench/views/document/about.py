@@ -28,4 +28,7 @@ def phases(report: Report) -> list[wire.Phase]:
 
 def choices(report: Report) -> list[wire.Choice]:
     """Every choice that the autotuner timed."""
-    return [cast(wire.Choice, asdict(choice)) for choice in report.autotune]
+    rows = [asdict(choice) for choice in report.autotune]
+    for row in rows:
+        del row["text"]  # the view has no place for it: `report.rivals()` shows the code
+    return [cast(wire.Choice, row) for row in rows]
