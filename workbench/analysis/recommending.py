@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from workbench.analysis.choosing import Candidate, Choice, Constraint, Effect, choose
+from workbench.analysis.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.medians import LEAST_DIFFERENCE, median_interval
 
 if TYPE_CHECKING:
@@ -118,7 +119,10 @@ def _compiles_faster(a: Candidate, b: Candidate) -> bool:
 def code_of(winner: Candidate, name: str) -> str:
     """The call that compiles with this setting."""
     chosen = dict(winner.settings)
-    options = {n: v for n, v in chosen.items() if n not in _AXES}
+    kernels = {n: v for n, v in chosen.items() if is_kernel_axis(n)}
+    options = {n: v for n, v in chosen.items() if n not in (*_AXES, TEMPLATE, *kernels)}
+    if TEMPLATE in chosen:
+        options[CHOICE_NAMES] = chosen[TEMPLATE]
     words, lines = [f"{name}, args"], []
     for axis in ("backend", "mode", "target"):
         if axis in chosen and chosen[axis] not in ("None",):
@@ -132,6 +136,11 @@ def code_of(winner: Candidate, name: str) -> str:
         lines.append(f"# the module and its inputs as torch.{chosen['dtype']}")
     if "threads" in chosen:
         lines.append(f"torch.set_num_threads({chosen['threads']})")
+    if kernels:
+        words_of = ", ".join(f"{n}={v}" for n, v in kernels.items())
+        lines.append(
+            f"# then {words_of}: time it on the device, Inductor tunes blocks itself there"
+        )
     return "\n".join([*lines, f"wb.aot_compile({', '.join(words)})"])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.export import Dim
 
+from workbench.analysis.kernel_axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler import torch_private as tp
 from workbench.compiler.callables import resolve
 from workbench.compiler.pipeline import bind
@@ -69,12 +70,18 @@ def case_of(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], settin
     options = Options(
         backend=setting.get("backend", "inductor"),
         mode=setting.get("mode"),
-        options=dict(setting.options),
+        options=_options(setting),
         dynamic_shapes=_all_dynamic(function, call) if setting.get("dynamic") else None,
         grad=False,
         target=setting.get("target", "host"),
     )
     return Case(fn, original_call, function, call, options)
+
+
+def _options(setting: Setting) -> dict[str, Any]:
+    template = setting.get(TEMPLATE)
+    named = {} if template is None else {CHOICE_NAMES: template}
+    return {**dict(setting.options), **named}
 
 
 def _cast(call: Call, dtype: torch.dtype) -> Call:

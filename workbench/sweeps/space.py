@@ -12,14 +12,26 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.kernel_axes import (
+    BACKEND_OPTIONS,
+    PARAMETERS,
+    TEMPLATE,
+    TUNED_BY,
+    backends_of,
+    check_parameter,
+    check_template,
+    is_kernel_axis,
+)
 from workbench.compiler import torch_private as tp
 from workbench.compiler.choices import MODES
 from workbench.compiler.modes import check_options
 from workbench.compiler.request import Options
 from workbench.errors import UsageError
 
-AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
-"""Names with a meaning of their own; others are sizes of the inputs or options of Inductor."""
+AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target", TEMPLATE)
+"""Names with a meaning of their own; others are sizes of the inputs, parameters of Triton kernels
+(`workbench.analysis.kernel_axes`) or options of Inductor."""
+_TUNES = "max_autotune_gemm"
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,7 @@ class Setting:
     values: tuple[tuple[str, Any], ...]
     sizes: tuple[tuple[str, Any], ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
+    kernels: tuple[tuple[str, int], ...] = ()
 
     @cached_property
     def _by_name(self) -> dict[str, Any]:
@@ -42,7 +55,8 @@ class Setting:
     def texts(self) -> tuple[tuple[str, str], ...]:
         """Every axis with its value as people write it."""
         return tuple(
-            (name, value_text(value)) for name, value in (*self.values, *self.sizes, *self.options)
+            (name, value_text(value))
+            for name, value in (*self.values, *self.sizes, *self.options, *self.kernels)
         )
 
 
@@ -75,15 +89,9 @@ class Space:
                 "over={'mode': ['default', 'max-autotune']}."
             )
         axes = {name: _values(name, values) for name, values in over.items()}
-        for name, values in axes.items():
-            if name in sizes:
-                continue
-            check = _CHECKS.get(name)
-            for value in values:
-                if check is not None:
-                    check(value)
-                else:
-                    _check_option(name, value, sizes)
+        for name in axes.keys() - set(sizes):
+            _check_axis(name, axes[name], sizes)
+        _check_targets(axes, sizes)
         missing = [name for name in sizes if name not in axes]
         if missing:
             raise UsageError(
@@ -107,20 +115,67 @@ class Space:
                 yield setting
 
     def setting(self, point: Mapping[str, Any]) -> Setting:
-        """A point as a setting: a backend other than Inductor has neither mode nor options."""
+        """A point as a setting: what does not apply to it is left out.
+
+        A backend other than Inductor has neither mode nor options, a mode without the autotuner
+        has nothing for it to choose from, a device of this machine has no parameters of kernels.
+        """
         is_inductor = point.get("backend", "inductor") == "inductor"
-        plain = {n: v for n, v in point.items() if n in AXES and (is_inductor or n != "mode")}
-        options = {n: v for n, v in point.items() if n not in AXES and n not in self.sizes}
+        is_virtual = is_inductor and _is_virtual(point.get("target", "host"))
+        left_out = {n for n in TUNED_BY if not (is_inductor and _is_tuned(point))}
+        if not is_inductor:
+            left_out.add("mode")
+        rest = {n: v for n, v in point.items() if n not in self.sizes and n not in left_out}
+        options = {n: v for n, v in rest.items() if n not in AXES and not is_kernel_axis(n)}
+        if "mode" not in point and not rest.keys().isdisjoint(TUNED_BY):
+            options.setdefault(_TUNES, True)  # without it they would change nothing
         return Setting(
-            tuple(plain.items()),
+            tuple((n, v) for n, v in rest.items() if n in AXES),
             tuple((n, point[n]) for n in self.sizes),
             tuple(options.items()) if is_inductor else (),
+            tuple((n, v) for n, v in rest.items() if is_kernel_axis(n)) if is_virtual else (),
+        )
+
+
+def _is_tuned(point: Mapping[str, Any]) -> bool:
+    """Whether the autotuner runs; where nothing is said of it, it is switched on."""
+    said = [point[n] for n in (_TUNES, "max_autotune") if n in point]
+    if "mode" in point:
+        said.append(str(point["mode"]).startswith("max-autotune"))
+    return any(said) if said else True
+
+
+def _is_virtual(target: str) -> bool:
+    return Options(target=target).gpu is not None
+
+
+def _check_axis(name: str, values: Sequence[Any], sizes: Sequence[str]) -> None:
+    check = _CHECKS.get(name)
+    for value in values:
+        if check is not None:
+            check(value)
+        elif is_kernel_axis(name):
+            check_parameter(name, value)
+        else:
+            _check_option(name, value, sizes)
+
+
+def _check_targets(axes: Mapping[str, Sequence[Any]], sizes: Sequence[str]) -> None:
+    """Parameters of kernels are tried by the cost model, for GPUs that need not be here."""
+    named = [name for name in axes if name not in sizes and is_kernel_axis(name)]
+    if named and not any(_is_virtual(target) for target in axes.get("target", ())):
+        raise UsageError(
+            f"over[{named[0]!r}] is a parameter of Triton kernels, whose times on a virtual GPU a "
+            "model gives: name one, such as over={'target': ['h100'], …}. A device of this machine "
+            "tunes them itself: over={'mode': ['max-autotune']}."
         )
 
 
 def _values(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise UsageError(f"over[{name!r}] is {values!r}: expected a list of values.")
+    if name in BACKEND_OPTIONS:
+        values = [backends_of(name, value) for value in values]
     texts = [value_text(value) for value in values]
     twice = [text for text in texts if texts.count(text) > 1]
     if not texts or twice:
@@ -176,6 +231,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "threads": _check_threads,
     "dynamic": _check_dynamic,
     "target": _check_target,
+    TEMPLATE: check_template,
 }
 
 
@@ -184,10 +240,11 @@ def _check_option(name: str, value: Any, sizes: Sequence[str]) -> None:
     if name.replace("-", "_") in known:
         check_options({name: value})
         return
-    near = difflib.get_close_matches(name, [*AXES, *sizes, *known], n=1)
+    near = difflib.get_close_matches(name, [*AXES, *sizes, *PARAMETERS, *known], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
         f"over has the axis {name!r}, which is neither {', '.join(AXES)} nor an option of "
-        f"Inductor nor a size of the inputs.{hint} For a size give the inputs as a function: "
+        f"Inductor nor a parameter of Triton kernels nor a size of the inputs.{hint} For a size "
+        "give the inputs as a function: "
         f"args=lambda {name if name.isidentifier() else 'batch'}: (…,)."
     )
