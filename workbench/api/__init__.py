@@ -19,6 +19,7 @@ from workbench.api.files import trust as trust
 from workbench.api.files import trust_key as trust_key
 from workbench.api.looking import aotinductor_names as aotinductor_names
 from workbench.api.looking import diff as diff
+from workbench.api.looking import launches as launches
 from workbench.api.looking import read_trace as read_trace
 from workbench.api.looking import show as show
 from workbench.api.looking import target_names as target_names

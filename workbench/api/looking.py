@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from workbench.compiler.trace_logs.reading import Trace
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.report.diff import Diff
+    from workbench.report.launches import Launches
 
 
 def show(x: Any) -> Any:
@@ -94,6 +95,57 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
 
 
 def read_trace(path: str | PathLike[str]) -> Trace:
+def launches(
+    x: Any,
+    *,
+    kernel_us: float | None = None,
+    library_us: float | None = None,
+    graph_us: float | None = None,
+    shortest_us: float | None = None,
+) -> Launches:
+    """What starting the kernels one by one costs a call on a GPU, and what CUDA graphs save.
+
+    A model: nothing is run, and the GPU need not be here. The CPU starts kernels without waiting
+    for them, so that launches cost time only where the GPU has to wait. The result prints its
+    figures; `.frame()` has a row for each launch, `.plot()` draws both ways.
+    `workbench.analysis.launches` says what is in the model, what is not, and where the costs are
+    from; they were measured on other machines.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` returned for a GPU, one that is here or not, a report or its file;
+        compiled with `mode="reduce-overhead"`, the record says which parts torch turns into CUDA
+        graphs (`report.frame("cuda_graphs")`). What `profile` returned has measured times of
+        kernels. Or a list of times of kernels in µs.
+    kernel_us, library_us, graph_us, shortest_us
+        What the model charges in µs, where you have measured it: the CPU's cost of a launch of a
+        Triton kernel (default 6.8), of a library call (8), of a replay (3.5); the least time of any
+        kernel (0.9).
+
+    Raises
+    ------
+    UsageError
+        There are no kernels on a GPU.
+
+    Examples
+    --------
+    >>> wb.launches([1.0] * 200, kernel_us=3).saved > 0.6  # 200 kernels of 1 µs each
+    True
+    """
+    from dataclasses import fields
+
+    from workbench.analysis.launches import launches as run
+    from workbench.analysis.launches import of_times
+    from workbench.artifacts.report_in import report_of
+    from workbench.report.launches import LaunchCosts
+
+    given = (kernel_us, library_us, graph_us, shortest_us)
+    names = (field.name for field in fields(LaunchCosts))
+    costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
+    return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
+
+
     """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
 
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,

@@ -241,6 +241,15 @@ CREATE_FOREACH = Name(
 CREATE_COMBO = Name(
     "torch._inductor.scheduler:Scheduler.create_combo_kernel_nodes", "groups of combo kernels"
 )
+SHOULD_PARTITION = Name(
+    "torch._inductor.scheduler:Scheduler.should_partition", "what cannot be in a CUDA graph"
+)
+GRAPH_PARTITION = Name(
+    "torch._inductor.scheduler:Scheduler.graph_partition", "the parts that become CUDA graphs"
+)
+COMPILED_FX_GRAPH_INIT = Name(
+    "torch._inductor.output_code:CompiledFxGraph.__init__", "why a graph is no CUDA graph"
+)
 KERNEL_PROVENANCE = (
     Name(
         "torch._inductor.debug:set_kernel_post_grad_provenance_tracing",

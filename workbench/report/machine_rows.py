@@ -153,3 +153,21 @@ class RankedConfig:
     losing: str | None = None
     estimate: bool = True
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CudaGraphPart:
+    """A part of a program that becomes one CUDA graph, or none; where they were asked for.
+
+    `verdict` is "recorded" (when it first runs), "skipped", or "depends" (on each call), `reason`
+    why, in torch's words. `copied_bytes` are the inputs of the call that every replay copies first;
+    parameters stay where they are. `lines` are `L:` ids.
+    """
+
+    graph: str
+    part: int
+    verdict: str
+    reason: str | None = None
+    kernels: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    copied_bytes: int | None = None
