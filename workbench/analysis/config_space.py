@@ -47,6 +47,15 @@ class Config:
         return ", ".join(f"{name}={size}" for name, size in self.sizes)
 
 
+def changed(config: Config, values: Mapping[str, int]) -> Config:
+    """The configuration with other sizes, `num_warps` or `num_stages`; names it lacks are left."""
+    return Config(
+        tuple((name, values.get(name, size)) for name, size in config.sizes),
+        values.get("num_warps", config.warps),
+        values.get("num_stages", config.stages),
+    )
+
+
 def tunable(source: TritonSource) -> tuple[str, ...]:
     """The parameters that a sweep may change: arguments, and the tile of a template."""
     tile = tuple(name for name in _TILES if name in source.fixed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.recommending import Recommendation
+    from workbench.report.rivals import Rivals
+    from workbench.views.sweep.view import SweepView
 
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
@@ -32,7 +34,8 @@ class Sweep:
     `name` is the function, `expression` what stands for it in code, `axes` the values of each axis
     as texts in the order in which they were given, `sizes` the axes that the inputs were made of,
     `trials` the rows in the order of the settings. `from_store` counts rows that were not run
-    again. `notes` say what a reader should know, such as why the store was not asked.
+    again. `notes` say what a reader should know, such as why the store was not asked. `read` gives
+    the record of a row, `view` is the live view that has followed the sweep.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Sweep:
     notes: tuple[str, ...] = ()
     expression: str = "fn"
     read: Read | None = field(default=None, repr=False, compare=False)
+    view: SweepView | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.trials)
@@ -53,6 +57,21 @@ class Sweep:
         from workbench.views.sweep.frame import frame
 
         return frame(self)
+
+    def choices(self, rows: Sequence[int | Trial] | None = None) -> pandas.DataFrame:
+        """Every choice inside of the kernels: a row for each that was timed, or ranked by a model.
+
+        After the axes come `op`, `choice`, `kind`, `time_us` (of the choice alone, by Inductor's
+        autotuner), `against_best`, `chosen`, `is_model` (nothing was timed) and `why` it fell out.
+        `rows` are those of some settings, by number.
+        """
+        from workbench.views.sweep.choices import choices
+
+        return choices(self, rows)
+
+    def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
+        """Winner and runner-up of every tuned operation of one row, with their code."""
+        return self.report(row).rivals()
 
     def best(
         self,
@@ -149,6 +168,11 @@ class Sweep:
         ended = ", ".join(f"{count} {status}" for status, count in counts.items())
         axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
         return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"
+
+    def _ipython_display_(self) -> None:
+        from workbench.views.sweep.view import display
+
+        display(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from workbench.views.sweep.page import fragment

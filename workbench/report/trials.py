@@ -19,7 +19,8 @@ class Trial:
     `speedup` the median of baseline over compiled with its interval. `samples_us` are the rounds
     of both in order. Sizes are bytes. `difference` is the largest one from eager. With `is_model`
     nothing was run: `call_us` is what a cost model gives. `warning` says why a figure is to be
-    doubted, `report` is the hash of the full record.
+    doubted, `chosen` is what the autotuner took for each operation, `report` the hash of the full
+    record.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Trial:
     artifact_bytes: int | None = None
     kernels: int | None = None
     dram_bytes: int | None = None
+    chosen: str | None = None
     difference: float | None = None
     is_model: bool = False
     warning: str | None = None

@@ -20,6 +20,7 @@ from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
+from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
 from workbench.sweeps.case import Call, Case, case_of
 from workbench.sweeps.machine_lock import compiling, measuring
 from workbench.sweeps.measuring import Patience, Times, measure
@@ -61,7 +62,7 @@ def run_trial(
                 trial = replace(trial, compile_s=time.perf_counter() - start)
         trial = _of_report(trial, compiled.report)
         if not isinstance(compiled, Compiled):
-            return _by_model(trial, compiled.report), compiled.report
+            return _by_model(trial, compiled.report, case, setting)
         if case.options.backend == "inductor":
             trial = _saved(trial, compiled)
         if not plan.compile_only:
@@ -94,17 +95,22 @@ def _words(error: Exception) -> str:
 def _of_report(trial: Trial, report: Report) -> Trial:
     traffic = fusion_traffic(report)
     count = len(report.kernels)
-    return replace(trial, kernels=count, dram_bytes=None if traffic is None else traffic.after)
+    return replace(
+        trial,
+        kernels=count,
+        dram_bytes=None if traffic is None else traffic.after,
+        chosen="; ".join(chosen_of(report)) or None,
+    )
 
 
-def _by_model(trial: Trial, report: Report) -> Trial:
-    """The least time that the GPU's limits allow, summed over the kernels, in place of a time."""
-    bounds = {row.kernel: row.bound_us for row in report.roofline}
-    calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
-    known = [bounds[id] * calls[id] for id in calls if bounds.get(id) is not None]  # type: ignore[operator]
-    missing = len(calls) - len(known)
-    warning = f"{missing} of {len(calls)} kernels have no bound" if missing else None
-    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+def _by_model(
+    trial: Trial, report: Report, case: Case, setting: Setting
+) -> tuple[Trial, Report | None]:
+    gpu = case.options.gpu
+    if gpu is None or not setting.kernels:
+        return by_bounds(trial, report), report
+    with compiling():
+        return by_configs(trial, report, gpu, dict(setting.kernels))
 
 
 def _saved(trial: Trial, compiled: Compiled) -> Trial:

@@ -7,13 +7,13 @@ Nothing is run: a device may order the first few differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from workbench.analysis.config_model import Estimate, Work, estimate
-from workbench.analysis.config_space import Config, launch_of, space, tunable
+from workbench.analysis.config_space import Config, changed, launch_of, space, tunable
 from workbench.analysis.kernel_roofline import rooflines
 from workbench.analysis.losing import with_ranks
 from workbench.analysis.triton_source import TritonSource, read_source, with_fixed
@@ -72,6 +72,35 @@ def rank_configs(
     """
     sweep = _sweep(report, gpu, kernel)
     configs = space(sweep.source, sweep.own, blocks=blocks, warps=warps, stages=stages)
+    return _ranked(report, sweep, configs, progress, worker)
+
+
+def rank_changed(
+    report: Report, gpu: Gpu, kernel: str, changes: Mapping[str, int], worker: Worker | None = None
+) -> RankedConfigs:
+    """Compile the kernel's own configurations with some values changed, and rank them.
+
+    `changes` are block sizes by parameter, `num_warps` and `num_stages`.
+    """
+    sweep = _sweep(report, gpu, kernel)
+    found = dict.fromkeys(changed(config, changes) for config in sweep.own)
+    return _ranked(report, sweep, list(found), None, worker)
+
+
+def changeable(report: Report, kernel: str) -> tuple[str, ...]:
+    """The block sizes of a kernel that a sweep may change."""
+    text = report.texts.get(kernel_named(report, kernel).text or "")
+    return () if text is None else tunable(read_source(text))
+
+
+def _ranked(
+    report: Report,
+    sweep: _Sweep,
+    configs: Sequence[Config],
+    progress: Progress | None,
+    worker: Worker | None,
+) -> RankedConfigs:
+    gpu = sweep.gpu
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
     found = build_all(
         [_build(sweep, id, config) for id, config in builds.items()],

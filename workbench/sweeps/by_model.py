@@ -1,0 +1,98 @@
+"""What a cost model gives a trial for a GPU that is not there, in place of a measured time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from workbench.analysis.config_model import START_US
+from workbench.analysis.kernel_axes import COUNTS, parameter_of
+from workbench.compiler.targets.kernel_choice import kernel_named, triton_kernels
+from workbench.compiler.targets.ranked import changeable, rank_changed
+from workbench.errors import UsageError
+from workbench.report import Kernel, Report
+from workbench.report.machine_rows import RankedConfig
+from workbench.report.trials import Trial
+from workbench.specs import Gpu
+
+_LIBRARY = 0.9  # of the roofline, as `workbench.compiler.targets.ranking` takes it
+
+
+def by_bounds(trial: Trial, report: Report) -> Trial:
+    """The least time that the GPU's limits allow, summed over the kernels."""
+    bounds = _bounds(report)
+    calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
+    known = [bounds[id] * calls[id] for id in calls if id in bounds]
+    missing = len(calls) - len(known)
+    warning = f"{missing} of {len(calls)} kernels have no bound" if missing else None
+    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+
+
+def by_configs(
+    trial: Trial, report: Report, gpu: Gpu, wanted: Mapping[str, int]
+) -> tuple[Trial, Report]:
+    """The model's time of the kernels with these parameters, and the report with what was tried.
+
+    What is not wanted of a kernel stays as Inductor's own configurations have it; of those the best
+    by the model counts. A call of a library takes 90 % of the roofline. Raises `UsageError` for a
+    parameter that no kernel has; the message lists those that there are.
+    """
+    changes = changes_of(report, wanted)
+    times: list[float | None] = []
+    for kernel in report.kernels:
+        if kernel.id not in changes:
+            bound = _bounds(report).get(kernel.id)
+            times.append(None if bound is None else (bound / _LIBRARY + START_US) * _calls(kernel))
+            continue
+        ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
+        report, best = ranked.report, ranked.rows[0]
+        if best.model_us is None:
+            return _impossible(trial, best), report
+        times.append(best.model_us * _calls(kernel))
+    known = [time for time in times if time is not None]
+    missing = len(times) - len(known)
+    warning = f"a model has no time for {missing} of {len(times)} kernels" if missing else None
+    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning), report
+
+
+def changes_of(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """What is wanted of each Triton kernel, by its id; "k0.XBLOCK" is wanted of one alone."""
+    kernels = triton_kernels(report)
+    sizes = {kernel.id: changeable(report, kernel.id) for kernel in kernels}
+    found: dict[str, dict[str, int]] = {kernel.id: {} for kernel in kernels}
+    for axis, value in sorted(wanted.items(), key=lambda pair: "." in pair[0]):  # the one wins
+        name, parameter = parameter_of(axis)
+        asked = [kernel_named(report, name).id] if name else list(found)
+        having = [id for id in asked if parameter in (*sizes[id], *COUNTS)]
+        if not having:
+            known = "; ".join(f"{id} has {', '.join(names)}" for id, names in sizes.items())
+            raise UsageError(f"No kernel has {axis}: {known}, and {', '.join(COUNTS)}.")
+        for id in having:
+            found[id][parameter] = value
+    return found
+
+
+def _impossible(trial: Trial, row: RankedConfig) -> Trial:
+    why = row.losing or row.note or "there is no model for its grid"
+    return replace(
+        trial, status="failed", reason=f"{row.kernel} with {_words(row)}: {why}", is_model=True
+    )
+
+
+def _words(row: RankedConfig) -> str:
+    return ", ".join(filter(None, (row.choice, f"{row.warps} warps", f"{row.stages} stages")))
+
+
+def _calls(kernel: Kernel) -> int:
+    return max(kernel.calls, 1)
+
+
+def _bounds(report: Report) -> dict[str, float]:
+    return {row.kernel: row.bound_us for row in report.roofline if row.bound_us is not None}
+
+
+def chosen_of(report: Report) -> Iterator[str]:
+    """What the autotuner chose for each operation, in words."""
+    for row in report.autotune:
+        if row.chosen:
+            yield f"{row.op}: {row.choice}"
