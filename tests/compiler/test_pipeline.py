@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import logging
 import subprocess
 import sys
 import threading
@@ -264,3 +265,12 @@ def test_code_typed_at_a_prompt_has_no_source(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True)
     assert done.stdout.strip() == "6.0", done.stderr
+
+
+def test_a_size_that_cannot_be_dynamic_is_told_by_the_error_alone(caplog: Any) -> None:
+    logging.getLogger("torch._guards").addHandler(caplog.handler)
+    layer, rows = torch.nn.Linear(8, 4), torch.export.Dim("features", min=2)
+    with pytest.raises(wb.CaptureError, match=r"specialized it to be a constant \(8\)"):
+        compile_eager(layer, (torch.ones(3, 8),), dynamic_shapes={"input": {1: rows}})
+    logging.getLogger("torch._guards").removeHandler(caplog.handler)
+    assert not [record for record in caplog.records if record.name == "torch._guards"]

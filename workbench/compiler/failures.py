@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import re
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.compiler import torch_private as tp
@@ -11,6 +14,24 @@ from workbench.compiler.sources import Places
 from workbench.errors import CaptureError
 
 _SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+
+
+_OF_GUARDS = ("Error while creating guard", "Created at")
+
+
+@contextlib.contextmanager
+def told_once() -> Iterator[None]:
+    """Hold back the pages that torch logs of a guard that cannot be made: the error tells it."""
+
+    def hold_back(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(_OF_GUARDS)
+
+    log = logging.getLogger("torch._guards")
+    log.addFilter(hold_back)
+    try:
+        yield
+    finally:
+        log.removeFilter(hold_back)
 
 
 def explain(error: Exception, name: str, places: Places) -> CaptureError:

@@ -16,6 +16,7 @@ from workbench.compiler.contract import Contract, Leaf
 from workbench.compiler.paths import Path
 from workbench.compiler.plan import CallPlan, readable
 from workbench.compiler.sample_tensors import DTYPES, Description, tensor_like
+from workbench.compiler.size_guards import NOT_SO, broken
 from workbench.errors import UsageError
 
 NOT_FROM_FILE = (
@@ -186,10 +187,10 @@ class GuardSandbox:
         found = self._artifacts.guard_manager.check_verbose(bound)
         count = int(found.num_guards_executed)
         if not found.result:
-            parts = [readable(str(part)) for part in found.verbose_code_parts]
-            guard = parts[0] if parts else None
-            problems = plan.mismatches(bound)
-            return GuardAnswer(False, problems[0] if problems else guard, guard, count)
+            parts = broken([readable(str(part)) for part in found.verbose_code_parts], bound)
+            guard = parts[0].partition(NOT_SO)[0] if parts else None
+            problems = plan.mismatches(bound) or parts
+            return GuardAnswer(False, problems[0] if problems else None, guard, count)
         for check in plan.checks():
             if not check(bound):
                 problems = plan.mismatches(bound)

@@ -215,7 +215,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_portably(run.decisions, run.bound):
+    with compiling_portably(run.decisions, run.bound), failures.told_once():
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.compiler.baked import BakedValues
 from workbench.compiler.contract import Contract, listing
+from workbench.compiler.size_guards import broken
 from workbench.compiler.state import GlobalState
 from workbench.errors import ContractError
 
@@ -52,7 +53,7 @@ class CallPlan:
 
     def refuse(self, name: str, bound: Mapping[str, Any], guard_reasons: list[str]) -> None:
         """Raise `ContractError` listing each difference, or else what torch's guards say."""
-        problems = self.mismatches(bound) or [readable(reason) for reason in guard_reasons]
+        problems = self.mismatches(bound) or broken(list(map(readable, guard_reasons)), bound)
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(
