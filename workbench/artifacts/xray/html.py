@@ -14,7 +14,7 @@ from workbench.artifacts.xray.text import TITLES, size_words
 if TYPE_CHECKING:
     from workbench.artifacts.xray.report import ArtifactReport
 
-_ROWS, _CODE = 1000, 300_000  # rows of a table, characters of sources; the accessors have all
+_PAGE, _TABLE = 300_000, 60_000  # characters of the page and of a table; the accessors have all
 _PAD = "vertical-align:top;padding:1px 12px 1px 0"
 _CELL = f' style="text-align:left;{_PAD}"'
 _LONG = f' style="text-align:left;{_PAD};overflow-wrap:anywhere;min-width:18em"'
@@ -43,9 +43,16 @@ _SIZES = ("size", "bytes")
 
 
 def page(report: ArtifactReport) -> str:
-    """A fragment with everything: what is wrong first, then the tables."""
-    tables = "".join(_table(report, name) for name in _TITLES)
-    return f"<div>{_head(report)}{''.join(_warnings(report))}{tables}{_sources(report)}</div>"
+    """A fragment: what is wrong first, then the tables, then the sources, as far as there is room.
+
+    A notebook keeps it, so that it is bounded; what is left out says how to see it.
+    """
+    start = f"{_head(report)}{''.join(_warnings(report))}"
+    tables, left = "", _PAGE - len(start)
+    for name in _TITLES:
+        table = _table(report, name, min(left, _TABLE))
+        tables, left = tables + table, left - len(table)
+    return f"<div>{start}{tables}{_sources(report, left)}</div>"
 
 
 def _head(report: ArtifactReport) -> str:
@@ -71,7 +78,7 @@ def _warnings(report: ArtifactReport) -> Iterator[str]:
         yield f"<div{_FAINT}>&#8505;&#65038; {escape(note)}</div>"
 
 
-def _table(report: ArtifactReport, name: str) -> str:
+def _table(report: ArtifactReport, name: str, room: int) -> str:
     found: Sequence[Any] = getattr(report, name)
     if not found:
         return ""
@@ -82,18 +89,29 @@ def _table(report: ArtifactReport, name: str) -> str:
     if "model" in columns and len(report.models) == 1:
         columns.remove("model")
     head = "".join(f"<th{_align(c)}>{c.replace('_', ' ')}</th>" for c in columns)
-    body = "".join(
+    rows = (
         f"<tr>{''.join(_cell(column, getattr(row, column)) for column in columns)}</tr>"
-        for row in found[:_ROWS]
+        for row in found
     )
+    shown = _fitting(rows, room)
     more = ""
-    if len(found) > _ROWS:
-        more = f"<div>… and {len(found) - _ROWS} more: <code>.frame({name!r})</code></div>"
+    if len(found) > len(shown):
+        more = f"<div>… and {len(found) - len(shown)} more: <code>.frame({name!r})</code></div>"
     table = (
         f'<table style="font-size:inherit;border-collapse:collapse"><thead><tr>{head}</tr></thead>'
     )
-    table += f"<tbody>{body}</tbody></table>"
+    table += f"<tbody>{''.join(shown)}</tbody></table>"
     return _folded(_TITLES[name], len(found), f"<div{_BOX}>{table}{more}</div>", name in _OPEN)
+
+
+def _fitting(rows: Iterator[str], room: int) -> list[str]:
+    kept = []
+    for row in rows:
+        room -= len(row)
+        if room < 0:
+            break
+        kept.append(row)
+    return kept
 
 
 def _folded(title: str, count: int, content: str, is_open: bool) -> str:
@@ -129,15 +147,16 @@ def _cell(column: str, value: Any) -> str:
     return f"<td{_LONG if is_long else _align(column)}>{escape(text)}</td>"
 
 
-def _sources(report: ArtifactReport) -> str:
-    left, shown = _CODE, []
+def _sources(report: ArtifactReport, left: int) -> str:
+    shown = []
     for text in report.texts:
         title = f"<code>{escape(text.name)}</code> <span{_FAINT}>{escape(text.language)}, "
         title += f"{size_words(text.size)}</span>"
         body = f"<div>too long for here: <code>.source({escape(repr(text.name))})</code></div>"
-        if text.text is not None and len(text.text) <= left:
-            left -= len(text.text)
-            body = f"<pre{_BOX}>{escape(text.text)}</pre>"
+        code = escape(text.text or "")
+        if text.text is not None and len(code) <= left:
+            left -= len(code)
+            body = f"<pre{_BOX}>{code}</pre>"
         shown.append(
             f'<details style="margin-left:1em"><summary style="cursor:pointer">{title}</summary>'
             f"{body}</details>"
