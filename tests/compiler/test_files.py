@@ -166,6 +166,16 @@ def test_gradients_on_parameters_do_not_hinder_saving(tmp_path: Path) -> None:
     assert model.embed.weight.grad is grad
     torch.testing.assert_close(loaded(ids), model(ids))
 
+    def through(ids: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = model(ids)
+        return y + 1
+
+    loaded = roundtrip(
+        compile_eager(through, (ids,)), tmp_path / "b.aot", external_data={"model": model}
+    )
+    assert model.embed.weight.grad is grad
+    torch.testing.assert_close(loaded(ids), model(ids) + 1)
+
 
 def test_builtins_lambdas_and_partials_can_be_saved(tmp_path: Path) -> None:
     shift = functools.partial(torch.add, torch.ones(8))

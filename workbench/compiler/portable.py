@@ -87,7 +87,7 @@ def compiling_portably(decisions: Decisions, bound: Mapping[str, Any]) -> Iterat
     """While compiling, leave out what would make torch fail instead.
 
     Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;
-    the live function keeps checking them. `bound` are the example inputs; their gradients are kept
+    the live function keeps checking them. `bound` are the example inputs; gradients are kept
     out of what is pickled, because torch cannot read back a guard on a tensor that has one. Code
     without a source file (typed at a prompt) is not recorded as source.
     """
@@ -127,7 +127,7 @@ def _serializer(
             with _needed_key_orders(output_graph, guards):
                 return inner(self, builder, guards, output_graph)
 
-        with _without_gradients(bound):
+        with _without_gradients([*_read(bound), *_guarded(decisions)]):
             try:
                 return serialize(sorted_guards)
             except Exception:
@@ -162,9 +162,20 @@ def _name(source: Any) -> str:
     return str(source.name() if callable(source.name) else source.name)
 
 
+def _read(bound: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    for name, value in bound.items():
+        yield from _tensors(value, Path(name))
+
+
+def _guarded(decisions: Decisions) -> Iterator[torch.Tensor]:
+    """The tensors that guards read, also those of globals and closures, and their modules'."""
+    for entry in decisions.entries:
+        if entry.has_value and isinstance(entry.value, torch.Tensor | torch.nn.Module):
+            yield from _tensors(entry.value, Path(entry.name))
+
+
 @contextlib.contextmanager
-def _without_gradients(bound: Mapping[str, Any]) -> Iterator[None]:
-    tensors = [t for name, value in bound.items() for t in _tensors(value, Path(name))]
+def _without_gradients(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
     saved = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
     saved = [(tensor, grad) for tensor, grad in saved if grad is not None]
     try:
