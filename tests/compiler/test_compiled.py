@@ -58,6 +58,12 @@ def test_every_mismatching_leaf_is_listed() -> None:
     assert "y: expected size 4 at dimension 0, got 2" in words
 
 
+def test_what_a_closure_holds_is_no_input() -> None:
+    weight = torch.ones(8)
+    compiled = compile_eager(lambda x: F.relu(x) * weight, (X,))
+    assert refusal(lambda: compiled(X[:2])).count("  - ") == 1
+
+
 @pytest.mark.parametrize(
     ("kwargs", "words"),
     [

@@ -19,6 +19,17 @@ def test_every_tensor_of_a_condition_is_told():
     ]
 
 
+def test_a_layout_is_told_with_the_copy_that_fits():
+    text = "L['x'].stride()[0] == L['x'].size()[1]"
+    part = {"x": torch.empty(1, 7)[:, :5]}
+    assert broken([text], part) == [
+        f"{text}, which is not so: L['x'] is [1, 5] with stride [7, 1]: "
+        "pass .clone(memory_format=torch.contiguous_format)"
+    ]
+    whole = {"x": part["x"].clone(memory_format=torch.contiguous_format)}
+    assert whole["x"].stride() == (5, 1)
+
+
 @pytest.mark.parametrize(
     "text", ["len(L['x']) == 2", "L['x'].grad.size()[0] == 1", "G['y'].size()[0] == 1", "not ("]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,8 @@ class Compiled(OtherTargets):
         recipe: Recipe | None = None,
     ) -> None:
         self._aot_fn = aot_fn
-        self._plan = plan
+        closure = aot_fn._artifacts.runtime_env.bytecode.co_freevars
+        self._plan = replace(plan, closure=frozenset(closure))
         self._original = original
         self._example = example
         self.recipe = recipe

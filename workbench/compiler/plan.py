@@ -19,7 +19,8 @@ class CallPlan:
 
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global
     that the compiled code reads to the scope in which its current value stands. `plain` says that
-    a quick check may stand before torch's guards.
+    a quick check may stand before torch's guards. `closure` are the names that a call has besides
+    its arguments.
     """
 
     contract: Contract
@@ -34,6 +35,7 @@ class CallPlan:
     plain: bool = False
     dropped: tuple[Mapping[str, str], ...] = ()
     reference: str | None = None
+    closure: frozenset[str] = frozenset()
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
@@ -44,7 +46,9 @@ class CallPlan:
         """A sentence for everything in which a call differs from what was compiled."""
         baked = self.baked.mismatches(bound)
         named = {problem.partition(":")[0] for problem in baked}
-        inputs = self.contract.mismatches(bound)
+        inputs = self.contract.mismatches(
+            {name: value for name, value in bound.items() if name not in self.closure}
+        )
         return [
             *(self.state.mismatches() if self.state is not None else ()),
             *baked,

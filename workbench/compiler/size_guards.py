@@ -9,6 +9,7 @@ from typing import Any
 NOT_SO = ", which is not so: "
 """Between a condition and the sizes that break it."""
 
+_COPY = "pass .clone(memory_format=torch.contiguous_format)"
 _SIZES = ("size", "stride", "storage_offset")
 _ALLOWED = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp,
@@ -67,8 +68,12 @@ def _sizes(tree: ast.Expression, bound: Mapping[str, Any]) -> Iterator[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
     }
+    layout = any(isinstance(n, ast.Attribute) and n.attr != "size" for n in ast.walk(tree))
     for text, node in tensors.items():
-        yield f"{text} is {list(_value(ast.Expression(node), bound).shape)}"
+        tensor = _value(ast.Expression(node), bound)
+        # .contiguous() is not enough: where a size is 1, torch takes any stride for contiguous
+        how = f" with stride {list(tensor.stride())}: {_COPY}" if layout else ""
+        yield f"{text} is {list(tensor.shape)}{how}"
 
 
 def _value(tree: ast.Expression, bound: Mapping[str, Any]) -> Any:
