@@ -7,6 +7,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.machine_lock import compiling, measuring
@@ -28,6 +29,26 @@ def test_noise_larger_than_the_difference_is_said() -> None:
     assert noisy.warning is not None
     assert "larger than the difference" in noisy.warning
     assert Times((1.0,) * 20, (2.0,) * 20).warning is None
+
+
+def test_rounds_that_other_work_disturbed_are_measured_again() -> None:
+    rounds = iter([(2e6, True), (2e6, True)] + [(9e9, False), (1e6, True), (1e6, True)] * 20)
+
+    def fake(run: object, count: int) -> tuple[float, bool]:
+        return next(rounds)
+
+    with patch("workbench.sweeps.measuring._time", fake):
+        found = measure(busy(1), busy(1), Patience())
+    assert (len(found.ours_us), found.is_disturbed) == (10, False)
+    assert set(found.ours_us) | set(found.baseline_us) == {1000.0}
+    assert found.disturbed > 0
+
+
+def test_a_machine_that_is_never_calm_is_said() -> None:
+    with patch("workbench.sweeps.measuring._time", lambda run, count: (3e6, False)):
+        found = measure(busy(1), busy(1), Patience(budget_s=0.01))
+    assert found.is_disturbed
+    assert "measure again later" in (found.warning or "")
 
 
 def hold(folder: Path, alone: bool, started: object, seconds: float) -> None:

@@ -127,7 +127,9 @@ class Space:
             left_out.add("mode")
         rest = {n: v for n, v in point.items() if n not in self.sizes and n not in left_out}
         options = {n: v for n, v in rest.items() if n not in AXES and not is_kernel_axis(n)}
-        if "mode" not in point and not rest.keys().isdisjoint(TUNED_BY):
+        if rest.keys().isdisjoint(("mode", "max_autotune")) and not rest.keys().isdisjoint(
+            TUNED_BY
+        ):
             options.setdefault(_TUNES, True)  # without it they would change nothing
         return Setting(
             tuple((n, v) for n, v in rest.items() if n in AXES),

@@ -1,0 +1,66 @@
+"""The model's time of kernels with other parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.trials import Trial
+from workbench.specs import Catalogue
+from workbench.sweeps.by_model import by_bounds, by_configs, changes_of
+
+RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
+
+
+@pytest.fixture(scope="module")
+def norm() -> Report:
+    """A product by a library, then one Triton kernel that has XBLOCK."""
+    return Report.load(RECORD)
+
+
+def test_the_bounds_are_added_up(norm: Report) -> None:
+    row = by_bounds(Trial("key", ()), norm)
+    assert row.call_us == pytest.approx(sum(r.bound_us or 0.0 for r in norm.roofline))
+    assert row.is_model
+
+
+def test_what_is_wanted_of_one_kernel_wins(norm: Report) -> None:
+    assert changes_of(norm, {"k1.XBLOCK": 8, "XBLOCK": 2, "num_warps": 4}) == {
+        "k1": {"XBLOCK": 8, "num_warps": 4}
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"R0_BLOCK": 8}, "No kernel has R0_BLOCK: k1 has XBLOCK, and num_warps, num_stages"),
+        ({"k7.XBLOCK": 8}, "There is no Triton kernel 'k7'"),
+    ],
+)
+def test_what_no_kernel_has_is_refused(norm: Report, wanted: dict[str, int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        changes_of(norm, wanted)
+
+
+@pytest.mark.slow
+def test_a_sweep_of_block_sizes_is_ranked_by_the_model(tmp_path: Path) -> None:
+    found = wb.sweep(
+        lambda x: torch.softmax(x * 2, -1),
+        (torch.randn(64, 1024),),
+        over={"target": ["h100"], "XBLOCK": [1, 8], "num_warps": [4]},
+        store=tmp_path / "s.sqlite",
+    )
+    assert [trial.status for trial in found.trials] == ["done", "done"]
+    assert all(trial.is_model and trial.call_us for trial in found.trials)
+    rows = found.choices()
+    assert set(rows["kind"]) == {"triton config"}
+    assert rows["is_model"].all()
+    assert rows["choice"].str.contains("XBLOCK=8").any()
+    report = found.report(0)
+    again, _ = by_configs(Trial("key", ()), report, Catalogue.of_user(None)["h100"], {"XBLOCK": 1})
+    assert again.call_us is not None
