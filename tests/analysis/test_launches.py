@@ -115,4 +115,4 @@ def test_it_answers_as_a_table_and_a_picture() -> None:
     assert list(table.start_us) == pytest.approx([6.8, 13.6, 20.4])
     assert list(table.graph_start_us) == pytest.approx([3.5, 5.5, 7.5])
     axes = found.plot().axes[0]
-    assert "22.4 µs launched one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")
+    assert "3 launches: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")

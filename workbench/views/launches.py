@@ -56,7 +56,7 @@ def plot(found: Launches) -> Figure:
 def text(found: Launches) -> str:
     """The figures, what they say, and what they leave out."""
     where = f" on {found.target}" if found.target else ""
-    lines = [f"Launches({plural(len(found.rows), 'kernel')}{where}, by a model)"]
+    lines = [f"Launches({plural(len(found.rows), 'launch', 'launches')}{where}, by a model)"]
     lines.append(f"  the kernels alone     {_us(found.device_us):>8}  on the GPU")
     lines.append(f"  launching them        {_us(found.host_us):>8}  on the CPU, {_who(found)}")
     lines.append(f"  the call              {_us(found.plain_us):>8}")
@@ -78,7 +78,7 @@ def _copies(found: Launches) -> str:
 
 def _title(found: Launches) -> str:
     return (
-        f"{plural(len(found.rows), 'kernel')}: {_us(found.plain_us)} launched one by one, "
+        f"{plural(len(found.rows), 'launch', 'launches')}: {_us(found.plain_us)} one by one, "
         f"{_us(found.graph_us)} with CUDA graphs"
     )
 
