@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from typing import Any
 
 import pytest
@@ -56,6 +57,9 @@ def test_every_mismatching_leaf_is_listed() -> None:
     words = refusal(lambda: compiled({"x": X.double()}, Y[:2]))
     assert "d['x']: expected dtype float32, got float64" in words
     assert "y: expected size 4 at dimension 0, got 2" in words
+    words = refusal(lambda: compiled({"x": X.tolist()}, Y))
+    assert re.search(r"d\['x'\]: expected float32 .*, got a list$", words, re.MULTILINE)
+    assert "unexpected" not in words
 
 
 def test_what_a_closure_holds_is_no_input() -> None:

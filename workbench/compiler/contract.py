@@ -143,7 +143,10 @@ class Contract:
         for leaf in self.leaves:
             found = actual.pop(leaf.path, None)
             if found is None:
-                problems.append(f"{leaf.path}: expected {leaf.text}, it is missing")
+                problems.append(f"{leaf.path}: expected {leaf.text}, {_instead(leaf.path, bound)}")
+                actual = {
+                    path: inner for path, inner in actual.items() if not leaf.path.holds(path)
+                }
             else:
                 problems.extend(differences(leaf, found, values))
         problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
@@ -222,6 +225,15 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
         made = "inside" if found.inference else "outside"
         yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"
     yield from _shape_differences(leaf, found, values)
+
+
+def _instead(path: Path, bound: Mapping[str, Any]) -> str:
+    """What a call has in the place of a leaf."""
+    try:
+        found = path.get(bound)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return "it is missing"
+    return f"got a {type(found).__name__}"
 
 
 def _shape_differences(

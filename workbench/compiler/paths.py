@@ -50,6 +50,10 @@ class Path:
             value = value[key] if kind == "item" else getattr(value, str(key))
         return value
 
+    def holds(self, other: Path) -> bool:
+        """Whether the other path begins with this one."""
+        return self.root == other.root and other.steps[: len(self.steps)] == self.steps
+
     def to_json(self) -> list[Any]:
         """JSON-ready data."""
         return [self.root, *[list(step) for step in self.steps]]
