@@ -36,7 +36,7 @@ OUTSIDE = {  # what a room may import besides the standard library
     "errors": set(),
     "settings": {"errors"},
     "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets"},
-    "notebook": {"IPython"},
+    "notebook": {"IPython", "ipykernel"},
 }
 VIEWS = ("workbench.views", "workbench.analysis", "pandas", "matplotlib")  # in methods that show
 EXCEPTIONS = {

@@ -9,13 +9,13 @@ from typing import Any
 from wire_types import mismatches
 
 from workbench.views import wire
-from workbench.views.widget import View
+from workbench.views.answering import Answering
 
 
 class Mailbox:
     """A view whose messages are kept; `ask` returns the one answer and what it carried."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: Answering) -> None:
         self.view = view
         self.sent: list[tuple[Any, Any]] = []
         view.send = lambda content, buffers=None: self.sent.append((content, buffers))

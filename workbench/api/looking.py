@@ -25,9 +25,10 @@ def show(x: Any) -> Any:
     ...
     """
     from workbench.report.diff import Diff
+    from workbench.report.sweep import Sweep
     from workbench.views.display import show as run
 
-    return x if isinstance(x, Diff) else run(x)
+    return x if isinstance(x, Diff | Sweep) else run(x)
 
 
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
@@ -51,8 +52,6 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
         One of them has no report.
     ArtifactError
         A file is damaged, or holds no report.
-    """
-    from workbench.analysis.diff import compare
 
     Examples
     --------
@@ -61,6 +60,8 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
     >>> found = wb.diff(compiled, flexible)
     >>> print(found.sentences[1])
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
+    """
+    from workbench.analysis.diff import compare
     from workbench.artifacts.report_in import names_of, report_of
 
     return compare(report_of(a), report_of(b), names or names_of(a, b))
@@ -82,19 +83,18 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     ------
     UsageError
         One of them holds no record of a cache key.
-    """
-    from workbench.analysis.cache_keys import why_recompiled as run
 
     Examples
     --------
     >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
     b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
+    """
+    from workbench.analysis.cache_keys import why_recompiled as run
     from workbench.artifacts.report_in import names_of, report_of
 
     return run(report_of(a), report_of(b), names_of(a, b))
 
 
-def read_trace(path: str | PathLike[str]) -> Trace:
 def launches(
     x: Any,
     *,
@@ -146,6 +146,7 @@ def launches(
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
 
 
+def read_trace(path: str | PathLike[str]) -> Trace:
     """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
 
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
@@ -165,6 +166,11 @@ def launches(
     ------
     UsageError
         There is no log, or it cannot be read.
+
+    Examples
+    --------
+    >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
+    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
     """
     from workbench.compiler.trace_logs.reading import read_trace as run
 
@@ -180,6 +186,11 @@ def targets(name: str | None = None) -> pandas.DataFrame:
         [h100-half]
         base = "h100"
         sms = [66, "half of an H100"]
+
+    Examples
+    --------
+    >>> print(wb.targets().query("name == 'h100'").sms.item())
+    132
     """
     from workbench.settings import Settings
     from workbench.specs import Catalogue
@@ -203,23 +214,13 @@ def aotinductor_names() -> pandas.DataFrame:
     Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
     gone), `instead` (what to write with torch), `here` (what to write with this package), `why`,
     and `holds`: whether the installed torch is as the row says.
-    """
-    from workbench.compiler.packaging.aotinductor_names import names_frame
-
-    return names_frame()
-
-    Examples
-    --------
-    >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
-    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
-
-    Examples
-    --------
-    >>> print(wb.targets().query("name == 'h100'").sms.item())
-    132
 
     Examples
     --------
     >>> names = wb.aotinductor_names()
     >>> print(names[names.verdict == "gone"].written.iloc[0])
     from torch._export import capture_pre_autograd_graph
+    """
+    from workbench.compiler.packaging.aotinductor_names import names_frame
+
+    return names_frame()

@@ -240,7 +240,8 @@ def sweep(
     rtol, atol
         The tolerance against eager, in place of that of the dtype.
     progress
-        Called with each row, and whether it came from the store.
+        Called with each row, and whether it came from the store. Its method `started`, if it has
+        one, is told first what runs: `.so_far()` and `.cancel()` may be called by any thread.
 
     Raises
     ------
@@ -248,12 +249,12 @@ def sweep(
         An axis or a value is unknown; the nearest match is named.
     KeyboardInterrupt
         On an interrupt; what is done is its attribute `sweep`, and in the store.
-    """
 
     Examples
     --------
     >>> wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
     Sweep(f over mode (2): 2 done)
+    """
     from workbench.sweeps.entry import Wanted, run_sweep
     from workbench.sweeps.measuring import Patience
     from workbench.sweeps.strategies import Budget, Search

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,13 +13,12 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any
 
-import torch
-
 from workbench.errors import UsageError
 from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
-from workbench.sweeps.opening import note, reader, store_path
+from workbench.sweeps.live import Running
+from workbench.sweeps.opening import store_path
 from workbench.sweeps.running import OnTrial, Runner, Subject
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
@@ -42,55 +40,41 @@ class Wanted:
 
 
 def run_sweep(
-    fn: Callable[..., Any],
-    args: Any,
-    kwargs: Mapping[str, Any] | None,
-    wanted: Wanted,
-    *,
-    started: Callable[[Runner, Space], object] | None = None,
+    fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any] | None, wanted: Wanted
 ) -> Sweep:
     """Try the settings and return their rows.
 
-    `started` is told the runner, which can be cancelled from another thread. On an interrupt what
-    is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
+    Where `on_trial` has a method `started`, that is told first what runs, a `Running`. On an
+    interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
     space = Space.of(wanted.over, _sizes(args, wanted.over))
     subject = Subject(fn, args, dict(kwargs or {}))
-    start = time.monotonic()
-    rows: dict[tuple[tuple[str, str], ...], Trial] = {}
-    known: set[str] = set()
-
-    def told(row: Trial, from_store: bool) -> None:
-        rows[row.settings] = row
-        if from_store:
-            known.add(row.key)
-        if wanted.on_trial is not None:
-            wanted.on_trial(row, from_store)
-
+    started = getattr(wanted.on_trial, "started", None)
     with _store(wanted) as store, _executor(wanted) as (executor, ahead):
         runner = Runner(
             *(subject, wanted.plan, store, secrets.token_hex(8), executor, ahead),
             is_local=wanted.executor is None,
-            on_trial=told,
         )
-        if started is not None:
-            started(runner, space)
-        read = reader(store.path)
+        planned = wanted.search.planned(space)
+        running = Running(runner, space, None if planned is None else [s.texts for s in planned])
 
-        def so_far(*, again: bool = True) -> Sweep:
-            found = _sweep(runner, space, rows, known, start, read)
-            note(store, runner.sweep, found, again=again)
-            return found
+        def told(row: Trial, from_store: bool) -> None:
+            running.add(row, from_store=from_store)
+            if wanted.on_trial is not None:
+                wanted.on_trial(row, from_store)
 
+        runner.on_trial = told
         runner.sweep = _id(runner, space, wanted)
-        so_far(again=False)  # a process that is killed leaves a sweep that can be opened
+        running.note(again=False)  # a process that is killed leaves a sweep that can be opened
+        if started is not None:
+            started(running)
         try:
             for row in wanted.search.through(space, wanted.plan, runner.run):
-                rows[row.settings] = row
+                running.add(row)
         except KeyboardInterrupt as interrupt:
-            interrupt.sweep = so_far()  # type: ignore[attr-defined]
+            interrupt.sweep = running.note()  # type: ignore[attr-defined]
             raise
-        return so_far()
+        return running.note()
 
 
 def _id(runner: Runner, space: Space, wanted: Wanted) -> str:
@@ -138,31 +122,3 @@ def _executor(wanted: Wanted) -> Iterator[tuple[Executor, int]]:
     jobs = wanted.jobs or cores
     with ThreadPoolExecutor(jobs, thread_name_prefix="sweep") as executor:
         yield executor, jobs
-
-
-def _sweep(
-    runner: Runner,
-    space: Space,
-    rows: Mapping[tuple[tuple[str, str], ...], Trial],
-    known: set[str],
-    start: float,
-    read: Callable[[Trial], bytes | None],
-) -> Sweep:
-    notes = []
-    if runner.content.unknown:
-        notes.append(
-            f"Nothing was taken from the store: {'; '.join(runner.content.unknown)}, which cannot "
-            "be compared with an earlier run."
-        )
-    name = runner.subject.name
-    return Sweep(
-        name=name,
-        axes={n: tuple(value_text(v) for v in values) for n, values in space.axes.items()},
-        sizes=space.sizes,
-        trials=tuple(rows[s.texts] for s in space.grid() if s.texts in rows),
-        seconds=time.monotonic() - start,
-        from_store=sum(row.key in known for row in rows.values()),
-        notes=tuple(notes),
-        expression="model" if isinstance(runner.subject.function, torch.nn.Module) else name,
-        read=read,
-    )

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,7 @@ class Runner:
     on_trial: OnTrial | None = None
     is_cancelled: bool = False
     _parcel: Parcel | None = None
+    _handed: dict[Future[Ended], Trial] = field(default_factory=dict)
 
     def run(self, settings: Sequence[Setting], plan: Plan | None = None) -> list[Trial]:
         """The rows of these settings in their order; those that were cancelled included."""
@@ -152,7 +153,7 @@ class Runner:
         self, parcel: Parcel, left: list[tuple[Setting, Trial]], plan: Plan
     ) -> dict[str, Trial]:
         waiting = iter(left)
-        running: dict[Future[Ended], Trial] = {}
+        running = self._handed
         rows: dict[str, Trial] = {}
         try:
             while True:
@@ -174,9 +175,18 @@ class Runner:
             for future, trial in running.items():
                 future.cancel()
                 rows[trial.key] = _cancelled(trial)
+            running.clear()
             raise
         rows.update((trial.key, _cancelled(trial)) for _, trial in waiting)
         return rows
+
+    @property
+    def tried(self) -> tuple[Trial, ...]:
+        """What is being tried; elsewhere also what waits there for a worker."""
+        handed = dict(self._handed)
+        return tuple(
+            trial for future, trial in handed.items() if not self.is_local or future.running()
+        )
 
     def _submit(self, parcel: Parcel, setting: Setting, trial: Trial, plan: Plan) -> Future[Ended]:
         import cloudpickle

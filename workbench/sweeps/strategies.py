@@ -60,25 +60,30 @@ class Search:
         if self.strategy in ("random", "tpe") and self.budget == Budget():
             raise UsageError(f"strategy={self.strategy!r} needs a budget: trials=… or seconds=….")
 
+    def planned(self, space: Space) -> list[Setting] | None:
+        """The settings that are tried, where that is known before."""
+        if self.budget.seconds is not None or self.strategy not in ("grid", "random"):
+            return None
+        return self._ordered(space)[: self.budget.trials]
+
+    def _ordered(self, space: Space) -> list[Setting]:
+        settings = list(space.grid())
+        if self.strategy == "random":
+            random.Random(_SEED).shuffle(settings)
+        return settings
+
     def through(self, space: Space, plan: Plan, run: Try) -> list[Trial]:
         """Try settings by `run` until the strategy or the budget ends; the last row of each."""
         ways = {
-            "grid": self._in_order,
-            "random": self._at_random,
+            "grid": self._some,
+            "random": self._some,
             "halving": self._halving,
             "tpe": self._tpe,
         }
         return ways[self.strategy](space, plan, run)
 
-    def _in_order(self, space: Space, plan: Plan, run: Try) -> list[Trial]:
-        return self._some(list(space.grid()), plan, run)
-
-    def _at_random(self, space: Space, plan: Plan, run: Try) -> list[Trial]:
-        settings = list(space.grid())
-        random.Random(_SEED).shuffle(settings)
-        return self._some(settings, plan, run)
-
-    def _some(self, settings: list[Setting], plan: Plan, run: Try) -> list[Trial]:
+    def _some(self, space: Space, plan: Plan, run: Try) -> list[Trial]:
+        settings = self._ordered(space)
         is_over = self.budget.ends()
         if self.budget.seconds is None:
             return run(settings[: self.budget.trials], plan)
@@ -86,6 +91,8 @@ class Search:
         while settings and not is_over(len(rows)):
             part, settings = settings[: self.together], settings[self.together :]
             rows += run(part, plan)
+            if any(row.status == "cancelled" for row in rows):
+                break
         return rows
 
     def _halving(self, space: Space, plan: Plan, run: Try) -> list[Trial]:

@@ -30,7 +30,7 @@ POLICY = (
 )
 PAGE_BYTES = 1_950_000
 """A whole page."""
-_OPENING = "<script>document.documentElement.classList.add('wb-opening')</script>"
+OPENING = "<script>document.documentElement.classList.add('wb-opening')</script>"
 _STYLE = "body { margin: 0 } .wb-opening .wb-summary { display: none }"
 
 
@@ -52,7 +52,7 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title_of(report))}, compiled</title>"
-        f'<style class="wb-of-summary">{_page_style()}</style><style>{_STYLE}</style>{_OPENING}'
+        f'<style class="wb-of-summary">{_page_style()}</style><style>{_STYLE}</style>{OPENING}'
         f"</head><body>{interactive(summary, record, kind='page', carries_bundle=True)}"
         "</body></html>\n"
     )

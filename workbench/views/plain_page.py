@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from workbench.views.charts.heat import Cell, Map
+from workbench.views.html import OPENING, POLICY
 
 _PLACE = "padding: 3px 10px; text-align: right"  # a notebook has no style sheet
 MOST = 200
@@ -28,13 +29,24 @@ th[scope=row] { position: sticky; left: 0; background: var(--page) }
 td.none { color: var(--faint) }
 """
 
+_VIEW_STYLE = (
+    ".wb-opening body, body:has(.wb) { margin: 0 } .wb-opening .wb-summary { display: none }"
+)
 
-def document(title: str, body: str) -> str:
-    """A self-contained page, light or dark as its reader prefers."""
+
+def document(title: str, body: str, *, has_view: bool = False) -> str:
+    """A self-contained page, light or dark as its reader prefers.
+
+    With `has_view` the body holds an interactive view, which takes the place of its summary.
+    """
+    opening = f"<style>{_VIEW_STYLE}</style>{OPENING}" if has_view else ""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">' if has_view else ""
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{policy}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
+        '<meta name="color-scheme" content="light dark">'
+        f'<title>{escape(title)}</title><style class="wb-of-summary">{_STYLE}</style>{opening}'
+        f"</head><body>{body}</body></html>\n"
     )
 
 

@@ -13,10 +13,10 @@ import textwrap
 from pathlib import Path
 from types import ModuleType
 
-from workbench.views import wire, wire_artifact, wire_code, wire_diff, wire_machine
+from workbench.views import wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
-MODULES = (wire, wire_artifact, wire_code, wire_diff, wire_machine)
+MODULES = (wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep)
 _HEAD = "// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 
-import anywidget
 import traitlets
 
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.views.answering import Answering
 from workbench.views.document import Setting, document
-from workbench.views.packing import pack
 from workbench.views.parts import report_part
 from workbench.views.switching import Switch
-from workbench.views.wire import Answer, GuardCheck, GuardQuestion, Progress
+from workbench.views.wire import GuardCheck, GuardQuestion, Progress
 from workbench.views.wire_machine import TargetQuestion
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
-_STATIC = files("workbench.views").joinpath("static")
 IDLE: Progress = {
     "status": "idle",
     "title": "",
@@ -31,14 +28,11 @@ IDLE: Progress = {
 }
 
 
-class View(anywidget.AnyWidget):
+class View(Answering):
     """A view of a report, also of one that is still being made.
 
     Traits hold small state only; the document and its parts are sent when asked for.
     """
-
-    _esm = _STATIC.joinpath("workbench.js").read_text(encoding="utf-8")
-    _css = _STATIC.joinpath("workbench.css").read_text(encoding="utf-8")
 
     progress = traitlets.Dict(dict(IDLE)).tag(sync=True)
     revision = traitlets.Int(0).tag(sync=True)
@@ -60,7 +54,6 @@ class View(anywidget.AnyWidget):
         self._check_guards = check_guards
         self._cancel = cancel
         self._switch = switch
-        self.on_msg(self._on_message)
 
     def present(
         self,
@@ -94,20 +87,6 @@ class View(anywidget.AnyWidget):
         """A short stable line: no times, no addresses."""
         name = "a compilation" if self._report is None else self._report.request.name or "?"
         return f"Workbench view of {name}"
-
-    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
-        id, ask = content.get("id"), content.get("ask")
-        answer: Answer = {"id": id, "ask": ask, "error": None}
-        try:
-            packed = pack(self._answer(ask, content.get("question")))
-        except WorkbenchError as error:
-            self.send({**answer, "error": str(error)})
-        except Exception as error:  # the front end waits for an answer, whatever went wrong
-            why = f"{type(error).__name__}: {error}"
-            self.send({**answer, "error": f"The answer to {ask!r} could not be made: {why}."})
-            raise
-        else:
-            self.send(answer, [packed])
 
     def _answer(self, ask: Any, question: Any) -> Any:
         if ask == "cancel":

@@ -27,6 +27,7 @@ from workbench.views.wire_machine import (
     TargetQuestion,
     Targets,
 )
+from workbench.views.wire_sweep import RowQuestion, RowsQuestion
 
 VERSION = 1
 
@@ -420,7 +421,7 @@ class Ask(TypedDict):
 
     id: int
     ask: str
-    question: NotRequired[GuardQuestion | TargetQuestion]
+    question: NotRequired[GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion]
 
 
 class Answer(TypedDict):

@@ -7,9 +7,12 @@ import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
 import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
+import { liveSweep, pageSweep, type SweepHost } from "./hosts/sweep";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
-import type { DiffDocument, Embedded, PaneId } from "./wire";
+import { SweepShell } from "./sweep/shell";
+import { SweepState } from "./sweep/state";
+import type { DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
 
 export interface View {
   store: Store;
@@ -35,14 +38,15 @@ function open(el: HTMLElement, store: Store): View {
 /** Shows a document that was embedded in a page or in a saved output. */
 export function mount(
   el: HTMLElement,
-  embedded: Embedded | EmbeddedDiff,
+  embedded: Embedded | EmbeddedDiff | EmbeddedSweep,
   kind: "page" | "saved" = "page",
-): View | DiffState {
+): View | DiffState | SweepState {
   if (kind === "page") {
     el.style.setProperty("--wb-height", "max(480px, 100vh)");
     el.setAttribute("role", "main");
   }
   if ("diff" in embedded) return openDiff(el, embedded.diff);
+  if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind));
   const store = new Store(pageHost(embedded, kind));
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
@@ -105,9 +109,25 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
   };
 }
 
+function openSweep(el: HTMLElement, host: SweepHost): SweepState {
+  const state = new SweepState(host);
+  draw(<SweepShell state={state} />, el);
+  return state;
+}
+
+/** A sweep: the model holds the table, rows are asked for. */
+function renderSweep(model: Model, el: HTMLElement): () => void {
+  const state = openSweep(el, liveSweep(model));
+  return () => {
+    draw(null, el);
+    state.close();
+  };
+}
+
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const packed = model.get("diff");
   if (packed instanceof DataView) return renderDiff(model, el, packed);
+  if (model.get("sweep") instanceof DataView) return renderSweep(model, el);
   const host = liveHost(model);
   const store = new Store(host);
   const forget = keepPlace(store, model);

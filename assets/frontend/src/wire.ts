@@ -394,7 +394,7 @@ export interface GuardQuestion {
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion;
 }
 
 /**
@@ -781,4 +781,89 @@ export interface Targets {
  */
 export interface TargetQuestion {
   targets: string[];
+}
+
+/**
+ * One axis with its values in the order in which they were given.
+ */
+export interface SweepAxis {
+  name: string;
+  values: string[];
+  is_size: boolean;
+}
+
+/**
+ * A column of figures; `is_better` says which end of it one looks for.
+ */
+export interface SweepFigure {
+  id: string;
+  title: string;
+  is_better: "more" | "less" | "";
+}
+
+/**
+ * A setting: its values by axis, its figures by column with the words for them. `id` is its
+ * title. `status` is "waiting", "running" or how it ended. `rounds` are the times over those of
+ * the original: the low end of the interval of the median, the median, the high end, and the
+ * rounds themselves.
+ */
+export interface SweepRow {
+  id: string;
+  settings: (string | null)[];
+  status: string;
+  remark: string;
+  is_model: boolean;
+  from_store: boolean;
+  can_open: boolean;
+  figures: (number | null)[];
+  words: string[];
+  rounds: number[];
+}
+
+/**
+ * A sweep as far as it is. `status` says whether it runs; `total` is None where a search
+ * decides how many are tried. `best` is the row that is the best so far; `sentence` and `code`
+ * are there at the end. `by` is the figure that rows are compared by. `more` counts rows that
+ * are left out.
+ */
+export interface SweepDocument {
+  version: number;
+  name: string;
+  variable: string;
+  status: "running" | "cancelled" | "done";
+  axes: SweepAxis[];
+  figures: SweepFigure[];
+  rows: SweepRow[];
+  more: number;
+  total: number | null;
+  elapsed_s: number;
+  left_s: number | null;
+  by: string;
+  best: string | null;
+  sentence: string;
+  code: string;
+  facts: string;
+  notes: string[];
+}
+
+/**
+ * The row whose record is asked for, and the part of it: "document" or another one.
+ */
+export interface RowQuestion {
+  row: string;
+  part: string;
+}
+
+/**
+ * The two rows to compare.
+ */
+export interface RowsQuestion {
+  rows: string[];
+}
+
+/**
+ * What a page or a saved output of a sweep carries.
+ */
+export interface EmbeddedSweep {
+  sweep: SweepDocument;
 }

@@ -11,14 +11,13 @@ from pathlib import Path
 from workbench.report.diff import Diff
 from workbench.settings import Embed
 from workbench.views.diff.document import document, title
-from workbench.views.html import POLICY
+from workbench.views.html import OPENING, POLICY
 from workbench.views.interactive import interactive
 from workbench.views.packing import SMALL, pack
 from workbench.views.render.skin import Skin
 from workbench.views.units import ABSENT, plural
 from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart
 
-_OPENING = "<script>document.documentElement.classList.add('wb-opening')</script>"
 _STYLE = (
     "body { margin: 0 } .wb-opening .wb-summary { display: none } "
     "main ul { margin: 8px 12px; padding-left: 18px; line-height: 20px; max-width: 110ch }"
@@ -42,7 +41,7 @@ def page(diff: Diff, path: str | PathLike[str] | None = None) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title(diff.a, diff.b))}</title>"
-        f'<style class="wb-of-summary">{style}</style><style>{_STYLE}</style>{_OPENING}'
+        f'<style class="wb-of-summary">{style}</style><style>{_STYLE}</style>{OPENING}'
         f"</head><body>{body}</body></html>\n"
     )
     if path is not None:

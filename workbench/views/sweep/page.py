@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Iterator
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -13,39 +12,47 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError
 from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
+from workbench.settings import Embed
+from workbench.views.interactive import interactive
+from workbench.views.packing import SMALL, pack
 from workbench.views.plain_page import MOST, document
+from workbench.views.sweep.document import document as shown
 from workbench.views.sweep.figures import plot, words_of
-from workbench.views.units import plural, seconds_text
+from workbench.views.sweep.words import SHOWN, facts, remarks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SHOWN = (
-    ("speedup", "Speed-up"),
-    ("call_us", "Call"),
-    ("compile_s", "Compile"),
-    ("first_call_s", "First call"),
-    ("peak_bytes", "Peak memory"),
-    ("kernels", "Kernels"),
-    ("dram_bytes", "DRAM traffic"),
-    ("artifact_bytes", "Artifact"),
-)
 _NUMBER = 'style="padding: 3px 10px; text-align: right"'
 _TEXT = 'style="padding: 3px 10px; text-align: left"'
 
 
 def page(sweep: Sweep, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given."""
+    """A self-contained page; written to `path` when given.
+
+    Where no script runs, the table and the charts stand below one another as plain HTML.
+    """
     charts = "".join(_chart(sweep, chart) for chart in ("pareto", "heat", "parallel"))
     rounds = _chart(sweep, "distribution")
-    text = document(
-        f"Sweep of {sweep.name}",
-        f"<h1>Sweep of {escape(sweep.name)}</h1>{_head(sweep)}{_answer(sweep)}"
-        f"<h2>Settings</h2>{_table(sweep)}{charts}{rounds}",
+    summary = (
+        f"<header><h1>Sweep of {escape(sweep.name)}</h1></header><main>{_head(sweep)}"
+        f"{_answer(sweep)}<h2>Settings</h2>{_table(sweep)}{charts}{rounds}</main>"
     )
+    record = pack({"sweep": shown(sweep)}, SMALL)
+    view = interactive(summary, record, kind="page", carries_bundle=True)
+    text = document(f"Sweep of {sweep.name}", view, has_view=True)
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
+
+
+def saved(sweep: Sweep, *, embed: Embed, carries_bundle: bool) -> str:
+    """The static output of a notebook, which a script makes interactive."""
+    summary = fragment(sweep)
+    if embed == "none":
+        return summary
+    record = pack({"sweep": shown(sweep)}, SMALL)
+    return interactive(summary, record, kind="saved", carries_bundle=carries_bundle)
 
 
 def fragment(sweep: Sweep) -> str:
@@ -54,11 +61,7 @@ def fragment(sweep: Sweep) -> str:
 
 
 def _head(sweep: Sweep) -> str:
-    known = f", {sweep.from_store} from the store" if sweep.from_store else ""
-    machines = sorted({trial.machine for trial in sweep.trials if trial.machine})
-    words = [f"{plural(len(sweep.trials), 'setting')} in {seconds_text(sweep.seconds)}{known}."]
-    words += [f"Measured on {', '.join(machines)}."] if machines else []
-    return "".join(f"<p>{escape(word)}</p>" for word in (*words, *sweep.notes))
+    return "".join(f"<p>{escape(word)}</p>" for word in (facts(sweep), *sweep.notes))
 
 
 def _answer(sweep: Sweep) -> str:
@@ -70,7 +73,7 @@ def _answer(sweep: Sweep) -> str:
 
 
 def _table(sweep: Sweep) -> str:
-    names = [*sweep.axes, *(title for _, title in _SHOWN)]
+    names = [*sweep.axes, *(title for _, title in SHOWN)]
     head = "".join(f'<th scope="col" {_NUMBER}>{escape(name)}</th>' for name in names)
     ordered = sorted(sweep.trials, key=_order)
     body = "".join(_row(sweep, trial) for trial in ordered[:MOST])
@@ -91,18 +94,9 @@ def _row(sweep: Sweep, trial: Trial) -> str:
     settings = dict(trial.settings)
     cells = "".join(f"<td {_NUMBER}>{escape(settings.get(n, '–'))}</td>" for n in sweep.axes)
     cells += "".join(
-        f"<td {_NUMBER}>{escape(words_of(name, getattr(trial, name)))}</td>" for name, _ in _SHOWN
+        f"<td {_NUMBER}>{escape(words_of(name, getattr(trial, name)))}</td>" for name, _ in SHOWN
     )
-    return f'<tr>{cells}<td class="text" {_TEXT}>{escape("; ".join(_remarks(trial)))}</td></tr>'
-
-
-def _remarks(trial: Trial) -> Iterator[str]:
-    if trial.status != "done":
-        yield f"{trial.status}: {trial.reason}" if trial.reason else trial.status
-    if trial.is_model:
-        yield "a model's figure, nothing was run"
-    if trial.warning:
-        yield trial.warning
+    return f'<tr>{cells}<td class="text" {_TEXT}>{escape("; ".join(remarks(trial)))}</td></tr>'
 
 
 def _chart(sweep: Sweep, chart: str) -> str:

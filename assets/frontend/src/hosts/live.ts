@@ -24,7 +24,8 @@ export async function unpack(buffer: BufferSource): Promise<unknown> {
   return JSON.parse(await new Response(stream).text());
 }
 
-class Mail {
+/** Requests to a kernel, each with one answer. */
+export class Mail {
   private readonly waiting = new Map<number, Waiting>();
   // Several views share one model and hear each other's answers, so each counts from elsewhere.
   private last = Math.floor(Math.random() * 2 ** 40);

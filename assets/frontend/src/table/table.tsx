@@ -3,7 +3,7 @@
 import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
-import type { Store } from "../store";
+import type { ReadonlySignal } from "@preact/signals";
 import { useEvenRows, type EvenRows } from "../ui/even";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
@@ -24,8 +24,15 @@ export interface Column<Row> {
   wide?: boolean;
 }
 
+/** What a table needs of the state that it is part of. */
+export interface Selecting {
+  readonly selected: ReadonlySignal<string | null>;
+  readonly related: ReadonlySignal<ReadonlySet<string>>;
+  select(id: string): void;
+}
+
 interface Props<Row> {
-  store: Store;
+  store: Selecting;
   label: string;
   columns: Column<Row>[];
   rows: readonly Row[];
@@ -35,6 +42,8 @@ interface Props<Row> {
   none?: string;
   /** What Enter and a double click do with a row. */
   open?(row: Row): void;
+  /** What a click does in place of selecting. */
+  click?(row: Row): void;
 }
 
 const ROW = 24;
@@ -96,7 +105,7 @@ function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
 
 /** The index of the selected row; brings it, or the first related one, into sight. */
 function useCurrent<Row>(
-  store: Store,
+  store: Selecting,
   shown: readonly Row[],
   id: (row: Row) => string,
   list: EvenRows,
@@ -159,7 +168,7 @@ function TableRow<Row>({ table, columns, row, place }: RowProps<Row>) {
       aria-rowindex={place.index + 2}
       aria-selected={isSelected}
       style={{ ...place.tracks, transform: `translateY(${place.top}px)` }}
-      onClick={() => store.select(key)}
+      onClick={() => (table.click ? table.click(row) : store.select(key))}
       onDblClick={() => table.open?.(row)}
     >
       {columns.map((column) => (
@@ -218,7 +227,10 @@ function sample<Row>(rows: readonly Row[], column: Column<Row>): Sortable {
   return null;
 }
 
-function firstRelated(places: Map<string, number>, related: Set<string>): number | undefined {
+function firstRelated(
+  places: Map<string, number>,
+  related: ReadonlySet<string>,
+): number | undefined {
   let first: number | undefined;
   for (const id of related) {
     const at = places.get(id);

@@ -1,0 +1,87 @@
+// One figure over two axes as a table with shades; of several rows in a cell the best.
+
+import { useState } from "preact/hooks";
+import type { SweepDocument } from "../wire";
+import { cellKey, cells } from "./geometry";
+import type { SweepState } from "./state";
+
+export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) {
+  const longest = doc.axes
+    .map((_, n) => n)
+    .sort((a, b) => doc.axes[b]!.values.length - doc.axes[a]!.values.length);
+  const [across, setAcross] = useState(longest[0] ?? 0);
+  const [down, setDown] = useState(longest[1] ?? longest[0] ?? 0);
+  const [figure, setFigure] = useState(doc.by);
+  const isMore = doc.figures.find(({ id }) => id === figure)?.is_better === "more";
+  const found = cells(state.rows.value, [across, down], (row) => state.figure(row, figure), isMore);
+  const columns = doc.axes[across]?.values ?? [];
+  const lines = across === down ? [""] : (doc.axes[down]?.values ?? []);
+  const names = doc.axes.map(({ name }, n): [string, string] => [String(n), name]);
+  const figures = doc.figures.map(({ id, title }): [string, string] => [id, title]);
+  return (
+    <>
+      <div class="bar">
+        <Choice label="Figure" value={figure} options={figures} set={setFigure} />
+        <Choice label="Across" value={`${across}`} options={names} set={(n) => setAcross(+n)} />
+        <Choice label="Down" value={`${down}`} options={names} set={(n) => setDown(+n)} />
+      </div>
+      <div class="scroll sweep-chart" tabIndex={0} role="region" aria-label="Heat map">
+        <p class="mut">Darker: further from the best. Of several settings in a cell the best.</p>
+        <table class="sweep-heat">
+          <thead>
+            <tr>
+              <th scope="col">{across === down ? "" : doc.axes[down]?.name}</th>
+              {columns.map((value) => (
+                <th key={value} scope="col">{`${doc.axes[across]?.name}=${value}`}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map((line) => (
+              <tr key={line}>
+                <th scope="row">{line || doc.axes[across]?.name}</th>
+                {columns.map((value) => {
+                  const cell = found.get(cellKey(line, value));
+                  if (!cell) return <td key={value}>–</td>;
+                  return (
+                    <td
+                      key={value}
+                      style={{ "--shade": cell.shade }}
+                      class="shaded"
+                      title={cell.row.id}
+                      onClick={() => void state.open(cell.row)}
+                    >
+                      {state.words(cell.row, figure)}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: [string, string][];
+  set(value: string): void;
+}
+
+function Choice({ label, value, options, set }: ChoiceProps) {
+  return (
+    <label class="row">
+      <span class="mut">{label}</span>
+      <select class="btn" value={value} onChange={(event) => set(event.currentTarget.value)}>
+        {options.map(([id, title]) => (
+          <option key={id} value={id}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

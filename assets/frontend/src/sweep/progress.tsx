@@ -1,0 +1,152 @@
+// How far a sweep is: a bar, words, Cancel, the best so far; at its end the answer.
+
+import { useEffect, useReducer, useRef } from "preact/hooks";
+import { plural, seconds } from "../format";
+import { Copy } from "../ui/basics";
+import type { SweepDocument } from "../wire";
+import { counted, type SweepState } from "./state";
+
+const TICK_MS = 500;
+const PATIENCE_MS = 3000;
+
+export function Progress({ state }: { state: SweepState }) {
+  const doc = state.doc.value;
+  if (!doc) return null;
+  return (
+    <section class="sweep-top" aria-label="Progress and answer">
+      {doc.status === "running" ? <Going state={state} doc={doc} /> : <Answer doc={doc} />}
+      {doc.notes.map((note) => (
+        <p key={note} class="mut">
+          {note}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+/** Seconds since the last word of Python, redrawn as they pass. */
+function useSince(doc: SweepDocument): number {
+  const arrived = useRef({ doc, at: performance.now() });
+  if (arrived.current.doc !== doc) arrived.current = { doc, at: performance.now() };
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => {
+    const timer = setInterval(() => redraw(0), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return (performance.now() - arrived.current.at) / 1000;
+}
+
+function Going({ state, doc }: { state: SweepState; doc: SweepDocument }) {
+  const since = useSince(doc);
+  const { done, failed, running } = counted(state.rows.value);
+  const known = state.rows.value.filter((row) => row.from_store).length;
+  const left = doc.left_s === null ? null : Math.max(1, doc.left_s - since);
+  const words = [
+    `${done} done`,
+    ...(known ? [`${known} of them from the store`] : []),
+    `${running} running`,
+    `${failed} failed`,
+    ...(left === null ? [] : [`about ${seconds(Math.round(left))} left`]),
+  ];
+  const best = state.row(doc.best);
+  return (
+    <>
+      <div class="row">
+        <span class="spin" aria-hidden="true" />
+        <b>{`${done + failed}${doc.total === null ? "" : ` of ${doc.total}`} settings`}</b>
+        <span class="mut grow" role="status">
+          {words.join(" · ")}
+        </span>
+        <span class="mut num">{seconds(Math.floor(doc.elapsed_s + since))}</span>
+        <Cancel state={state} />
+      </div>
+      <Bar done={done} failed={failed} running={running} total={doc.total} />
+      <p class="cut">
+        {best ? (
+          <>
+            {"Best so far: "}
+            <b>{best.id}</b>
+            {`, ${state.words(best)}`}
+          </>
+        ) : (
+          <span class="mut">The first row comes when its code is compiled and measured.</span>
+        )}
+      </p>
+    </>
+  );
+}
+
+function Cancel({ state }: { state: SweepState }) {
+  const isAsked = state.isCancelling.value;
+  const [isLate, late] = useReducer(() => true, false);
+  useEffect(() => {
+    if (!isAsked) return;
+    const timer = setTimeout(() => late(undefined), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [isAsked]);
+  return (
+    <>
+      {isAsked && isLate && (
+        <span class="mut">If it goes on, interrupt the kernel: what is done is kept.</span>
+      )}
+      <button
+        type="button"
+        class="btn"
+        disabled={isAsked}
+        title="Ends what runs; what is done is kept"
+        onClick={() => void state.cancel()}
+      >
+        {isAsked ? "Cancelling…" : "Cancel"}
+      </button>
+    </>
+  );
+}
+
+interface BarProps {
+  done: number;
+  failed: number;
+  running: number;
+  total: number | null;
+}
+
+function Bar({ done, failed, running, total }: BarProps) {
+  const whole = Math.max(1, total ?? done + failed + running);
+  const part = (count: number) => ({ width: `${(100 * count) / whole}%` });
+  return (
+    <div
+      class="sweep-bar"
+      role="progressbar"
+      aria-label="Settings that have ended"
+      aria-valuemin={0}
+      aria-valuemax={whole}
+      aria-valuenow={done + failed}
+    >
+      <i class="done" style={part(done)} />
+      <i class="failed" style={part(failed)} />
+      <i class="running" style={part(running)} />
+    </div>
+  );
+}
+
+function Answer({ doc }: { doc: SweepDocument }) {
+  const left = doc.rows.filter((row) => row.status === "cancelled").length;
+  const end = doc.sentence.indexOf(". ") + 1 || doc.sentence.length;
+  const [first, rest] = [doc.sentence.slice(0, end), doc.sentence.slice(end).trim()];
+  return (
+    <>
+      {doc.status === "cancelled" && (
+        <p>
+          <b>The sweep was cancelled.</b>
+          {` What was done is kept; ${plural(left, "setting")} can be tried by running it again.`}
+        </p>
+      )}
+      <div class="row">
+        <p class="grow">
+          <b>{first}</b> {rest}
+        </p>
+        {doc.code && <Copy text={doc.code} label="Code" title={`Copy ${doc.code}`} />}
+      </div>
+      <p class="mut">{doc.facts}</p>
+    </>
+  );
+}

@@ -1,0 +1,82 @@
+// The rounds of each setting, each divided by what the original took in the same round.
+
+import { useRef } from "preact/hooks";
+import { amount } from "../format";
+import { useWidth } from "../ui/width";
+import type { SweepRow } from "../wire";
+import { place, ticks } from "./geometry";
+import type { SweepState } from "./state";
+
+const ROW = 26;
+const MOST = 60;
+const BOTTOM = 40;
+const RIGHT = 24;
+const LETTER = 6.4;
+
+export function Rounds({ state }: { state: SweepState }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const rows = state.rows.value
+    .filter((row) => row.rounds.length)
+    .sort((a, b) => medianOf(a) - medianOf(b));
+  const shown = rows.slice(0, MOST);
+  const left = Math.min(width * 0.42, 20 + LETTER * Math.max(...shown.map((row) => row.id.length)));
+  const all = shown.flatMap((row) => row.rounds);
+  const ends: [number, number] = [Math.min(...all), Math.max(1.02, ...all)];
+  const px = (value: number) => place(value, ends, [left, width - RIGHT]);
+  const height = shown.length * ROW + BOTTOM;
+  const more = rows.length > shown.length ? ` ${shown.length} of ${rows.length} settings.` : "";
+  return (
+    <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Rounds">
+      <p class="mut">
+        {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}`}
+      </p>
+      <svg width={width} height={height} role="img" aria-label="Rounds of each setting">
+        <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
+        {shown.map((row, n) => (
+          <Strip key={row.id} state={state} row={row} px={px} left={left} y={n * ROW + ROW / 2} />
+        ))}
+        {ticks(...ends, Math.max(2, Math.floor((width - left) / 90))).map((value) => (
+          <text key={value} x={px(value)} y={height - BOTTOM + 16} text-anchor="middle">
+            {amount(value)}
+          </text>
+        ))}
+        <text x={(left + width - RIGHT) / 2} y={height - 6} text-anchor="middle">
+          Time over that of the original
+        </text>
+      </svg>
+    </div>
+  );
+}
+
+interface StripProps {
+  state: SweepState;
+  row: SweepRow;
+  px(value: number): number;
+  left: number;
+  y: number;
+}
+
+function Strip({ state, row, px, left, y }: StripProps) {
+  const [low, median, high, ...samples] = row.rounds as [number, number, number, ...number[]];
+  const letters = Math.floor((left - 16) / LETTER);
+  const name = row.id.length > letters ? `${row.id.slice(0, letters - 1)}…` : row.id;
+  return (
+    <g class="strip" onClick={() => void state.open(row)}>
+      <title>{`${row.id}: ${amount(median)} (${amount(low)} to ${amount(high)})`}</title>
+      <rect class="hit" x={0} width="100%" y={y - ROW / 2} height={ROW} />
+      <text x={left - 10} y={y + 4} text-anchor="end">
+        {name}
+      </text>
+      {samples.map((value, n) => (
+        <line key={n} class="round" x1={px(value)} x2={px(value)} y1={y - 6} y2={y + 6} />
+      ))}
+      <line class="span" x1={px(low)} x2={px(high)} y1={y} y2={y} />
+      <circle class="spot best" cx={px(median)} cy={y} r={4.5} />
+    </g>
+  );
+}
+
+function medianOf(row: SweepRow): number {
+  return row.rounds[1] ?? Infinity;
+}

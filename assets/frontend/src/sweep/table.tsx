@@ -1,0 +1,149 @@
+// The settings of a sweep: how they ended, their figures; a click opens one, two are compared.
+
+import { useMemo } from "preact/hooks";
+import { Copy } from "../ui/basics";
+import { Icon, type IconName } from "../ui/icons";
+import { Table, type Column } from "../table/table";
+import type { SweepDocument, SweepRow } from "../wire";
+import type { SweepState } from "./state";
+
+/** Figures that a narrow view leaves out. */
+const WIDE = new Set(["first_call_s", "artifact_bytes", "dram_bytes", "kernels"]);
+
+export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument }) {
+  const count = state.picked.value.length;
+  const shape = JSON.stringify([doc.axes.map(({ name }) => name), doc.figures, state.host.kind]);
+  const columns = useMemo(() => columnsOf(state, doc), [state, shape]);
+  const code = `${doc.variable}.frame()`;
+  return (
+    <>
+      <div class="bar">
+        <h2>Settings</h2>
+        <span class="mut cut">{hintOf(state)}</span>
+        <span class="grow" />
+        {state.host.kind === "live" && (
+          <button
+            type="button"
+            class="btn"
+            disabled={count !== 2}
+            title="What differs between the two rows that are picked"
+            onClick={() => void state.compare()}
+          >
+            {count === 2 ? "Compare the two" : `Compare (${count} of 2 picked)`}
+          </button>
+        )}
+        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
+      </div>
+      <Table
+        store={state}
+        label="Settings"
+        columns={columns}
+        rows={doc.rows}
+        id={(row) => row.id}
+        order={{ key: doc.by, direction: doc.by === "speedup" ? "desc" : "asc" }}
+        none="No setting has ended yet."
+        open={(row) => void state.open(row)}
+        click={(row) => void state.open(row)}
+      />
+    </>
+  );
+}
+
+function hintOf(state: SweepState): string {
+  if (state.host.kind !== "live") return "";
+  return state.rows.value.some((row) => row.can_open) ? "A click opens the full record." : "";
+}
+
+function columnsOf(state: SweepState, doc: SweepDocument): Column<SweepRow>[] {
+  const axes = doc.axes.map(({ name, values }, at): Column<SweepRow> => ({
+    key: `axis:${name}`,
+    title: name,
+    width: `minmax(${widthOf([name, ...values])}px, 1fr)`,
+    value: (row) => sortable(row.settings[at] ?? null),
+    draw: (row) => row.settings[at] ?? "–",
+    look: "mono",
+  }));
+  const figures = doc.figures.map(({ id, title }, at): Column<SweepRow> => ({
+    key: id,
+    title,
+    width: `minmax(${widthOf([title, "00.0 MB"])}px, 1fr)`,
+    value: (row) => row.figures[at] ?? null,
+    draw: (row) => row.words[at],
+    number: true,
+    wide: WIDE.has(id),
+  }));
+  const pick = state.host.kind === "live" ? [pickColumn(state)] : [];
+  return [...pick, statusColumn(), ...axes, ...figures, remarkColumn()];
+}
+
+/** Pixels for the longest of some texts, which is cut where it is very long. */
+function widthOf(texts: readonly string[]): number {
+  return Math.min(170, 14 + 7 * Math.max(...texts.map((text) => text.length)));
+}
+
+function sortable(text: string | null): string | number | null {
+  return text !== null && text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function pickColumn(state: SweepState): Column<SweepRow> {
+  return {
+    key: "pick",
+    title: "Pick",
+    width: "32px",
+    value: (row) => (state.picked.value.includes(row.id) ? 1 : 0),
+    full: () => "Pick two rows to compare them",
+    draw: (row) => (
+      <label class="sweep-pick" onClick={(event) => event.stopPropagation()}>
+        <input
+          type="checkbox"
+          aria-label={`Pick ${row.id}`}
+          disabled={!row.can_open}
+          checked={state.picked.value.includes(row.id)}
+          onClick={(event) => event.stopPropagation()}
+          onDblClick={(event) => event.stopPropagation()}
+          onChange={() => state.pick(row.id)}
+        />
+      </label>
+    ),
+  };
+}
+
+const ICONS: Record<string, [IconName, string]> = {
+  done: ["captured", "st-captured"],
+  waiting: ["outside", "st-outside"],
+  cancelled: ["outside", "st-outside"],
+};
+
+function statusColumn(): Column<SweepRow> {
+  return {
+    key: "status",
+    title: "Ended",
+    width: "minmax(72px, 0.8fr)",
+    value: (row) => row.status,
+    draw: (row) => {
+      const [icon, look] = ICONS[row.status] ?? ["cross", "st-break"];
+      return (
+        <span class="row">
+          {row.status === "running" ? (
+            <span class="spin" aria-hidden="true" />
+          ) : (
+            <span class={`st ${look}`}>
+              <Icon name={icon} />
+            </span>
+          )}
+          {row.status}
+        </span>
+      );
+    },
+  };
+}
+
+function remarkColumn(): Column<SweepRow> {
+  return {
+    key: "remark",
+    title: "Remark",
+    width: "minmax(110px, 2fr)",
+    value: (row) => row.remark || (row.from_store ? "from the store" : ""),
+    look: "mut",
+  };
+}

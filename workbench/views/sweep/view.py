@@ -1,0 +1,131 @@
+"""A sweep in a notebook: a widget that follows it, and a static output that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import traitlets
+
+from workbench.analysis.diff import compare
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.sweep import Sweep
+from workbench.report.trials import Trial
+from workbench.settings import options
+from workbench.views import display as displaying
+from workbench.views import document as whole
+from workbench.views.answering import Answering
+from workbench.views.diff.document import document as diff_document
+from workbench.views.document.machine import ONLY_A_RECORD, targets_of
+from workbench.views.packing import pack
+from workbench.views.parts import report_part
+from workbench.views.sweep.document import Live, document
+from workbench.views.sweep.page import saved
+from workbench.views.wire_sweep import RowQuestion, RowsQuestion
+
+_OPEN = 4  # records that are kept in memory
+
+
+class SweepView(Answering):
+    """The view of a sweep, also of one that runs; rows are opened and compared on request.
+
+    Reports and comparisons are asked for by row, so that several places on a page may show several
+    rows of one model.
+    """
+
+    sweep = traitlets.Bytes().tag(sync=True)
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        live: Live | None = None,
+        *,
+        cancel: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(sweep=pack(document(sweep, live)))
+        self.cell = ""
+        self._shown = sweep
+        self._cancel = cancel
+        self._report = lru_cache(_OPEN)(self._read)
+
+    def follow(self, sweep: Sweep, live: Live | None = None) -> None:
+        """Show how far the sweep is; without `live` it has ended. Any thread may call this."""
+        self._shown = sweep
+        self.sweep = pack(document(sweep, live))
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        return f"Workbench view of the sweep of {self._shown.name}"
+
+    def _read(self, row: str) -> Report:
+        return self._shown.report(self._trial(row))
+
+    def _trial(self, row: str) -> Trial:
+        found = next((trial for trial in self._shown.trials if trial.title == row), None)
+        if found is None:
+            raise UsageError(f"{row} has not ended yet.")
+        return found
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        if ask == "cancel":
+            return self._cancelled()
+        if ask == "row":
+            return self._row(question)
+        if ask == "compare-rows":
+            return self._compared(question)
+        raise UsageError(f"A sweep has no part {ask!r}: it has row, compare-rows and cancel.")
+
+    def _row(self, question: RowQuestion) -> Any:
+        report = self._report(question["row"])
+        if question["part"] != "document":
+            return report_part(report, question["part"])
+        number = self._shown.trials.index(self._trial(question["row"]))
+        targets = targets_of(report.request.target, (), ONLY_A_RECORD)
+        return whole.document(report, whole.Setting(f"found.report({number})", targets=targets))
+
+    def _compared(self, question: RowsQuestion) -> Any:
+        if len(question["rows"]) != 2:
+            raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
+        a, b = question["rows"]
+        names = _names(self._trial(a), self._trial(b))
+        return diff_document(compare(self._report(a), self._report(b), names))
+
+    def _cancelled(self) -> None:
+        if self._cancel is None:
+            raise UsageError("Nothing runs here that could be cancelled.")
+        self._cancel()
+
+
+def _names(a: Trial, b: Trial) -> tuple[str, str]:
+    """What two rows are called: the settings in which they differ."""
+    mine, other = dict(a.settings), dict(b.settings)
+    names = [name for name in {**mine, **other} if mine.get(name) != other.get(name)]
+    first, second = (
+        ", ".join(f"{name}={own[name]}" for name in names if name in own) or "without these"
+        for own in (mine, other)
+    )
+    return first, second
+
+
+def display(sweep: Sweep) -> None:
+    """Show a sweep in the notebook that runs; raises `NotImplementedError` elsewhere.
+
+    A view that has followed the sweep in the same run of the cell is there already.
+    """
+    shell = displaying.kernel_shell()
+    if shell is None:
+        raise NotImplementedError  # a terminal: IPython then takes the text
+    view = sweep.view
+    if view is None or view.cell != running_cell(shell):
+        view = SweepView(sweep)
+        displaying.publish(shell, displaying.live_output(view))
+    html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
+    displaying.publish(shell, {"text/plain": repr(sweep), "text/html": html})
+
+
+def running_cell(shell: Any) -> str:
+    """The run of a cell in which outputs are published now."""
+    parent = getattr(shell, "parent_header", None) or {}
+    return str(parent.get("header", {}).get("msg_id", ""))
