@@ -9,6 +9,7 @@ import explained_helper
 import pytest
 import torch
 
+import workbench as wb
 from workbench.compiler.explain import explain
 
 X = torch.ones(4, 4)
@@ -128,6 +129,19 @@ def test_recompilations_are_those_of_the_call_alone() -> None:
     assert [(row.function, row.reason.partition(": ")[2]) for row in found] == [
         ("inner", "tensor 'x' size mismatch at index 0. expected 4, actual 3")
     ]
+
+
+def test_a_branch_of_cond_that_is_not_captured_is_a_break() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x, (x,))
+
+    (found,) = explain(fn, (X,)).breaks
+    assert (found.line, found.gb_id) == (fn.__code__.co_firstlineno + 1, "GB0040")
+    assert found.kind == "Encountered aliasing during higher order op tracing"
+    with pytest.raises(wb.CaptureError, match="in one graph: Encountered aliasing") as caught:
+        wb.aot_compile(fn, (X,), backend="eager")
+    assert "at " in str(caught.value)
+    assert "return input.clone()" in str(caught.value)
 
 
 def test_torch_repeats_no_break_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ ANOTHER = "*** While handling this graph break, another graph break occurred: **
 IN_LOOP = "graph break in loop"
 LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
 _URL = re.compile(r"gb(\d{4})\.html")
+_WRAPPED = "Got graph break/error:"  # of torch.cond and its like, before the reason itself
 _COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short
 _STACK = "\nUser stack trace:"
 
@@ -29,7 +30,7 @@ class Parts:
 
 def parts_of(message: str) -> Parts:
     """The parts of Dynamo's message about a break."""
-    head, _, rest = message.strip().partition("\n  Explanation: ")
+    head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
@@ -42,6 +43,11 @@ def parts_of(message: str) -> Parts:
         hints=[_flat(hint) for hint in hints if hint.strip()],
         gb_id=f"GB{url[1]}" if url else None,
     )
+
+
+def own_words(message: str) -> str:
+    """A message without what torch.cond and its like put before the reason."""
+    return message.rpartition(_WRAPPED)[2]
 
 
 def _flat(text: str) -> str:

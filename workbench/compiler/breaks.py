@@ -125,7 +125,11 @@ class BreakRecorder:
 
     def take_failure(self, error: BaseException | None) -> None:
         """Take the break that ended a capture in one graph, if one did."""
-        kinds = tuple(k for k in (tp.UNSUPPORTED.find(), tp.USER_ERROR.find()) if k is not None)
+        kinds = tuple(
+            k
+            for k in (tp.UNSUPPORTED.find(), tp.USER_ERROR.find(), tp.UNCAPTURED.find())
+            if k is not None
+        )
         seen: set[int] = set()
         while error is not None and id(error) not in seen:
             seen.add(id(error))

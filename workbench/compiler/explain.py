@@ -21,6 +21,9 @@ from workbench.report import Break, Guard, Outcome, Report, Request
 
 _TRIES_IN_LOOP = 10
 _OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time
+_ENDED = (
+    "the run ended where torch.cond or its like was not captured; breaks after it are not listed"
+)
 _OPS = ("call_function", "call_method", "call_module")
 
 
@@ -103,7 +106,11 @@ def explain(
     recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
     count, entries = _Count(), _Entries()
     with preserved(), recorder:
-        _run(target, args, kwargs or {}, count, entries)
+        try:
+            _run(target, args, kwargs or {}, count, entries)
+        except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
+            recorder.breaks.take(error)
+            recorder.request = replace(recorder.request, notes=(_ENDED,))
         if recorder.breaks.gave_up:
             notes = _look_further(recorder, target, args, kwargs or {})
             recorder.request = replace(recorder.request, notes=notes)

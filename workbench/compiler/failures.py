@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.break_messages import own_words
 from workbench.compiler.sources import Places
 from workbench.errors import CaptureError
 
@@ -40,7 +41,7 @@ def explain(error: Exception, name: str, places: Places) -> CaptureError:
 
 
 def _words(error: Exception, name: str, places: Places) -> str:
-    if isinstance(error, tp.UNSUPPORTED.get()):
+    if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places)
     words = str(error).strip() or type(error).__name__
     if "does not implement SerializableCallable" in words:
@@ -62,7 +63,7 @@ def _first_lines(words: str, most: int = 6) -> str:
 
 
 def _graph_break(error: Any, name: str, places: Places) -> str:
-    parts = _SECTION.split(str(getattr(error, "msg", error)))
+    parts = _SECTION.split(own_words(str(getattr(error, "msg", error))))
     reason = parts[0].strip().splitlines()[0] if parts[0].strip() else "unsupported code"
     sections = list(zip(parts[1::2], parts[2::2], strict=False))
     found = [f"{name} cannot be captured in one graph: {reason}."]

@@ -273,6 +273,9 @@ LOG_GRAPH_BREAK = Name(
 )
 SCALAR_LOG = Name("torch._dynamo.variables.tensor:log", "keeping quiet of a break that is a row")
 BREAK_REGISTRY = Name("torch._dynamo.exc:_load_gb_type_to_gb_id_map", "ids of graph breaks")
+UNCAPTURED = Name(
+    "torch._dynamo.exc:UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured"
+)
 USER_ERROR = Name("torch._dynamo.exc:UserError", "recognising a graph break")
 
 # Timing the calls of a generated program.
