@@ -220,7 +220,10 @@ def sweep(
     over
         The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
         `target` (names in `targets()`: figures of a model in place of times), an option of
-        Inductor by its name, or a size that `args` takes.
+        Inductor by its name, or a size that `args` takes. Inside of kernels:
+        `max_autotune_gemm_backends` ("ATEN,CPP"), `template` (a regular expression for names of
+        the autotuner's choices), and for virtual GPUs parameters of Triton kernels: `XBLOCK`,
+        `num_warps`, `k0.num_stages`, ….
     executor
         Where trials run: any concurrent.futures.Executor, such as Dask's `client.get_executor()`;
         by default this machine.

@@ -78,7 +78,7 @@ class AutotuneRecorder:
         if text is None and path is not None and Path(path).is_file():
             text = Path(path).read_text(encoding="utf-8")
         call = getattr(inner, "choice", None)  # of a library: its function
-        if text is None and hasattr(call, "call_name"):
+        if text is None and call is not None and hasattr(call, "call_name"):
             text = f"{call.call_name()}  # a call of a library"
         return None if text is None else self._texts.add(self._places.shared(text.strip()))
 

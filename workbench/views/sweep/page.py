@@ -18,6 +18,7 @@ from workbench.views.packing import SMALL, pack
 from workbench.views.plain_page import MOST, document
 from workbench.views.sweep.document import document as shown
 from workbench.views.sweep.figures import plot, words_of
+from workbench.views.sweep.kernels import section
 from workbench.views.sweep.words import SHOWN, facts, remarks
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def page(sweep: Sweep, path: str | PathLike[str] | None = None) -> str:
     rounds = _chart(sweep, "distribution")
     summary = (
         f"<header><h1>Sweep of {escape(sweep.name)}</h1></header><main>{_head(sweep)}"
-        f"{_answer(sweep)}<h2>Settings</h2>{_table(sweep)}{charts}{rounds}</main>"
+        f"{_answer(sweep)}<h2>Settings</h2>{_table(sweep)}{charts}{rounds}"
+        f"{section(sweep)}</main>"
     )
     record = pack({"sweep": shown(sweep)}, SMALL)
     view = interactive(summary, record, kind="page", carries_bundle=True)

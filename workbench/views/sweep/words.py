@@ -32,10 +32,13 @@ def facts(sweep: Sweep) -> str:
 
 
 def remarks(trial: Trial) -> Iterator[str]:
-    """How a row ended if it is not done, and why its figures are to be doubted."""
+    """How a row ended if it is not done, what was chosen, and why its figures are to be doubted."""
     if trial.status != "done":
         yield f"{trial.status}: {trial.reason}" if trial.reason else trial.status
     if trial.is_model:
         yield "a model's figure, nothing was run"
+    if trial.chosen:
+        first, *others = trial.chosen.split("; ")
+        yield f"chose {first}" + (f" and {len(others)} more" if others else "")
     if trial.warning:
         yield trial.warning
