@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,7 +16,9 @@ from tests.browser.driving import running_chromium
 from tests.browser.panes import addresses, show
 from workbench.compiler.targets.elsewhere import CompiledElsewhere
 from workbench.report import Report
+from workbench.report.sweep import Sweep
 
+DTYPES = [torch.float32, torch.bfloat16]
 ROOT = Path(__file__).parents[2]
 SIZES = ((1280, 760), (800, 620))
 
@@ -58,10 +61,38 @@ def gpu_report() -> Report:
     return replace(matrix, tables={**matrix.tables, "ranked_configs": ranked})
 
 
+def swept() -> Sweep:
+    """Two modes, two dtypes and three sizes of a function, measured here; one setting fails."""
+    return wb.sweep(
+        torch.nn.functional.gelu,
+        lambda rows: (torch.rand(rows, 512),),
+        over={"mode": ["default", "max-autotune"], "dtype": DTYPES, "rows": [8, 256, 4096]},
+        measure_s=0.5,
+        atol=1e-6,
+    )
+
+
+def sweep_pictures(found: Sweep, address: str, browser: Any, folder: Path) -> None:
+    """Every pane of the page of a sweep."""
+    found.to_html(address)
+    for scheme in ("light", "dark"):
+        for width, height in SIZES:
+            size = {"width": width, "height": height}
+            context = browser.new_context(viewport=size, color_scheme=scheme)
+            page = context.new_page()
+            page.goto(Path(address).as_uri())
+            for tab in page.get_by_role("tab").all():
+                tab.click()
+                pane = (tab.get_attribute("id") or "").rpartition("-")[2]
+                page.screenshot(path=folder / f"sweep-{pane}-{scheme}-{width}.png")
+            context.close()
+
+
 def main(folder: Path) -> None:
     """Write the pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as pages, running_chromium() as browser:
+        sweep_pictures(swept(), f"{pages}/sweep.html", browser, folder)
         for name, report in reports():
             path = Path(pages) / f"{name}.html"
             report.to_html(path)

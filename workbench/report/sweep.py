@@ -9,13 +9,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.report.record import Report
-from workbench.report.trials import Trial
+from workbench.report.trials import Trial, apart
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
     from workbench.analysis.recommending import Recommendation
+    from workbench.report.diff import Diff
     from workbench.report.rivals import Rivals
     from workbench.views.sweep.view import SweepView
 
@@ -159,6 +160,16 @@ class Sweep:
                 f"There is no record of {trial.title}: {trial.reason or 'it was not kept'}."
             )
         return from_bytes(content)
+
+    def diff(self, a: int | Trial, b: int | Trial) -> Diff:
+        """What differs between the records of two rows, by their numbers or themselves.
+
+        Raises `UsageError` when one was not kept.
+        """
+        from workbench.analysis.diff import compare
+
+        first, second = (self.trials[row] if isinstance(row, int) else row for row in (a, b))
+        return compare(self.report(first), self.report(second), apart(first, second))
 
     def __repr__(self) -> str:
         """A short stable summary without times: how the settings ended."""

@@ -65,3 +65,14 @@ class Trial:
         settings = tuple((str(a), str(b)) for a, b in kept["settings"])
         mine, other = kept.get("samples_us") or ((), ())
         return cls(**{**kept, "settings": settings, "samples_us": (tuple(mine), tuple(other))})
+
+
+def apart(a: Trial, b: Trial) -> tuple[str, str]:
+    """What two trials are called beside each other: the settings in which they differ."""
+    mine, other = dict(a.settings), dict(b.settings)
+    names = [name for name in {**mine, **other} if mine.get(name) != other.get(name)]
+    first, second = (
+        ", ".join(f"{name}={own[name]}" for name in names if name in own) or "without these"
+        for own in (mine, other)
+    )
+    return first, second

@@ -119,6 +119,7 @@ def test_two_rows_are_compared_under_what_differs_in_them(mail: Mailbox) -> None
     assert mismatches(made, DiffDocument) == []
     assert (made["a"]["name"], made["b"]["name"]) == ("dynamic=False", "dynamic=True")
     assert not made["is_same"]
+    assert recorded().diff(0, 1).names == ("dynamic=False", "dynamic=True")
 
 
 @pytest.mark.parametrize(

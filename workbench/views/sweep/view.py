@@ -12,7 +12,7 @@ from workbench.analysis.diff import compare
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.sweep import Sweep
-from workbench.report.trials import Trial
+from workbench.report.trials import Trial, apart
 from workbench.settings import options
 from workbench.views import display as displaying
 from workbench.views import document as whole
@@ -89,24 +89,13 @@ class SweepView(Answering):
         if len(question["rows"]) != 2:
             raise UsageError(f"Two rows are compared: {len(question['rows'])} were given.")
         a, b = question["rows"]
-        names = _names(self._trial(a), self._trial(b))
+        names = apart(self._trial(a), self._trial(b))
         return diff_document(compare(self._report(a), self._report(b), names))
 
     def _cancelled(self) -> None:
         if self._cancel is None:
             raise UsageError("Nothing runs here that could be cancelled.")
         self._cancel()
-
-
-def _names(a: Trial, b: Trial) -> tuple[str, str]:
-    """What two rows are called: the settings in which they differ."""
-    mine, other = dict(a.settings), dict(b.settings)
-    names = [name for name in {**mine, **other} if mine.get(name) != other.get(name)]
-    first, second = (
-        ", ".join(f"{name}={own[name]}" for name in names if name in own) or "without these"
-        for own in (mine, other)
-    )
-    return first, second
 
 
 def display(sweep: Sweep) -> None:
