@@ -95,6 +95,8 @@ def test_the_public_call() -> None:
     x = torch.randn(8, 100)
     compiled = wb.aot_compile(lambda x: torch.softmax(x, -1), (x,), target="a100")
     assert compiled.verify(x).ok
+    with pytest.raises(wb.ContractError, match="'per_kernel'"):
+        compiled.verify(x, per_kernel=True)
     found = wb.verify(compiled, (x,), reference=lambda x: torch.softmax(x, -1) + 1)
     assert not found.ok
     host = wb.aot_compile(lambda x: x + 1, (x,), backend="eager")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from workbench.compiler.interpreter.graph_parts import GraphParts
 from workbench.compiler.main_names import classes_in_main
 from workbench.compiler.payload import Frozen, resolve_place
 from workbench.compiler.thawing import thaw
-from workbench.errors import UsageError
+from workbench.errors import ContractError, UsageError
 
 
 def callable_here(
@@ -52,6 +53,17 @@ def callable_here(
         return thawed.fn(*receiver, *args, **kwargs)
 
     return call
+
+
+def refuse_misfit(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Raise `ContractError` for a call that the function's parameters do not take."""
+    signature = inspect.signature(callee.function, follow_wrapped=False)
+    try:
+        signature.bind(*callee.receiver, *args, **kwargs)
+    except TypeError as error:
+        raise ContractError(
+            f"{callee.name}() {error}. The signature is {callee.name}{signature}."
+        ) from None
 
 
 def _closure(callee: Callee) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 
 from workbench.compiler.callables import Callee, resolve
 from workbench.compiler.comparing import Comparison, KernelComparison, Verification
-from workbench.compiler.interpreter.calling import callable_here, tensors_of
+from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
 from workbench.compiler.interpreter.captured import CapturedGraph
 from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
@@ -60,11 +60,13 @@ def verify_program(
 
     The reference is the original, run eagerly on the CPU; the captured graph instead where the
     program draws random numbers or launches Triton kernels of the user (both with the same seeds),
-    and in double precision with `float64`. Raises `UsageError` when the program cannot be run.
+    and in double precision with `float64`. Raises `UsageError` when the program cannot be run,
+    `ContractError` when the call does not fit.
     """
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
     callee = resolve(original)
+    refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
     interpreter = interpreter or warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs

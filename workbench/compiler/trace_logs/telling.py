@@ -70,6 +70,7 @@ def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capabil
         ("fusion", "fusion decisions"),
         ("kernel_lines", "map of the lines of kernels"),
         ("autotune", "timings of the autotuner"),
+        ("cuda_graphs", "parts that become CUDA graphs"),
     ):
         yield Capability(name, False, _NEVER.format(what))
     notes = (
