@@ -52,9 +52,9 @@ def test_the_examples_of_a_function_run(name: str, start: dict[str, Any]) -> Non
     run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)
 
 
-def test_the_examples_of_the_report_and_of_the_options_run(start: dict[str, Any]) -> None:
-    run_examples("Report", inspect.getdoc(wb.Report) or "", start)
-    run_examples("options", inspect.getdoc(type(wb.options)) or "", start)
+@pytest.mark.parametrize("name", ["Report", "WorkbenchError", "options"])
+def test_the_examples_of_what_is_no_function_run(name: str, start: dict[str, Any]) -> None:
+    run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

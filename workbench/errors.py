@@ -12,6 +12,16 @@ class WorkbenchError(Exception):
     """Base of everything the workbench raises.
 
     `report` is the record of a failed compilation, or None.
+
+    Examples
+    --------
+    >>> try:
+    ...     compiled(x[:3])
+    ... except wb.WorkbenchError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    ContractError: This call does not fit what f was compiled for:
+      - x: expected size 64 at dimension 0, got 3
+    Pass inputs that fit, or compile again for these.
     """
 
     report: Report | None = None
