@@ -53,6 +53,7 @@ function Whole({ state, isHidden }: { state: SweepState; isHidden: boolean }) {
       ref={root}
       class={`wb sweep ${room} ${state.host.kind}`}
       data-theme={theme.value}
+      data-pane={state.pane.value}
       role="region"
       aria-label={`Sweep of ${doc?.name ?? "a call"}`}
       style={{ "--rows": state.rows.value.length }}

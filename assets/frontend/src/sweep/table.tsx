@@ -8,7 +8,7 @@ import type { SweepDocument, SweepRow } from "../wire";
 import type { SweepState } from "./state";
 
 /** Figures that a narrow view leaves out. */
-const WIDE = new Set(["first_call_s", "artifact_bytes", "dram_bytes", "kernels"]);
+const WIDE = new Set(["first_call_s", "peak_bytes", "artifact_bytes", "dram_bytes", "kernels"]);
 
 export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const count = state.picked.value.length;
