@@ -142,6 +142,12 @@ def test_what_a_log_cannot_tell_has_a_reason() -> None:
     assert report.why_missing("graphs") is None
 
 
+def test_sizes_that_a_log_left_open_were_not_asked_for() -> None:
+    found = wb.diff(read("failed"), read("recompiles"))
+    assert "dynamic_shapes" in set(found.frame("request").item)
+    assert not any("dynamic_shapes" in sentence for sentence in found.sentences)
+
+
 def test_unknown_kinds_are_kept_and_listed(log: Log) -> None:
     path = log("gpu")
     head = "V1121 16:46:54.983000 8586 torch/new.py:1] "
