@@ -8,7 +8,7 @@ import { front, place, ticks, type Spot } from "./geometry";
 import type { SweepState } from "./state";
 
 const LEFT = 60;
-const RIGHT = 24;
+const RIGHT = 36;
 const TOP = 14;
 const BOTTOM = 40;
 const HEIGHT = 340;

@@ -1,7 +1,7 @@
 // The rounds of each setting, each divided by what the original took in the same round.
 
 import { useRef } from "preact/hooks";
-import { amount } from "../format";
+import { amount, plural } from "../format";
 import { useWidth } from "../ui/width";
 import type { SweepRow } from "../wire";
 import { place, ticks } from "./geometry";
@@ -10,8 +10,9 @@ import type { SweepState } from "./state";
 const ROW = 26;
 const MOST = 60;
 const BOTTOM = 40;
-const RIGHT = 24;
+const RIGHT = 36;
 const LETTER = 6.4;
+const FAR = 2.5; // times the slowest median: what a disturbed round took says nothing
 
 export function Rounds({ state }: { state: SweepState }) {
   const box = useRef<HTMLDivElement>(null);
@@ -22,14 +23,19 @@ export function Rounds({ state }: { state: SweepState }) {
   const shown = rows.slice(0, MOST);
   const left = Math.min(width * 0.42, 20 + LETTER * Math.max(...shown.map((row) => row.id.length)));
   const all = shown.flatMap((row) => row.rounds);
-  const ends: [number, number] = [Math.min(...all), Math.max(1.02, ...all)];
-  const px = (value: number) => place(value, ends, [left, width - RIGHT]);
+  const edge = FAR * Math.max(1, ...shown.map(medianOf));
+  const ends: [number, number] = [
+    Math.min(...all),
+    Math.max(1.02, Math.min(edge, Math.max(...all))),
+  ];
+  const px = (value: number) => place(Math.min(value, ends[1]), ends, [left, width - RIGHT]);
+  const far = shown.flatMap((row) => row.rounds.slice(3)).filter((value) => value > ends[1]).length;
   const height = shown.length * ROW + BOTTOM;
   const more = rows.length > shown.length ? ` ${shown.length} of ${rows.length} settings.` : "";
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Rounds">
       <p class="mut">
-        {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}`}
+        {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
       </p>
       <svg width={width} height={height} role="img" aria-label="Rounds of each setting">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
