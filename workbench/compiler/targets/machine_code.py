@@ -13,11 +13,13 @@ from workbench.compiler.sources import Places
 from workbench.compiler.targets.assembly_rows import AssemblyRows
 from workbench.compiler.targets.compiled_configs import PANE, CompiledConfig, ConfigRecorder
 from workbench.compiler.targets.device import Device
+from workbench.compiler.targets.ranking import IMPOSSIBLE_MS
 from workbench.compiler.targets.reading_code import Code, read_code
 from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
 
 _NOT_TIMED = "estimated by a model, not timed"
+_IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
 
 
 class MachineCodeRecorder:
@@ -90,7 +92,12 @@ class MachineCodeRecorder:
 
     def _choices(self, report: Report) -> Iterator[AutotuneChoice]:
         for row in report.autotune:
-            yield row if self._is_timed else replace(row, note=_NOT_TIMED)
+            if self._is_timed:
+                yield row
+            elif (row.time_ms or 0.0) >= IMPOSSIBLE_MS:
+                yield replace(row, time_ms=None, note=_IMPOSSIBLE)
+            else:
+                yield replace(row, note=_NOT_TIMED)
 
     def _matching(
         self, name: str, text: str, places: Places

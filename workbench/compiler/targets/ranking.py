@@ -27,7 +27,8 @@ START_MS = 0.003
 _L2_OVER_DRAM = 2.5
 _LIBRARY = 0.9
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
-_IMPOSSIBLE_MS = 1e6
+IMPOSSIBLE_MS = 1e6
+"""What stands for a template that needs more shared memory than a block can have."""
 _RATES = {
     "float64": "fp64",
     "float16": "fp16",
@@ -100,7 +101,7 @@ def template_ms(gpu: Gpu, product: Product, tile: Tile, rate: float) -> float:
     """Milliseconds of a template; `rate` is 10^12 operations per second."""
     shared = (tile.m + tile.n) * tile.k * product.width * max(1, tile.stages)
     if shared > gpu.shared_per_block_optin:
-        return _IMPOSSIBLE_MS
+        return IMPOSSIBLE_MS
     threads = tile.warps * gpu.warp_size
     accumulators = tile.m * tile.n / threads
     registers = min(accumulators + 40, gpu.max_registers_per_thread)
