@@ -27,7 +27,7 @@ def told_once() -> Iterator[None]:
     def hold_back(record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith(_OF_GUARDS)
 
-    log = logging.getLogger("torch._guards")
+    log = logging.getLogger(tp.TRACING.module)
     log.addFilter(hold_back)
     try:
         yield
