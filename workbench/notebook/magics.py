@@ -147,8 +147,8 @@ class WorkbenchMagics(Magics):
     def aot_sweep(self, line: str) -> Any:
         """Compile and measure a call under many settings, and say which to take.
 
-        A size that stands in the call is made anew for each of its values. An interrupt keeps what
-        is done; the same line goes on from there:
+        A size that stands in the call is made anew for each of its values. *Cancel* in its view
+        and an interrupt keep what is done; the same line goes on from there:
 
             %aot_sweep f(x) --over mode=default,max-autotune --over threads=1,2
             %aot_sweep model(torch.randn(batch, 64)) --over batch=1,8,32 --objective throughput
