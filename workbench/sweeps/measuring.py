@@ -17,6 +17,7 @@ Run = Callable[[], object]
 _ROUND_NS = 2_000_000
 """A round takes at least 2 ms, so that the clock and one interrupt do not count."""
 _FEW, _MANY = 10, 200
+_SHORTEST = 8  # of the length of a round, where rounds are disturbed
 _TRIES = 20  # to find how many calls make a round, where rounds are disturbed
 
 
@@ -75,6 +76,7 @@ class Times:
 def measure(ours: Run, baseline: Run, patience: Patience) -> Times:
     """Measure both in turn; who goes first changes from round to round."""
     counts = [_calls(run) for run in (ours, baseline)]
+    fewest = [max(1, count // _SHORTEST) for count in counts]
     calm: tuple[list[float], list[float]] = ([], [])
     every: tuple[list[float], list[float]] = ([], [])
     end = time.perf_counter() + patience.budget_s
@@ -88,7 +90,7 @@ def measure(ours: Run, baseline: Run, patience: Patience) -> Times:
             for side in (0, 1):
                 calm[side].append(every[side][-1])
         else:  # a shorter round is over before the processor is taken away
-            counts = [max(1, count * 3 // 4) for count in counts]
+            counts = [max(f, c * 3 // 4) for f, c in zip(fewest, counts, strict=True)]
         is_over = time.perf_counter() > end and len(every[0]) >= 3
         if is_over or (len(calm[0]) >= _FEW and _times(calm).speedup.spread <= patience.spread):
             break
