@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.errors import ArtifactError
 from workbench.report import SCHEMA, Report, TextWriter
-from workbench.report.storage import from_bytes, to_bytes
+from workbench.report.storage import LazyTexts, from_bytes, to_bytes
 
 
 def test_a_report_read_back_is_equal(sample_report: Report, tmp_path: Path) -> None:
@@ -97,3 +98,17 @@ def test_a_part_that_grows_without_bound_is_refused(sample_report: Report) -> No
     bomb = gzip.compress(bytes(300 << 20), compresslevel=1)
     with pytest.raises(ArtifactError, match=r"more than \d+ bytes"):
         from_bytes(bomb)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"lines": ["a"], "texts": {"t": [0, 7]}},
+        {"lines": ["a", {}], "texts": {"t": [0, 1]}},
+        {"lines": ["a"], "texts": {"t": ["0"]}},
+        {"lines": ["a"]},
+    ],
+)
+def test_damaged_texts_are_said_in_words(data: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="its texts lack"):
+        dict(LazyTexts(lambda: data))

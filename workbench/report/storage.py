@@ -56,6 +56,8 @@ class LazyTexts(Texts):
             last = max((max(text, default=-1) for text in texts.values()), default=-1)
             if last >= len(lines):
                 raise ValueError(f"line {last}")
+            if not all(type(line) is str for line in lines):
+                raise ValueError("a line that is text")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ArtifactError(f"The report is damaged: its texts lack {error}.") from error
         super().__init__(lines, texts)
