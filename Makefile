@@ -10,7 +10,7 @@ FRONTEND := assets/frontend
 SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb))
 CONSTRAINED := install --quiet --constraint constraints.txt
 
-.PHONY: setup lab demo test test-all test-newest check bench browser frontend screenshots
+.PHONY: setup lab demo test test-all test-newest check bench browser frontend screenshots notebooks
 setup: .venv/.lab
 
 .venv/.python:
@@ -45,6 +45,11 @@ test: .venv/.test browser $(FRONTEND)/node_modules/.installed
 test-all: .venv/.test browser $(FRONTEND)/node_modules/.installed
 	$(BIN)/python -m pytest -m 'not gpu'
 	$(BIN)/python -m pytest --nbval-lax notebooks
+
+# without the widgets' state, in which every view has the whole front end once more
+notebooks: .venv/.test
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(sort $(wildcard notebooks/*.ipynb)) \
+		--ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False
 
 .venv-newest/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-newest

@@ -55,9 +55,11 @@ def test_it_is_valid_and_small(path: Path) -> None:
     assert path.stat().st_size <= MOST_BYTES
 
 
-def test_it_keeps_no_state_of_widgets(path: Path) -> None:
-    """Each view's state has the whole front end in it; the saved view stands in the output."""
-    assert set(nbformat.read(path, as_version=4).metadata) <= {"kernelspec", "language_info"}
+def test_it_keeps_no_state_of_widgets_and_no_times(path: Path) -> None:
+    """Each view's state has the whole front end in it: `make notebooks` saves without it."""
+    notebook = nbformat.read(path, as_version=4)
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    assert not any("execution" in cell.metadata for cell in notebook.cells)
 
 
 def test_its_cells_ran_in_order_without_an_error(path: Path) -> None:
