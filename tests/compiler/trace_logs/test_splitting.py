@@ -108,3 +108,11 @@ def test_what_is_no_log_has_no_records() -> None:
     found, reader = read("just\nsome text\n" * 100)
     assert not found
     assert reader.damage.foreign == 200
+
+
+def test_one_is_told_as_one() -> None:
+    assert list(splitting.Damage(foreign=1, unreadable=2, changed=1).sentences()) == [
+        "passed over: 1 line of the log outside of any record",
+        "2 records could not be read, passed over",
+        "1 payload differs from what was written: lines are lost",
+    ]

@@ -40,20 +40,22 @@ class Damage:
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
         if self.foreign:
-            yield f"{_count(self.foreign, 'line')} of the log are of no record and were passed over"
+            yield f"passed over: {_count(self.foreign, 'line')} of the log outside of any record"
         if self.unreadable:
-            yield f"{_count(self.unreadable, 'record')} could not be read and were passed over"
+            yield f"{_count(self.unreadable, 'record')} could not be read, passed over"
         if self.changed:
-            yield f"{_count(self.changed, 'payload')} differ from what was written: lines are lost"
+            differ = "differs" if self.changed == 1 else "differ"
+            count = _count(self.changed, "payload")
+            yield f"{count} {differ} from what was written: lines are lost"
         if self.oversized:
             size = f"{LARGEST >> 20} MiB"
-            yield f"{_count(self.oversized, 'payload')} of more than {size} were left out"
+            yield f"{_count(self.oversized, 'payload')} of more than {size} left out"
         if self.cut_off:
             yield "the log ends inside of a record: the process was stopped, or still writes"
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}s"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:
