@@ -162,3 +162,15 @@ def test_after_loading(added: Compiled, tmp_path: Path) -> None:
     assert "containers" in (loaded.guard_sandbox.why_not or "")
     with pytest.raises(UsageError, match="containers"):
         loaded.guard_sandbox.check()
+
+
+def test_of_several_conditions_on_sizes_the_broken_one_is_named() -> None:
+    def in_pairs(x: torch.Tensor) -> torch.Tensor:
+        return x.view(x.shape[0] // 2, 2, -1).sum(1)
+
+    batch = torch.export.Dim("batch", min=4)
+    compiled = wb.aot_compile(
+        in_pairs, (torch.ones(8, 4),), dynamic_shapes={"x": {0: batch}}, backend="eager"
+    )
+    answer = compiled.guard_sandbox.check([{"path": "L['x']", "shape": [7, 4]}])
+    assert answer.failed == f"{answer.guard}, which is not so: L['x'] is [7, 4]"
