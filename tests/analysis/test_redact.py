@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from workbench.analysis.redact import redact
-from workbench.report import Report
+from workbench.report import Break, Report, Table
 
 
 def test_nothing_of_the_source_is_left_in_the_record(sample_report: Report) -> None:
@@ -23,3 +24,14 @@ def test_shapes_counts_and_times_stay(sample_report: Report) -> None:
 
 def test_an_empty_report_drops_nothing() -> None:
     assert redact(Report())[1] == ()
+
+
+def test_lines_that_an_explanation_quotes_are_dropped(sample_report: Report) -> None:
+    told = 'The condition is computed so: # File "model.py", line 4, in f, code: if y.sum() > 0: g'
+    (first, *_) = sample_report.breaks
+    row = replace(first, explanation=told)
+    report = replace(sample_report, tables={"breaks": Table.of(Break, [row])})
+    clean, _ = redact(report)
+    assert [b.explanation for b in clean.breaks] == [
+        'The condition is computed so: # File "model.py", line 4, in f, code: (dropped)'
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from workbench.report import Report, Table, Texts
 
 HIDDEN = "(dropped)"
+_QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
 _TEXT_COLUMNS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "sources": {"text": lambda _: None},
@@ -17,7 +19,11 @@ _TEXT_COLUMNS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "wrappers": {"text": lambda _: None},
     "assembly": {"text": lambda _: None},
     "autotune": {"text": lambda _: None},
-    "breaks": {"text": lambda _: HIDDEN, "reason": lambda _: HIDDEN},
+    "breaks": {
+        "text": lambda _: HIDDEN,
+        "reason": lambda _: HIDDEN,
+        "explanation": lambda text: _QUOTED.sub(HIDDEN, text),
+    },
     "guards": {"code": lambda _: ()},
     "recompiles": {"reason": lambda _: HIDDEN},
     "contract": {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN},
