@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -47,3 +48,32 @@ def test_after_close_nobody_waits_for_ever() -> None:
             slots.take()
     with pytest.raises(UsageError, match="closed"), slots.all():
         pass
+
+
+def test_callers_that_never_pause_do_not_keep_a_change_waiting() -> None:
+    slots = Slots(2)
+    begun, stop = threading.Barrier(4), threading.Event()
+    late: list[int] = []
+
+    def call() -> None:
+        begun.wait()
+        while not stop.is_set():
+            slot = slots.take()
+            late.append(1)
+            time.sleep(0)  # the compiled code runs without Python
+            slots.give(slot)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    begun.wait()
+    try:
+        for _ in range(20):
+            with slots.all():
+                before = len(late)
+                time.sleep(0.001)
+                assert len(late) <= before + 3  # each may have one place in hand, none runs on
+    finally:
+        stop.set()
+        for caller in callers:
+            caller.join()

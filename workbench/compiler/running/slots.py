@@ -17,13 +17,14 @@ class Slots:
     """As many places as runners; calls beyond them wait for one.
 
     torch's container guards a swap of its weights by a lock that prefers readers: under load a
-    swap would never get its turn. Here it takes place by place, so that it does.
+    swap would never get its turn. Here calls that come later wait until it is done.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._free: SimpleQueue[Slot | None] = SimpleQueue()
         self._changing = Lock()
+        self._wanted = False  # somebody waits for all of them, or has them
         self._closed = False
         for _ in range(count):
             self._free.put(Slot(ref(self._free)))
@@ -35,6 +36,12 @@ class Slots:
 
     def take(self) -> Slot:
         """A free place, waiting for one; raises `UsageError` after `close`."""
+        if self._wanted:  # a caller that gives and takes at once would always be first
+            with self._changing:
+                pass
+        return self._next()
+
+    def _next(self) -> Slot:
         slot = self._free.get()
         if slot is None:
             self._free.put(None)
@@ -51,10 +58,10 @@ class Slots:
         with self._changing:
             taken: list[Slot] = []
             try:
-                while len(taken) < self.count:
-                    taken.append(self.take())
+                self._collect(taken)
                 yield
             finally:
+                self._wanted = False
                 for slot in taken:
                     self.give(slot)
 
@@ -65,16 +72,21 @@ class Slots:
                 return
             taken: list[Slot] = []
             try:
-                while len(taken) < self.count:
-                    taken.append(self.take())
+                self._collect(taken)
                 self._closed = True
             finally:
+                self._wanted = False
                 for slot in taken if not self._closed else ():
                     self.give(slot)
             for slot in taken:
                 slot.forget()
             self._free.put(None)
             end()
+
+    def _collect(self, taken: list[Slot]) -> None:
+        self._wanted = True
+        while len(taken) < self.count:
+            taken.append(self._next())
 
 
 class Slot:
