@@ -172,8 +172,8 @@ def package(
     options, mode
         Of Inductor, as in torch.compile; they may be given together, an option wins.
     weights
-        "inside" the library; "beside" it, mapped from the file without a copy; "later": none are
-        in the file, `update_weights` gives them before the first call.
+        "inside" the library; "beside" it, mapped from the file without a copy, which starts the
+        fastest; "later": none are in the file, `update_weights` gives them before the first call.
     capture
         "full" records every step in the report; "light" keeps torch's caches on and records less.
     progress
