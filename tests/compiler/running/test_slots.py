@@ -50,30 +50,47 @@ def test_after_close_nobody_waits_for_ever() -> None:
         pass
 
 
+class Callers:
+    """Threads that give their place and take one at once, until each may stop."""
+
+    def __init__(self, slots: Slots, count: int) -> None:
+        self.slots = slots
+        self.calls = [0] * count
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.call, args=(i,)) for i in range(count)]
+
+    def call(self, index: int) -> None:
+        while not self.stop.is_set():
+            slot = self.slots.take()
+            time.sleep(0.0002)  # the compiled code runs without Python
+            self.calls[index] += 1
+            self.slots.give(slot)
+
+    def __enter__(self) -> Callers:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
 def test_callers_that_never_pause_do_not_keep_a_change_waiting() -> None:
     slots = Slots(2)
-    begun, stop = threading.Barrier(4), threading.Event()
-    late: list[int] = []
-
-    def call() -> None:
-        begun.wait()
-        while not stop.is_set():
-            slot = slots.take()
-            late.append(1)
-            time.sleep(0)  # the compiled code runs without Python
-            slots.give(slot)
-
-    callers = [threading.Thread(target=call) for _ in range(3)]
-    for caller in callers:
-        caller.start()
-    begun.wait()
-    try:
+    with Callers(slots, 3) as callers:
         for _ in range(20):
+            before = sum(callers.calls)
             with slots.all():
-                before = len(late)
+                meanwhile = sum(callers.calls)
                 time.sleep(0.001)
-                assert len(late) <= before + 3  # each may have one place in hand, none runs on
-    finally:
-        stop.set()
-        for caller in callers:
-            caller.join()
+                assert sum(callers.calls) == meanwhile  # nobody runs
+            assert meanwhile - before < 100
+
+
+def test_every_caller_gets_its_turn() -> None:
+    with Callers(Slots(2), 5) as callers:
+        while sum(callers.calls) < 1000:
+            time.sleep(0.001)
+    assert min(callers.calls) > 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock
 from weakref import ReferenceType, ref
 
@@ -16,15 +16,15 @@ CLOSED = "The package was closed: load it again with wb.load(path)."
 class Slots:
     """As many places as runners; calls beyond them wait for one.
 
-    torch's container guards a swap of its weights by a lock that prefers readers: under load a
-    swap would never get its turn. Here calls that come later wait until it is done.
+    Whoever waits stands in a door, and those that come later wait behind it: a caller that gives
+    its place and takes one at once would otherwise always be first, and others never. The same door
+    serves a change of the model, which torch's own lock, that prefers readers, would keep waiting.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._free: SimpleQueue[Slot | None] = SimpleQueue()
-        self._changing = Lock()
-        self._wanted = False  # somebody waits for all of them, or has them
+        self._door = Lock()
         self._closed = False
         for _ in range(count):
             self._free.put(Slot(ref(self._free)))
@@ -36,13 +36,15 @@ class Slots:
 
     def take(self) -> Slot:
         """A free place, waiting for one; raises `UsageError` after `close`."""
-        if self._wanted:  # a caller that gives and takes at once would always be first
-            with self._changing:
-                pass
-        return self._next()
+        if not self._door.locked():
+            try:
+                return self._opened(self._free.get_nowait())
+            except Empty:
+                pass  # all are taken: wait in the door
+        with self._door:
+            return self._opened(self._free.get())
 
-    def _next(self) -> Slot:
-        slot = self._free.get()
+    def _opened(self, slot: Slot | None) -> Slot:
         if slot is None:
             self._free.put(None)
             raise UsageError(CLOSED)
@@ -55,19 +57,18 @@ class Slots:
     @contextmanager
     def all(self) -> Iterator[None]:
         """Wait until no call runs, and keep others waiting meanwhile."""
-        with self._changing:
+        with self._door:
             taken: list[Slot] = []
             try:
                 self._collect(taken)
                 yield
             finally:
-                self._wanted = False
                 for slot in taken:
                     self.give(slot)
 
     def close(self, end: Callable[[], None]) -> None:
         """Wait for running calls, then call `end`, once; later calls of `take` raise."""
-        with self._changing:
+        with self._door:
             if self._closed:
                 return
             taken: list[Slot] = []
@@ -75,7 +76,6 @@ class Slots:
                 self._collect(taken)
                 self._closed = True
             finally:
-                self._wanted = False
                 for slot in taken if not self._closed else ():
                     self.give(slot)
             for slot in taken:
@@ -84,9 +84,8 @@ class Slots:
             end()
 
     def _collect(self, taken: list[Slot]) -> None:
-        self._wanted = True
         while len(taken) < self.count:
-            taken.append(self._next())
+            taken.append(self._opened(self._free.get()))
 
 
 class Slot:
