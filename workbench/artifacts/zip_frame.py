@@ -211,7 +211,7 @@ def chunks(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
 
 
 def copy_bytes(file: IO[bytes], start: int, to: IO[bytes], size: int) -> None:
-    """Copy `size` bytes into an empty file; the system does it in one call where it can.
+    """Append `size` bytes to what was copied before; the system does it in one call where it can.
 
     Raises `ArtifactError` when the file ends before.
     """
@@ -222,10 +222,16 @@ def copy_bytes(file: IO[bytes], start: int, to: IO[bytes], size: int) -> None:
         except OSError as error:
             if error.errno not in _CANNOT_SEND:
                 raise
-            to.seek(done)
             for chunk in chunks(file, start + done, start + size):
-                to.write(chunk)
+                _write(to.fileno(), chunk)
             return
         if not sent:
             raise ArtifactError(f"The file is truncated. {AGAIN}")
         done += sent
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    """Where `sendfile` goes on too, which knows nothing of a file object's buffer."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
