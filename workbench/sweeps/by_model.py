@@ -9,13 +9,12 @@ from workbench.analysis.config_model import START_US
 from workbench.analysis.kernel_axes import COUNTS, parameter_of
 from workbench.compiler.targets.kernel_choice import kernel_named, triton_kernels
 from workbench.compiler.targets.ranked import changeable, rank_changed
+from workbench.compiler.targets.ranking import LIBRARY
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
-
-_LIBRARY = 0.9  # of the roofline, as `workbench.compiler.targets.ranking` takes it
 
 
 def by_bounds(trial: Trial, report: Report) -> Trial:
@@ -42,7 +41,7 @@ def by_configs(
     for kernel in report.kernels:
         if kernel.id not in changes:
             bound = _bounds(report).get(kernel.id)
-            times.append(None if bound is None else (bound / _LIBRARY + START_US) * _calls(kernel))
+            times.append(None if bound is None else (bound / LIBRARY + START_US) * _calls(kernel))
             continue
         ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
         report, best = ranked.report, ranked.rows[0]

@@ -25,7 +25,8 @@ from workbench.specs import Gpu
 
 START_MS = 0.003
 _L2_OVER_DRAM = 2.5
-_LIBRARY = 0.9
+LIBRARY = 0.9
+"""The share of the roofline that a library call is taken to reach."""
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
 IMPOSSIBLE_MS = 1e6
 """What stands for a template that needs more shared memory than a block can have."""
@@ -94,7 +95,7 @@ def ranking(gpu: Gpu) -> Callable[[Any, int], float]:
 def library_ms(gpu: Gpu, product: Product, rate: float) -> float:
     """Milliseconds of a library call; `rate` is 10^12 operations per second."""
     seconds = max(product.flops / (rate * 1e12), product.traffic / (gpu.bandwidth_gbs * 1e9))
-    return seconds / _LIBRARY * 1e3 + START_MS
+    return seconds / LIBRARY * 1e3 + START_MS
 
 
 def template_ms(gpu: Gpu, product: Product, tile: Tile, rate: float) -> float:
