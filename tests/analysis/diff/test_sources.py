@@ -48,6 +48,14 @@ def test_the_condition_of_a_loop_is_no_comment() -> None:
     assert source_blocks(a, a.replace("256L", "ks0"))[0].kind == "changed"
 
 
+def test_the_number_of_a_size_counts_where_more_than_numbers_differs() -> None:
+    a = "f(ks0, ks1)\ntmp0 = x % ks0\ntmp1 = y % ks1\ntmp2 = tmp0"
+    b = "f(ks0, ks1)\ntmp0 = x % ks1\ntmp1 = y % ks1\ntmp3 = abs(tmp0)"
+    assert [block.kind for block in source_blocks(a, b)] == ["same", "changed", "same", "changed"]
+    renumbered = a.replace("ks1", "ks2")
+    assert [block.kind for block in source_blocks(a, renumbered)] == ["same"]
+
+
 def test_a_size_that_became_dynamic_is_seen_in_the_source() -> None:
     text = diff("static", "dynamic").source("k2").unified()
     assert "+                       const int64_t ks0," in text

@@ -1,4 +1,8 @@
-"""Sources of kernels compared; numbers of temporaries, buffers and kernels do not count."""
+"""Sources of kernels compared; numbers of temporaries, buffers and kernels do not count.
+
+Those of sizes (`ks0`, `ks1`) do: each is another argument. Only where two sources are the same but
+for their numbers are sizes, too, renamed.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.report.diff import Diff, KernelMatch
 
 _NUMBERED = re.compile(r"\b(tmp|buf|tmp_acc|arg|primals_|ks|_tmp)(\d+)(_\w+?)?\b")
+_SIZE = "ks"
 _NAME = re.compile(r"\b(?:triton|cpp)_\w+_\d+\b")
 _HASH = re.compile(r"'backend_hash': '[0-9A-F]+'")
 _META = re.compile(r"^\s+(?:triton|inductor)_meta=\{(?=.{80})")
@@ -39,7 +44,7 @@ def source_blocks(before: str, after: str) -> list[Block]:
     """Two sources as blocks that are the same, changed, added or removed, in order.
 
     Texts in which only numbers of names differ are the same; in others a line matches one that
-    differs in such numbers only.
+    differs in such numbers only, those of sizes apart.
     """
     a, b = before.split("\n"), after.split("\n")
     if canonical(before) == canonical(after) and len(a) == len(b):
@@ -65,7 +70,10 @@ def _plain(line: str) -> str:
 
 
 def _loose(line: str) -> str:
-    return _NUMBERED.sub(r"\1", _plain(line))
+    def loosened(match: re.Match[str]) -> str:
+        return match[0] if match[1] == _SIZE else match[1]
+
+    return _NUMBERED.sub(loosened, _plain(line))
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> list[Block]:
