@@ -46,13 +46,14 @@ def stops(x: torch.Tensor) -> torch.Tensor:
 def test_axes_and_the_search_are_read(run: Run, calls: list[Any], shell: InteractiveShell) -> None:
     run(
         "%aot_sweep f(x) --over mode=default,max-autotune --over epilogue_fusion=True,False "
-        "--strategy random --trials 5 --objective memory -o found"
+        "--strategy random --trials 5 --objective memory --measure-s 0.5 -o found"
     )
     (call,) = calls
     assert call.fn is torch.relu
     assert call.args[0] is shell.user_ns["x"]
     assert call.over == {"mode": ["default", "max-autotune"], "epilogue_fusion": [True, False]}
     assert (call.strategy, call.trials, call.objective) == ("random", 5, "memory")
+    assert call.measure_s == 0.5
     assert shell.user_ns["found"].name == "f"
 
 
@@ -84,6 +85,7 @@ def test_an_interrupt_keeps_what_is_done(
         ("f(x, k=batch) --over batch=1", "stands in a keyword argument: pass that by position"),
         ("f(x) --over mode=default --trials many", "--trials many: expected a whole number"),
         ("f(x) --over mode=default --seconds soon", "expected a number of seconds"),
+        ("f(x) --over mode=default --measure-s long", "--measure-s long: expected a number"),
         ("--wrong f(x) --over mode=default", "There is no option --wrong."),
     ],
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument
@@ -116,11 +117,23 @@ SWEEP = (
     ),
     Option(("--trials",), "try at most so many settings", "COUNT"),
     Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
+    Option(("--measure-s",), "time each setting for at most so many seconds", "SECONDS"),
     Option(("--jobs",), "how many trials compile at a time", "COUNT"),
     Option(("--store",), "where finished trials are kept", "PATH", takes="path"),
     Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
     OUTPUT,
     NO_VIEW,
+)
+
+OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
+    {
+        "aot_compile": COMPILE,
+        "aot_explain": EXPLAIN,
+        "aot_load": LOAD,
+        "aot_inspect": INSPECT,
+        "aot_diff": DIFF,
+        "aot_sweep": SWEEP,
+    }
 )
 
 

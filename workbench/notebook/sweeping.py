@@ -110,8 +110,11 @@ def _names(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def search_of(chosen: Any) -> Mapping[str, Any]:
-    """The strategy and its budget from the options of the magic."""
-    return {
+    """The strategy, its budget and the time for measuring from the options of the magic."""
+    measured: dict[str, Any] = {}
+    if chosen.measure_s is not None:
+        measured["measure_s"] = _number("--measure-s", chosen.measure_s)
+    return measured | {
         "strategy": chosen.strategy or "grid",
         "objective": chosen.objective or "latency",
         "trials": None if chosen.trials is None else _whole("--trials", chosen.trials),
