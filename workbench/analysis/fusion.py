@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.analysis.operations import bytes_by_node, operation_traffic
 from workbench.analysis.traffic import fusion_traffic
@@ -14,7 +14,8 @@ from workbench.report import FusionPair, Report, SchedulerNode
 class Saving:
     """One final group: bytes of its operations alone (else of its scheduler nodes), and together.
 
-    An operation that several groups compute counts for the first of them.
+    An operation that several groups compute counts for the first of them. `operations` counts what
+    `before` is the sum of.
     """
 
     id: str
@@ -23,6 +24,24 @@ class Saving:
     parts: int
     before: int
     after: int
+    operations: int = 1
+
+
+@dataclass(frozen=True)
+class KernelTraffic:
+    """What fusion saved in one kernel, all the groups that it runs added up.
+
+    `bytes_alone` is what its `operations` would move one by one, `bytes_fused` what the kernel
+    moves, by Inductor's own model. Without the lowered graphs the scheduler's nodes stand for the
+    operations. A group that became no kernel of its own has a name and no `kernel`.
+    """
+
+    kernel: str | None
+    name: str
+    groups: int
+    operations: int
+    bytes_alone: int
+    bytes_fused: int
 
 
 @dataclass(frozen=True)
@@ -67,15 +86,34 @@ def savings(report: Report) -> list[Saving]:
         parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
         origins = [o for part in parts if part for o in part.origins if o in moved_by]
         known = [moved for part in parts if part and (moved := _moved(part)) is not None]
+        count = len(known)
         if origins:
             known = [moved_by[o] for o in dict.fromkeys(origins) if o not in counted]
+            count = sum(size > 0 for size in known)
             counted.update(origins)
-        alone = sum(known) if known else _moved(node) or 0
+        after = _moved(node) or 0
+        alone, count = (sum(known), count) if known else (after, 1)
         kernel = _kernel_of(node, kernels)
-        found.append(
-            Saving(node.id, node.name, kernel, max(len(parts), 1), alone, _moved(node) or 0)
-        )
+        found.append(Saving(node.id, node.name, kernel, max(len(parts), 1), alone, after, count))
     return sorted(found, key=lambda s: s.after - s.before)
+
+
+def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
+    """What fusion saved in each kernel, biggest saving first."""
+    names = {kernel.id: kernel.name for kernel in report.kernels}
+    found: dict[str, KernelTraffic] = {}
+    for part in savings(report):
+        key = part.kernel or part.id
+        start = KernelTraffic(part.kernel, names.get(key, part.name), 0, 0, 0, 0)
+        known = found.get(key, start)
+        found[key] = replace(
+            known,
+            groups=known.groups + 1,
+            operations=known.operations + part.operations,
+            bytes_alone=known.bytes_alone + part.before,
+            bytes_fused=known.bytes_fused + part.after,
+        )
+    return sorted(found.values(), key=lambda kernel: kernel.bytes_fused - kernel.bytes_alone)
 
 
 def rejected(report: Report) -> list[Rejected]:

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from workbench.analysis.fusion import Rejected
+from workbench.analysis.fusion import Rejected, rejected
 from workbench.analysis.kinds import is_fallback, is_library
 from workbench.report import Kernel, Report
 
@@ -39,6 +39,50 @@ class WhyNot:
     b_kernel: str | None
     a_nodes: tuple[str, ...]
     b_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotFused:
+    """Two groups of the final program that stayed apart, and why, in one sentence.
+
+    `a` and `b` are names of the scheduler, `a_kernel` and `b_kernel` the kernels that run them;
+    `help` is what may change it, None where nothing is known; `shared_bytes` is the most data that
+    they had in common; they were tried in so many `rounds`.
+    """
+
+    a_kernel: str | None
+    b_kernel: str | None
+    reason: str
+    shared_bytes: int | None
+    why: str
+    help: str | None
+    a: str
+    b: str
+    rounds: int
+    graph: str
+
+
+def not_fused(report: Report) -> list[NotFused]:
+    """Every pair of final groups that stayed apart with its answer, most common data first."""
+    why_not = Apart(report)
+    found = []
+    for pair in rejected(report):
+        why = why_not(pair)
+        found.append(
+            NotFused(
+                why.a_kernel,
+                why.b_kernel,
+                why.reason,
+                pair.shared,
+                why.sentence,
+                why.help,
+                pair.a,
+                pair.b,
+                pair.rounds,
+                pair.graph,
+            )
+        )
+    return found
 
 
 class Apart:

@@ -345,7 +345,11 @@ class Report(file_record.FileRecord):
         return load(path)
 
     def frame(self, name: str) -> pandas.DataFrame:
-        """One table as a DataFrame."""
+        """One table as a DataFrame: those of `TABLES`, and two that are made of them.
+
+        `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
+        that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
+        """
         from workbench.views.frames import frame
 
         return frame(self, name)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas
 
+from workbench.analysis.fusion import KernelTraffic, traffic_by_kernel
+from workbench.analysis.why_not import NotFused, not_fused
 from workbench.errors import UsageError
-from workbench.report import TABLES, Report
+from workbench.report import TABLES, Report, Table
 from workbench.views.columns import FIRST_COLUMNS
 
 _NUMBERS = {
@@ -15,6 +18,8 @@ _NUMBERS = {
     "bytes_read": "Int64",
     "bytes_written": "Int64",
     "shared_bytes": "Int64",
+    "bytes_alone": "Int64",
+    "bytes_fused": "Int64",
     "flops": "Int64",
     "moved_bytes": "Int64",
     "copied_bytes": "Int64",
@@ -31,6 +36,11 @@ _NUMBERS = {
     "time_us": "float64",
     "time_ms": "float64",
 }
+_MADE: Mapping[str, tuple[type, Callable[[Report], Sequence[Any]]]] = {
+    "not_fused": (NotFused, not_fused),
+    "traffic": (KernelTraffic, traffic_by_kernel),
+}
+"""Tables that are made from others when asked for: the type of a row, who makes them."""
 _TEXTS = (
     "sources",
     "graphs",
@@ -42,18 +52,27 @@ _TEXTS = (
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:
-    """One table of the report.
+    """One table of the report: one that was recorded, or `traffic` or `not_fused`, made of them.
 
     Raises
     ------
     UsageError
         When there is no table of that name; the message lists the names.
     """
+    if name in _MADE:
+        row_type, rows = _MADE[name]
+        table = Table.of(row_type, rows(report))
+        return _typed(pandas.DataFrame({c: list(table.columns[c]) for c in _columns(row_type)}))
     if name not in TABLES:
-        raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(sorted(TABLES))}.")
+        names = ", ".join(sorted((*TABLES, *_MADE)))
+        raise UsageError(f"There is no table {name!r}. Take one of: {names}.")
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
-    made = pandas.DataFrame({c: _values(report, name, c) for c in order})
+    return _typed(pandas.DataFrame({c: _values(report, name, c) for c in order}))
+
+
+def _typed(made: pandas.DataFrame) -> pandas.DataFrame:
+    """Missing numbers do not turn integers into floats."""
     for column, dtype in _NUMBERS.items():
         if column in made:
             made[column] = made[column].astype(dtype)  # type: ignore[call-overload]

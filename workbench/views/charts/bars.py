@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.analysis.fusion import Saving, savings, traffic_before_and_after
+from workbench.analysis.fusion import (
+    KernelTraffic,
+    traffic_before_and_after,
+    traffic_by_kernel,
+)
 from workbench.analysis.kinds import kernel_kinds, kernel_marks
 from workbench.analysis.traffic import moved_bytes
 from workbench.errors import UsageError
@@ -77,20 +80,22 @@ def traffic(report: Report) -> Figure:
 
 def fusion(report: Report) -> Figure:
     """The groups that fusion changed, by what it saved: their operations alone, and together."""
-    groups = [group for group in _by_kernel(savings(report)) if group.before != group.after]
+    groups = [
+        group for group in traffic_by_kernel(report) if group.bytes_alone != group.bytes_fused
+    ]
     if not groups:
         raise UsageError("Nothing to draw for 'fusion': it changed the traffic of no group.")
     shown = groups[:MOST]
-    size, unit = unit_of(max(max(group.before, group.after) for group in shown))
+    size, unit = unit_of(max(max(group.bytes_alone, group.bytes_fused) for group in shown))
     by_id = {kernel.id: kernel for kernel in report.kernels}
     names = [_of_group(group, by_id.get(group.kernel or "")) for group in shown]
     with sheet(_height(len(shown))) as (figure, axes):
-        before = [group.before / size for group in shown]
+        before = [group.bytes_alone / size for group in shown]
         rows = _rows(axes, names)
         axes.barh(rows, before, height=0.75, color=PALE, label="each operation alone")
-        after = [group.after / size for group in shown]
+        after = [group.bytes_fused / size for group in shown]
         axes.barh(rows, after, height=0.4, color=_READ, label="fused")
-        words = [f"{bytes_text(g.before)} → {bytes_text(g.after)}" for g in shown]
+        words = [f"{bytes_text(g.bytes_alone)} → {bytes_text(g.bytes_fused)}" for g in shown]
         _finish(axes, [max(pair) for pair in zip(before, after, strict=True)], words, unit)
         figure.legend(frameon=False, loc="outside lower right", ncols=2)
         what = "DRAM traffic of each group before and after fusion (estimate)"
@@ -116,25 +121,10 @@ def autotune(report: Report) -> Figure:
     return figure
 
 
-def _of_group(group: Saving, kernel: Kernel | None) -> str:
+def _of_group(group: KernelTraffic, kernel: Kernel | None) -> str:
     what = group.name if kernel is None else ops_of(kernel)
-    times = f" × {group.parts}" if group.parts > 1 else ""
+    times = f" × {group.groups}" if group.groups > 1 else ""
     return f"{few_words(what.split(', '), _LABEL)}{times}  {group.kernel or ''}".rstrip()
-
-
-def _by_kernel(groups: Sequence[Saving]) -> list[Saving]:
-    """Groups that one kernel runs, added up; `parts` then counts the groups."""
-    merged: dict[str, Saving] = {}
-    for group in groups:
-        key = group.kernel or group.id
-        known = merged.get(key, replace(group, parts=0, before=0, after=0))
-        merged[key] = replace(
-            known,
-            parts=known.parts + 1,
-            before=known.before + group.before,
-            after=known.after + group.after,
-        )
-    return sorted(merged.values(), key=lambda group: group.after - group.before)
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> list[int]:
