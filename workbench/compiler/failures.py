@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.compiler import broken_ranges
 from workbench.compiler import torch_private as tp
 from workbench.compiler.break_messages import own_words
 from workbench.compiler.sources import Places
@@ -49,6 +50,8 @@ def _words(error: Exception, name: str, places: Places) -> str:
             f"{words.splitlines()[0]} Return an object with serialize_compile_artifacts and "
             "deserialize_compile_artifacts, or use backend='inductor', 'aot_eager' or 'eager'."
         )
+    if broken_ranges.is_violated(error):
+        return broken_ranges.explained(name, words)
     cause = error.__cause__ or error
     return (
         f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from workbench.compiler import broken_ranges
 from workbench.compiler import torch_private as tp
 from workbench.compiler.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 
 _OURS = str(Path(__file__).parents[2])
-_SHOWN = 2  # violated conditions that are spelled out
-_PLACE = re.compile(r"L\['(\w+)'\]((?:\[[^\]]+\]|\.\w+(?!\w*\())*)\.size\(\)\[(\d+)\]")
+_SHOWN = 2  # lines of decisions about sizes that are spelled out
 _NOISE = re.compile(
     r"(?: For more information, run with TORCH_LOGS=\S+|\n\nThe error above occurred when calling.*"
     r"|For more information about this error, see: \S+)",
@@ -53,12 +53,14 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
     if isinstance(error, tp.DATA_DEPENDENT.get()):
         reason, cure = _NUMBER if words.startswith("Could not extract") else _BRANCH
         return CaptureError(refusal(title, lines_of(error.__traceback__), reason, cure))
-    if "Constraints violated" in words:
+    if broken_ranges.is_violated(error):
         return CaptureError(_violated(title, words, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
         return UsageError(f"The example inputs do not fit dynamic_shapes: {words}.")
     if isinstance(error, tp.USER_ERROR.get()):
-        return UsageError(f"torch.export refuses the request for {title}: {_named(words)}")
+        return UsageError(
+            f"torch.export refuses the request for {title}: {broken_ranges.named(words)}"
+        )
     cause = f"{type(error).__name__}: {_first_lines(words)}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
     return CaptureError(refusal(title, lines_of(error.__traceback__), cause, cure))
@@ -109,50 +111,16 @@ def _line(frame: traceback.FrameSummary) -> str:
     return f'{frame.filename}:{frame.lineno} in {frame.name}: "{(frame.line or "").strip()}"'
 
 
-def is_violated(error: Exception) -> bool:
-    """Whether a declared range does not hold."""
-    return "Constraints violated" in str(error)
-
-
 def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
     """Torch's text about a declared range that does not hold: conditions and suggested fixes."""
     head, _, fixes = words.partition("Suggested fixes:")
-    conditions = [_named(line[4:]) for line in head.splitlines() if line.startswith("  - ")]
-    shown = [f"  - {_short(condition)}" for condition in conditions[:_SHOWN]]
-    rest = len(conditions) - _SHOWN
-    if rest > 0:
-        shown.append(f"  … and {rest} more that follow from the same")
     places = [f"  at {line}" for line in guarded[:_SHOWN]]
     suggested = [line.strip() for line in fixes.splitlines() if line.strip()]
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    head = f"dynamic_shapes does not hold for {title}:"
-    return "\n".join([head, *shown, *places, f"  Cure: {cure}."])
-
-
-def _short(condition: str) -> str:
-    range_ = re.match(
-        r"Not all values of (\w+) = (.*?) in the specified range (.*?) satisfy the "
-        r"generated guard (.*?)\.?$",
-        condition,
-    )
-    if range_ is not None:
-        name, place, declared, guard = range_.groups()
-        return f"{name} ({place}) is declared {declared}, but the code needs {guard}"
-    fixed = re.match(
-        r"You marked (.*?) as dynamic but your code specialized it to be a constant "
-        r"\((\d+)\)",
-        condition,
-    )
-    if fixed is not None:
-        return f"{fixed[1]} is declared dynamic, but the code or a weight fixes it to {fixed[2]}"
-    return condition.rstrip(".")
-
-
-def _named(words: str) -> str:
-    """Sizes as people write them: `x.shape[0]` instead of `L['x'].size()[0]`."""
-    return _PLACE.sub(lambda m: f"{m[1]}{m[2]}.shape[{m[3]}]", words)
+    shown = broken_ranges.conditions(head)
+    return "\n".join([f"{broken_ranges.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
 
 
 def _first_lines(words: str, most: int = 4) -> str:

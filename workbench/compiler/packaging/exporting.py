@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler import broken_ranges
 from workbench.compiler import torch_private as tp
 from workbench.compiler.callables import resolve
 from workbench.compiler.packaging.behaviour import (
@@ -24,7 +25,6 @@ from workbench.compiler.packaging.declared import Declared, declared_dims
 from workbench.compiler.packaging.diagnosis import (
     WithoutGraphs,
     explain_export,
-    is_violated,
     line_here,
 )
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
@@ -139,7 +139,7 @@ def _export(found: Exportable) -> Any:
     try:
         return _captured(found)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
-        lines = _guarded_lines(found) if is_violated(error) else ()
+        lines = _guarded_lines(found) if broken_ranges.is_violated(error) else ()
         raise explain_export(error, found.title, lines) from error
 
 
