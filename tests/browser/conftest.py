@@ -20,6 +20,8 @@ from tests.browser.driving import (  # what it imports is only there with the te
     watched_page,
 )
 
+pytest.register_assert_rewrite("tests.browser.saved_pages")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

@@ -72,40 +72,43 @@ def swept() -> Sweep:
     )
 
 
-def sweep_pictures(found: Sweep, address: str, browser: Any, folder: Path) -> None:
-    """Every pane of the page of a sweep."""
-    found.to_html(address)
+def pages(browser: Any) -> Iterator[tuple[Any, str]]:
+    """A new page, light and dark, wide and narrow, with the end of its pictures' names."""
     for scheme in ("light", "dark"):
         for width, height in SIZES:
             size = {"width": width, "height": height}
             context = browser.new_context(viewport=size, color_scheme=scheme)
-            page = context.new_page()
-            page.goto(Path(address).as_uri())
-            for tab in page.get_by_role("tab").all():
-                tab.click()
-                pane = (tab.get_attribute("id") or "").rpartition("-")[2]
-                page.screenshot(path=folder / f"sweep-{pane}-{scheme}-{width}.png")
+            yield context.new_page(), f"{scheme}-{width}.png"
             context.close()
+
+
+def sweep_pictures(found: Sweep, address: Path, browser: Any, folder: Path) -> None:
+    """Every pane of the page of a sweep."""
+    found.to_html(address)
+    for page, end in pages(browser):
+        page.goto(address.as_uri())
+        for tab in page.get_by_role("tab").all():
+            tab.click()
+            pane = (tab.get_attribute("id") or "").rpartition("-")[2]
+            page.screenshot(path=folder / f"sweep-{pane}-{end}")
+
+
+def pictures(name: str, report: Report, address: Path, browser: Any, folder: Path) -> None:
+    """Every pane of the page of a report."""
+    report.to_html(address)
+    for page, end in pages(browser):
+        for pane, place in addresses(report, address.as_uri()).items():
+            show(page, place)
+            page.screenshot(path=folder / f"{name}-{pane}-{end}")
 
 
 def main(folder: Path) -> None:
     """Write the pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as pages, running_chromium() as browser:
-        sweep_pictures(swept(), f"{pages}/sweep.html", browser, folder)
+    with tempfile.TemporaryDirectory() as saved, running_chromium() as browser:
+        sweep_pictures(swept(), Path(saved) / "sweep.html", browser, folder)
         for name, report in reports():
-            path = Path(pages) / f"{name}.html"
-            report.to_html(path)
-            for scheme in ("light", "dark"):
-                for width, height in SIZES:
-                    size = {"width": width, "height": height}
-                    context = browser.new_context(viewport=size, color_scheme=scheme)
-                    page = context.new_page()
-                    for pane, address in addresses(report, path.as_uri()).items():
-                        show(page, address)
-                        picture = folder / f"{name}-{pane}-{scheme}-{width}.png"
-                        page.screenshot(path=picture)
-                    context.close()
+            pictures(name, report, Path(saved) / f"{name}.html", browser, folder)
     print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}")
 
 

@@ -9,19 +9,8 @@ from typing import Any
 import pytest
 
 from tests.browser.panes import addresses, show
+from tests.browser.saved_pages import violations
 from workbench.report import Report
-
-ROOT = Path(__file__).parents[2]
-AXE = ROOT / "assets" / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-RUN = """async () => {
-    const found = await axe.run(document, { resultTypes: ["violations"] });
-    return found.violations.map((v) => [v.impact, v.id, v.nodes.map((n) => n.html.slice(0, 160))]);
-}"""
-
-
-def violations(page: Any) -> list[tuple[str, str, list[str]]]:
-    page.add_script_tag(path=AXE)
-    return [tuple(row) for row in page.evaluate(RUN)]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 800)])

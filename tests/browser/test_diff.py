@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.test_accessibility import violations
-from tests.browser.test_page import CONTRAST
+from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.diffs import RECORDS, diff
 
 
@@ -26,18 +25,7 @@ def test_the_page_opens_from_disk_alone_and_everyone_can_use_it(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:
     watched = open_page(width=width, scheme=scheme)
-    page = watched.page
-    page.goto(saved)
-    page.wait_for_selector(".wb.diff")
-    assert not page.locator(".wb-summary").is_visible()
-    found = {}
-    for tab in page.get_by_role("tab").all():
-        tab.click()
-        found[tab.inner_text()] = violations(page)
-    assert found == {tab: [] for tab in found}
-    assert len(found) > 4
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert watched.errors == watched.requests == []
+    assert_everyone_can_use_it(watched, saved, "diff", tabs=6)
 
 
 def test_it_is_used_with_the_keyboard(open_page: Callable[..., Any], saved: str) -> None:

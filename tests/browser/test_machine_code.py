@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.browser.panes import show
-from tests.browser.test_accessibility import violations
+from tests.browser.saved_pages import violations
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.saved_pages import CONTRAST
 from workbench.report import Report
-
-CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 
 
 @pytest.fixture

@@ -37,7 +37,9 @@ class Colour(enum.Enum):
         (F.relu, F.gelu),
         (torch.nn.Linear, torch.nn.Conv1d),
     ],
-    ids=str,
+    ids=lambda value: getattr(
+        value, "__name__", str(value)
+    ),  # no address: each process has its own
 )
 def test_a_value_through_json(value: Any, other: Any) -> None:
     baked = bake(Path("v"), value, None)
