@@ -10,17 +10,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench import api
-from workbench.notebook import options
 from workbench.notebook.magics import WorkbenchMagics
+from workbench.notebook.options import OF_MAGICS
 
-MAGICS: dict[str, tuple[options.Option, ...]] = {
-    "aot_compile": options.COMPILE,
-    "aot_explain": options.EXPLAIN,
-    "aot_load": options.LOAD,
-    "aot_inspect": options.INSPECT,
-    "aot_diff": options.DIFF,
-    "aot_sweep": options.SWEEP,
-}
 OTHER_NAMES = {"option": "options", "dynamic": "dynamic_shapes", "no_grad": "grad"}
 OF_THE_NOTEBOOK = {"output", "no_view", "save", "package", "bg", "annotate", "html"}
 OF_PYTHON = {"fn", "args", "kwargs", "capture", "progress"}  # the call, and what watches
@@ -31,27 +23,29 @@ def examples(name: str) -> list[str]:
     return re.findall(rf"(?:^    |: )%{name} (.*?)\.?$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", MAGICS)
+@pytest.mark.parametrize("name", OF_MAGICS)
 def test_the_examples_in_the_help_are_understood(name: str, shell: InteractiveShell) -> None:
     magics: Any = shell.magics_manager.registry["WorkbenchMagics"]
-    parsed = [magics._parse(getattr(magics, name), line, MAGICS[name]) for line in examples(name)]
+    parsed = [
+        magics._parse(getattr(magics, name), line, OF_MAGICS[name]) for line in examples(name)
+    ]
     assert parsed or name == "aot_explain"  # which has no options to show
 
 
-@pytest.mark.parametrize("name", MAGICS)
+@pytest.mark.parametrize("name", OF_MAGICS)
 def test_help_names_every_option(
     name: str, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell(f"%{name}?")
     shown = "".join(capsys.readouterr().out.split())  # argparse breaks lines at hyphens
-    for option in MAGICS[name]:
+    for option in OF_MAGICS[name]:
         assert all(flag in shown for flag in option.names)
         assert "".join(option.help.split()) in shown
 
 
 def test_every_option_is_an_argument_of_the_api_and_the_other_way_round() -> None:
     def arguments(name: str) -> set[str]:
-        return {OTHER_NAMES.get(o.key, o.key) for o in MAGICS[name]} - OF_THE_NOTEBOOK
+        return {OTHER_NAMES.get(o.key, o.key) for o in OF_MAGICS[name]} - OF_THE_NOTEBOOK
 
     known = set(inspect.signature(api.aot_compile).parameters)
     assert arguments("aot_compile") == known - OF_PYTHON

@@ -16,28 +16,19 @@ from IPython.core.completer import (
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.api import target_names
-from workbench.notebook import options
-from workbench.notebook.options import AXES, Option
+from workbench.notebook.options import AXES, OF_MAGICS, Option
 from workbench.report import Report
 
 _LINE = re.compile(r"\s*%{1,2}(aot_\w+)\s(.*)", re.DOTALL)
-_OPTIONS = {
-    "aot_compile": options.COMPILE,
-    "aot_explain": options.EXPLAIN,
-    "aot_load": options.LOAD,
-    "aot_inspect": options.INSPECT,
-    "aot_diff": options.DIFF,
-    "aot_sweep": options.SWEEP,
-}
 _TAKE_CALLS = ("aot_compile", "aot_explain", "aot_sweep")
 
 
 def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
     """What can follow `text`, the line up to the cursor; None when it is not for us to say."""
     match = _LINE.fullmatch(text)
-    if match is None or match[1] not in _OPTIONS:
+    if match is None or match[1] not in OF_MAGICS:
         return None
-    known = _OPTIONS[match[1]]
+    known = OF_MAGICS[match[1]]
     words = match[2].split(" ")
     word, before = words[-1], [w for w in words[:-1] if w]
     taking = _taking_value(before, known)
