@@ -144,6 +144,20 @@ def test_a_branch_of_cond_that_is_not_captured_is_a_break() -> None:
     assert "return input.clone()" in str(caught.value)
 
 
+def test_each_reason_why_breaks_may_be_missing_is_told() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        try:
+            if x.sum() > 0:
+                raise ValueError("caught by the function itself")
+        except ValueError:
+            x = x + 1
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x, (x,))
+
+    ended, second = explain(fn, (X,)).report.request.notes
+    assert "where torch.cond or its like was not captured" in ended
+    assert "the second run" in second
+
+
 def test_torch_repeats_no_break_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
     import hashlib
 

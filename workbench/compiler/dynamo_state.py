@@ -10,14 +10,15 @@ from typing import Any
 import torch
 
 from workbench.compiler import torch_private as tp
+from workbench.compiler.size_memory import sizes_kept_apart
 
 
 @contextlib.contextmanager
 def preserved() -> Iterator[None]:
-    """Forget, at the end, what was compiled inside; random state and counters are put back.
+    """Forget, at the end, what was compiled and which sizes were seen inside.
 
-    Code that had been compiled before keeps its entries. A mark that says "skip this code" is taken
-    off first, else Dynamo would not look at it again.
+    Random state and counters are put back, and code that had been compiled before keeps its
+    entries. A mark "skip this code" is taken off first, else Dynamo would not look at it again.
     """
     before = {id(code): _entries(code) for code in _codes()}
     for code in _codes():
@@ -28,7 +29,8 @@ def preserved() -> Iterator[None]:
     length = 0 if reasons is None else len(reasons)
     random = torch.random.get_rng_state()
     try:
-        yield
+        with sizes_kept_apart():
+            yield
     finally:
         torch.random.set_rng_state(random)
         for code in _codes():

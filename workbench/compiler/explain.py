@@ -106,14 +106,15 @@ def explain(
     recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
     count, entries = _Count(), _Entries()
     with preserved(), recorder:
+        notes: tuple[str, ...] = ()
         try:
             _run(target, args, kwargs or {}, count, entries)
         except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
             recorder.breaks.take(error)
-            recorder.request = replace(recorder.request, notes=(_ENDED,))
+            notes = (_ENDED,)
         if recorder.breaks.gave_up:
-            notes = _look_further(recorder, target, args, kwargs or {})
-            recorder.request = replace(recorder.request, notes=notes)
+            notes += _look_further(recorder, target, args, kwargs or {})
+        recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries.all, [True] * len(entries.all), [None] * len(entries.all))
     report = recorder.report(Outcome())
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
@@ -124,7 +125,13 @@ def _run(
 ) -> None:
     config = tp.DYNAMO_CONFIG.get()
     options: dict[str, Any] = {"guard_filter_fn": entries}
-    settings = {"recompile_limit": 64, "accumulated_recompile_limit": 1024, "suppress_errors": True}
+    settings = {
+        "recompile_limit": 64,
+        "accumulated_recompile_limit": 1024,
+        "suppress_errors": True,
+        "automatic_dynamic_local_pgo": False,  # it would keep the sizes of this run in a file
+        "automatic_dynamic_remote_pgo": False,
+    }
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
     with config.patch(known), _without_repetition():
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)

@@ -31,6 +31,7 @@ from workbench.compiler.plan import CallPlan
 from workbench.compiler.portable import compiling_portably
 from workbench.compiler.quick_check import is_plain
 from workbench.compiler.request import Options, Progress
+from workbench.compiler.size_memory import sizes_kept_apart
 from workbench.compiler.state import GlobalState
 from workbench.compiler.torch_state import tf32_uses
 from workbench.errors import UsageError, WorkbenchError
@@ -90,6 +91,7 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
         try:
             with (
                 tp.COMPILE_LOCK.get(),
+                sizes_kept_apart(),
                 fast_start(early=early),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),

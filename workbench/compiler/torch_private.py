@@ -376,6 +376,10 @@ DELETED_GUARDS = Name(
 GRAPH_BREAK_REASONS = Name(
     "torch._dynamo.utils:graph_break_reasons", "keeping what Dynamo compiled"
 )
+SIZES_SEEN = Name("torch._dynamo.pgo:_CODE_STATE", "leaving torch's memory of sizes as it was")
+SIZES_FROM_CACHE = Name(
+    "torch._dynamo.pgo:_INIT_CODE_STATE", "leaving torch's memory of sizes as it was"
+)
 CLEANED_INSTRUCTIONS = (
     Name("torch._dynamo.bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
     Name("torch._dynamo.symbolic_convert:cleaned_instructions", "breaks inside of a try"),
