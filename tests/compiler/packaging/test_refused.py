@@ -41,7 +41,7 @@ def test_control_flow_that_depends_on_data(capfd: pytest.CaptureFixture[str]) ->
     assert f'at {place("decides by data")} in forward: "if x.sum() > 0:' in words
     assert "Reason: the line takes a decision by the values of a tensor" in words
     assert "Cure: choose with torch.where(condition, a, b) or torch.cond" in words
-    assert "def forward(self" not in capfd.readouterr().err  # torch prints a half-built graph
+    assert not capfd.readouterr().err  # torch prints half-built graphs and log lines
 
 
 def test_an_operator_chosen_by_data() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import re
+import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -127,17 +130,35 @@ def _first_lines(words: str, most: int = 4) -> str:
     return "\n    ".join([line for line in words.splitlines() if line.strip()][:most]).rstrip(".")
 
 
-class WithoutGraphs:
+@contextlib.contextmanager
+def told_once() -> Iterator[None]:
+    """Hold back what torch logs of a size without a line: the error names the line."""
+
+    def hold_back(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Unable to find user code")
+
+    log = logging.getLogger(tp.DATA_DEPENDENT.module)
+    log.addFilter(hold_back)
+    try:
+        with contextlib.redirect_stderr(_WithoutGraphs(sys.stderr)):
+            yield
+    finally:
+        log.removeFilter(hold_back)
+
+
+class _WithoutGraphs:
     """A stream that leaves out the half-built graphs that torch prints before it raises."""
 
     def __init__(self, stream: Any):
         self._stream = stream
+        self._ends = False  # print writes the end of the line on its own
 
     def write(self, text: str) -> int:
         """Write what is no graph."""
-        if "def forward(self, arg" in text and "torch.ops." in text:
-            return len(text)
-        return int(self._stream.write(text) or 0)
+        is_graph = "def forward(self, arg" in text and "torch.ops." in text
+        left_out = is_graph or (self._ends and text == "\n")
+        self._ends = is_graph
+        return len(text) if left_out else int(self._stream.write(text) or 0)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

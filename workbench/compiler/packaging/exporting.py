@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +22,9 @@ from workbench.compiler.packaging.behaviour import (
 )
 from workbench.compiler.packaging.declared import Declared, declared_dims
 from workbench.compiler.packaging.diagnosis import (
-    WithoutGraphs,
     explain_export,
     line_here,
+    told_once,
 )
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
@@ -147,7 +146,7 @@ def _captured(found: Exportable) -> Any:
     request = found.request
     with (
         Patches() as patches,
-        contextlib.redirect_stderr(WithoutGraphs(sys.stderr)),
+        told_once(),
         warnings.catch_warnings(),
     ):
         patches.wrap(tp.TRACEBACK_FRAMES, _with_user_frames, "source lines")
