@@ -85,7 +85,9 @@ def test_parameters_are_not_copied_and_dynamic_sizes_need_a_graph_each() -> None
 
 def test_on_the_cpu_nothing_is_recorded() -> None:
     report = wb.aot_compile(torch.relu, (torch.randn(8),), mode="reduce-overhead").report
-    assert {row.verdict for row in report.cuda_graphs} == {"skipped"}
+    assert {(row.verdict, row.reason) for row in report.cuda_graphs} == {
+        ("skipped", "nothing in it runs on a GPU")
+    }
     assert report.why_missing("cuda_graphs") is None
 
 

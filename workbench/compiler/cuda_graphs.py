@@ -130,7 +130,9 @@ class CudaGraphRecorder:
 
 def _shown(reason: str) -> str:
     """The first line of torch's words; the others are a stack trace, which `lines` stand for."""
-    return reason.strip().split("\n")[0].split(". Found from")[0]
+    words = reason.strip().split("\n")[0].split(". Found from")[0]
+    # Without any device torch says "multiple devices: " and lists none.
+    return "nothing in it runs on a GPU" if words.endswith("multiple devices:") else words
 
 
 def _inputs(plan: _Plan) -> list[Buffer]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from workbench.analysis.fusion import rejected, traffic_before_and_after
 from workbench.analysis.traffic import fusion_traffic
 from workbench.report import Report
+from workbench.views.panes.cuda_graphs import headline, reasons
 from workbench.views.panes.overview import figures
 from workbench.views.places import line_numbers, ops_of, title_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
@@ -18,7 +19,7 @@ _WIDTH = 100
 
 def text(report: Report, *, times: bool = False) -> str:
     """The report in at most about forty lines of at most 100 columns."""
-    sections = (_head, _breaks, _kernels, _fusion, _guards, _missing)
+    sections = (_head, _breaks, _kernels, _fusion, _cuda_graphs, _guards, _missing)
     lines = [line for section in sections for line in section(report)]
     if times:
         lines += _times(report)
@@ -79,6 +80,13 @@ def _fusion(report: Report) -> Iterator[str]:
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_ROWS]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"
+
+
+def _cuda_graphs(report: Report) -> Iterator[str]:
+    said = headline(report)
+    if said is not None:
+        yield f"cuda graphs   {said}"
+        yield from (f"  {reason}" for reason in reasons(report)[:_ROWS])
 
 
 def _guards(report: Report) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import Literal, NotRequired, TypedDict
 from workbench.views.wire_artifact import SavedFile
 from workbench.views.wire_code import ComparePart, Config, StagePart
 from workbench.views.wire_machine import (
+    CudaGraphs,
     MatrixRow,
     Ranked,
     Roof,
@@ -300,7 +301,8 @@ class Document(TypedDict):
     `frames` names the DataFrame behind each table; `omitted` counts rows that are not here.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
     `file` is what the result was saved to or loaded from.
-    `no_assembly` says why no kernel has code of a GPU, or is None.
+    `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
+    none were asked for.
     """
 
     version: int
@@ -324,6 +326,7 @@ class Document(TypedDict):
     recompiles: list[Recompile]
     groups: list[Group]
     rejected: list[Rejected]
+    cuda_graphs: CudaGraphs | None
     phases: list[Phase]
     choices: list[Choice]
     ranked: list[Ranked]

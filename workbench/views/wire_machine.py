@@ -89,6 +89,30 @@ class Ranked(TypedDict):
     note: str | None
 
 
+class CudaGraphs(TypedDict):
+    """What becomes of the parts of a program in one sentence, and each of them."""
+
+    summary: str
+    parts: list[CudaGraph]
+
+
+class CudaGraph(TypedDict):
+    """A part of the program that becomes one CUDA graph, or none.
+
+    `verdict` is "recorded", "skipped" or "depends", `reason` why in torch's words, `help` a remedy
+    where one is known. `copied_bytes` are copied before every replay.
+    """
+
+    id: str
+    name: str
+    verdict: str
+    reason: str | None
+    help: str | None
+    kernels: list[str]
+    lines: list[str]
+    copied_bytes: int | None
+
+
 class TargetChoice(TypedDict):
     """A GPU that can be compiled for, or this machine; `words` describe it."""
 

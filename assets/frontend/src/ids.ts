@@ -12,6 +12,7 @@ export type Kind =
   | "graph"
   | "group"
   | "rejected"
+  | "cuda-graph"
   | "break"
   | "guard"
   | "phase"
@@ -35,6 +36,7 @@ const FORMS: [RegExp, Kind][] = [
   [/^f\d+:\d+$/, "rejected"],
   [/^i\d+:.*op\d/, "group"],
   [/^i\d+:/, "buffer"],
+  [/^c\d+$/, "cuda-graph"],
   [/^b\d+$/, "break"],
   [/^q\d+$/, "guard"],
   [/^p\d+$/, "phase"],

@@ -64,6 +64,10 @@ export class Links {
       for (const node of group.nodes) add(this.direct, group.id, node);
     }
     for (const pair of report.rejected) this.readRejected(pair);
+    for (const part of report.cuda_graphs?.parts ?? []) {
+      for (const kernel of part.kernels) this.tie(part.id, kernel);
+      for (const line of part.lines) add(this.direct, part.id, line);
+    }
     for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
     for (const choice of report.choices)
       if (kindOf(choice.op) === "kernel") this.tie(choice.id, choice.op);

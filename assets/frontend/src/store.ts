@@ -220,6 +220,7 @@ const FOLLOWED = new Set([
   "asm-line",
   "config",
   "rejected",
+  "cuda-graph",
   "group",
 ]);
 const FOLLOWED_KERNELS = 12;

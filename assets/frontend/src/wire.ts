@@ -268,7 +268,8 @@ export interface Artifact {
  * Everything that a view shows at rest. `frames` names the DataFrame behind each table;
  * `omitted` counts rows that are not here. `variable` is how code that is copied names the
  * result, such as `_` or `compiled`. `file` is what the result was saved to or loaded from.
- * `no_assembly` says why no kernel has code of a GPU, or is None.
+ * `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
+ * none were asked for.
  */
 export interface Document {
   version: number;
@@ -292,6 +293,7 @@ export interface Document {
   recompiles: Recompile[];
   groups: Group[];
   rejected: Rejected[];
+  cuda_graphs: CudaGraphs | null;
   phases: Phase[];
   choices: Choice[];
   ranked: Ranked[];
@@ -757,6 +759,30 @@ export interface Ranked {
   rank: number | null;
   losing: string | null;
   note: string | null;
+}
+
+/**
+ * What becomes of the parts of a program in one sentence, and each of them.
+ */
+export interface CudaGraphs {
+  summary: string;
+  parts: CudaGraph[];
+}
+
+/**
+ * A part of the program that becomes one CUDA graph, or none. `verdict` is "recorded",
+ * "skipped" or "depends", `reason` why in torch's words, `help` a remedy where one is known.
+ * `copied_bytes` are copied before every replay.
+ */
+export interface CudaGraph {
+  id: string;
+  name: string;
+  verdict: string;
+  reason: string | null;
+  help: string | null;
+  kernels: string[];
+  lines: string[];
+  copied_bytes: number | null;
 }
 
 /**

@@ -81,3 +81,11 @@ test("the chain counts each kind, nodes only of the graphs that are asked for", 
     "2 places in the wrapper",
   ]);
 });
+
+test("a part of a CUDA graph leads to its kernels and lines, and a kernel to its part", () => {
+  const part = { id: "c0", kernels: ["k9"], lines: ["L:s0:37"] };
+  const graphs = { summary: "", parts: [part] } as unknown as Report["cuda_graphs"];
+  const links = new Links({ ...report, cuda_graphs: graphs });
+  expect([...links.related("c0")]).toEqual(expect.arrayContaining(["k9", "L:s0:37"]));
+  expect(links.related("k9")).toContain("c0");
+});

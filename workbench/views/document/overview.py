@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from workbench.report import Report
 from workbench.views import wire
-from workbench.views.panes import overview
+from workbench.views.document.cuda_graphs import FIRST_PART
+from workbench.views.panes import cuda_graphs, overview
 
 
 def verdict(report: Report) -> tuple[str, wire.Tone]:
@@ -39,6 +40,10 @@ def notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         found.append({"title": f"Failed in {step}.", "text": error, "tone": "break"})
     for text in report.request.notes:
         found.append({"title": "Note.", "text": text, "tone": "plain"})
+    for item in cuda_graphs.remark(report):
+        found.append(
+            {"title": item.title, "text": item.text, "tone": item.tone, "select": FIRST_PART}
+        )
     return found
 
 

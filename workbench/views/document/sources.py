@@ -11,6 +11,7 @@ from workbench.analysis.lines import call_sites, line_states
 from workbench.analysis.traffic import LineTraffic, line_traffic
 from workbench.report import Report, Source
 from workbench.views import wire
+from workbench.views.panes.cuda_graphs import cuts, remedy
 from workbench.views.places import text_of
 
 
@@ -75,7 +76,7 @@ def line_times(report: Report) -> dict[str, float]:
 
 
 def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
-    """By file and line: graph breaks and fallbacks, each with what to do about it."""
+    """By file and line: breaks, fallbacks, cuts between CUDA graphs, each with what to do."""
     found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
     for item in report.breaks:
         text = item.hints[0] if item.hints else item.explanation
@@ -99,4 +100,9 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
                     "select": first,
                 }
             )
+    for place, parts in cuts(report).items():
+        for title, part in parts.items():
+            text = remedy(part.reason) or ""
+            note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
+            found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
     return dict(found)

@@ -9,12 +9,13 @@ from workbench.analysis.fusion import Rejected, Saving, rejected, savings
 from workbench.report import Report
 from workbench.views.blocks import Block, Column, Grid, Note, Pane
 from workbench.views.limits import Limits, cut
+from workbench.views.panes import cuda_graphs
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.units import bytes_text, percent_text, plural
 
 
 def pane(report: Report, limits: Limits) -> Pane:
-    """Savings first, then the pairs that stayed apart, those with most common data first."""
+    """Savings, the pairs that stayed apart, those with most common data first, and CUDA graphs."""
     pairs = rejected(report)
     blocks: list[Block] = []
     groups = savings(report)
@@ -27,7 +28,8 @@ def pane(report: Report, limits: Limits) -> Pane:
     nothing = empty(report, groups, pairs)
     if nothing is not None:
         blocks.append(nothing)
-    return Pane("fusion", "Fusion", (*blocks, *omitted(report, "fusion")), len(pairs) or None)
+    blocks += [*omitted(report, "fusion"), *cuda_graphs.grid(report, limits)]
+    return Pane("fusion", "Fusion", tuple(blocks), len(pairs) or None)
 
 
 def empty(report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]) -> Note | None:

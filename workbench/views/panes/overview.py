@@ -11,6 +11,7 @@ from workbench.analysis.traffic import LineTraffic, line_traffic
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
+from workbench.views.panes import cuda_graphs
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.missing import missing
 from workbench.views.places import text_of
@@ -27,6 +28,7 @@ def pane(report: Report, limits: Limits) -> Pane:
         blocks.append(Note(f"Failed in {step}.", report.outcome.error or "", "break"))
     blocks.append(Figures(figures(report, file_of(report))))
     blocks += [Note("Note.", note) for note in report.request.notes]
+    blocks += cuda_graphs.remark(report)
     blocks += heats(report, limits)
     return Pane("overview", "Overview", tuple(blocks))
 
@@ -189,4 +191,7 @@ def _notes(report: Report) -> dict[tuple[str, int], list[Note]]:
     for item in report.breaks:
         text = item.hints[0] if item.hints else item.explanation
         found[item.file, item.line].append(Note(f"Graph break: {item.kind}.", text, "break"))
+    for place, parts in cuda_graphs.cuts(report).items():
+        for title, part in parts.items():
+            found[place].append(Note(title, cuda_graphs.remedy(part.reason) or "", "fallback"))
     return found

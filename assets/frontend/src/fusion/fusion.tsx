@@ -1,4 +1,4 @@
-// Fusion: the groups that became kernels, and why each rejected pair stayed apart.
+// Fusion: the groups that became kernels, why each rejected pair stayed apart, CUDA graphs.
 
 import { useMemo, useState } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
@@ -6,6 +6,7 @@ import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
 import type { Group, Rejected } from "../wire";
+import { CudaGraphs } from "./cudagraphs";
 
 export function FusionPane({ store }: { store: Store }) {
   const report = store.doc.value;
@@ -14,6 +15,7 @@ export function FusionPane({ store }: { store: Store }) {
     <>
       <Groups store={store} groups={report.groups} />
       <NotFused store={store} pairs={report.rejected} omitted={report.omitted["fusion"] ?? 0} />
+      <CudaGraphs store={store} />
     </>
   );
 }

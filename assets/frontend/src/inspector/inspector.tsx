@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, ComponentType } from "preact";
 import { SavedCard } from "../artifact/card";
+import { CudaGraphCard } from "../fusion/cudagraphs";
 import { kindOf, type Kind } from "../ids";
 import type { Store } from "../store";
 import { Chip, Chips } from "../ui/basics";
@@ -23,6 +24,7 @@ const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
   "asm-line": AssemblyLineCard,
   config: ConfigCard,
   rejected: RejectedCard,
+  "cuda-graph": CudaGraphCard,
   group: GroupCard,
   break: BreakCard,
   guard: GuardCard,

@@ -37,6 +37,7 @@ export function paneFor(id: string): PaneId {
       return "breaks";
     case "group":
     case "rejected":
+    case "cuda-graph":
     case "buffer":
       return "fusion";
     case "kernel":
@@ -80,6 +81,10 @@ export function labelOf(id: string, store: Store): string {
     case "rejected": {
       const pair = report?.rejected.find((each) => each.id === id);
       return pair ? `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}` : id;
+    }
+    case "cuda-graph": {
+      const part = report?.cuda_graphs?.parts.find((each) => each.id === id);
+      return part ? `part ${part.name}` : id;
     }
     case "group":
       return report?.groups.find((each) => each.id === id)?.kernel ?? nameOf(id);

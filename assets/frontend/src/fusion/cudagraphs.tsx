@@ -1,0 +1,127 @@
+// Which parts of the program become CUDA graphs, and why not the others.
+
+import { useMemo } from "preact/hooks";
+import { bytes } from "../format";
+import { Belongings, type CardProps } from "../inspector/parts";
+import type { Store } from "../store";
+import { Table, type Column } from "../table/table";
+import { Facts, Frame, Mark, Prose, Tag } from "../ui/basics";
+import type { CudaGraph, Tone } from "../wire";
+
+const MARKS = 6;
+const TONES: Record<string, Tone> = { recorded: "captured", skipped: "fallback" };
+
+export function CudaGraphs({ store }: { store: Store }) {
+  const found = store.doc.value?.cuda_graphs;
+  const columns = useMemo(() => columnsOf(store), [store]);
+  if (!found) return null;
+  return (
+    <section class="few" aria-label="CUDA graphs">
+      <div class="bar edge">
+        <h2>CUDA graphs</h2>
+        <span class="faint cut" title={found.summary}>
+          {found.summary}
+        </span>
+        <span class="grow" />
+        <Frame store={store} name="cuda_graphs" />
+      </div>
+      <Table
+        store={store}
+        label="Parts that become CUDA graphs"
+        columns={columns}
+        rows={found.parts}
+        id={(part) => part.id}
+      />
+    </section>
+  );
+}
+
+function Verdict({ verdict }: { verdict: string }) {
+  return <Tag tone={TONES[verdict] ?? "plain"}>{verdict}</Tag>;
+}
+
+function columnsOf(store: Store): Column<CudaGraph>[] {
+  return [
+    { key: "part", title: "Part", width: "60px", value: (part) => part.name },
+    {
+      key: "verdict",
+      title: "Verdict",
+      width: "96px",
+      value: (part) => part.verdict,
+      draw: (part) => <Verdict verdict={part.verdict} />,
+    },
+    {
+      key: "why",
+      title: "Why",
+      width: "minmax(120px, 1.5fr)",
+      value: (part) => part.reason ?? "–",
+      full: (part) => [part.reason, part.help].filter(Boolean).join(". "),
+    },
+    {
+      key: "kernels",
+      title: "Kernels",
+      width: "minmax(90px, 1fr)",
+      value: (part) => part.kernels.length,
+      full: (part) => part.kernels.join(", "),
+      draw: (part) => <Marks store={store} kernels={part.kernels} />,
+    },
+    {
+      key: "copied",
+      title: "Copied per call",
+      width: "104px",
+      value: (part) => part.copied_bytes,
+      draw: (part) => bytes(part.copied_bytes),
+      number: true,
+      wide: true,
+    },
+  ];
+}
+
+function Marks({ store, kernels }: { store: Store; kernels: string[] }) {
+  if (!kernels.length) return <>none</>;
+  return (
+    <span class="ks">
+      {kernels.slice(0, MARKS).map((kernel) => (
+        <Mark key={kernel} store={store} kernel={kernel} />
+      ))}
+      {kernels.length > MARKS && <span class="faint">{`+${kernels.length - MARKS}`}</span>}
+    </span>
+  );
+}
+
+export function CudaGraphCard({ store, id }: CardProps) {
+  const part = store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);
+  if (!part) return <h2>{id}</h2>;
+  return (
+    <>
+      <div class="kind">Part of the program</div>
+      <h2>{`Part ${part.name}`}</h2>
+      <Verdict verdict={part.verdict} />
+      <p>{sentenceOf(part)}</p>
+      {part.help && (
+        <section>
+          <h3>What would help</h3>
+          <p>
+            <Prose text={part.help} />
+          </p>
+        </section>
+      )}
+      <Facts
+        rows={[
+          ["Kernels", String(part.kernels.length)],
+          ["Copied per call", bytes(part.copied_bytes)],
+        ]}
+      />
+      <Belongings store={store} without={["node"]} />
+    </>
+  );
+}
+
+/** What becomes of a part, with torch's reason. */
+export function sentenceOf(part: CudaGraph): string {
+  const why = part.reason ? `: ${part.reason}.` : ".";
+  if (part.verdict === "recorded")
+    return `Its kernels are recorded when they first run, and replayed with one call${why}`;
+  if (part.verdict === "skipped") return `Its kernels are started one by one${why}`;
+  return `It cannot be settled in advance${why}`;
+}

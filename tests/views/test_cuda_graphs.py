@@ -1,0 +1,87 @@
+"""What torch will record as CUDA graphs, as the view, the page and the text say it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from wire_types import mismatches
+
+from workbench.report import Report, Table
+from workbench.report.machine_rows import CudaGraphPart
+from workbench.views import wire
+from workbench.views.blocks import Grid, Note
+from workbench.views.document import document
+from workbench.views.limits import Limits
+from workbench.views.panes.cuda_graphs import cuts, grid, headline, remark
+from workbench.views.text import text
+
+FIRST = CudaGraphPart("g2", 0, "recorded", kernels=("k0",), lines=("L:s0:13",), copied_bytes=8192)
+CUT = CudaGraphPart("g2", 1, "skipped", "cpu ops; DeviceCopy ops", ("k1",), ("L:s0:14", "L:s0:16"))
+WHOLE = "skipping cudagraphs due to cpu device (arg0_1)"
+
+
+def having(report: Report, *parts: CudaGraphPart) -> Report:
+    return replace(report, tables={**report.tables, "cuda_graphs": Table.of(CudaGraphPart, parts)})
+
+
+def test_a_cut_is_explained_under_its_line_and_in_the_table(sample_report: Report) -> None:
+    made = document(having(sample_report, FIRST, CUT, replace(FIRST, part=2)))
+    assert mismatches(made, wire.Document) == []
+    found = made["cuda_graphs"]
+    assert found is not None
+    assert found["summary"] == "2 of 3 parts are recorded; skipped, 1 part: cpu ops; DeviceCopy ops"
+    assert [(part["id"], part["verdict"]) for part in found["parts"]] == [
+        *(("c0", "recorded"), ("c1", "skipped"), ("c2", "recorded"))
+    ]
+    assert found["parts"][1]["help"] == "Keep the data on the GPU until the end of the call."
+    notes = {mark["id"]: mark["notes"] for source in made["sources"] for mark in source["marks"]}
+    note = notes["L:s0:14"][-1]
+    assert note["title"] == "Not in a CUDA graph: cpu ops; DeviceCopy ops."
+    assert note["select"] == "k1"
+    assert not any("CUDA graph" in note["title"] for note in notes["L:s0:16"])  # once for each cut
+
+
+def test_the_overview_leads_to_the_parts(sample_report: Report) -> None:
+    (note,) = (
+        note
+        for note in document(having(sample_report, FIRST, CUT))["notes"]
+        if note["title"].startswith("CUDA graphs")
+    )
+    assert note["title"] == "CUDA graphs: 1 of 2 parts is recorded."
+    assert note["text"] == "Skipped, 1 part: cpu ops; DeviceCopy ops."
+    assert note["select"] == "c0"
+
+
+def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report: Report) -> None:
+    report = having(sample_report, CudaGraphPart("g2", 0, "skipped", WHOLE, (), ("L:s0:13",)))
+    assert cuts(report) == {}
+    said = "cuda graphs   nothing is recorded\n  skipped, 1 part: cpu device (arg0_1)"
+    assert said in text(report)
+    (table,) = grid(report, Limits())
+    assert isinstance(table, Grid)
+    assert "Only a GPU replays CUDA graphs" in str(table.rows[0][2])
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((FIRST,), "the whole program is recorded"),
+        ((FIRST, replace(FIRST, graph="g3")), "all 2 parts are recorded"),
+        ((replace(FIRST, verdict="depends", reason="mutated inputs"),), "torch decides"),
+        ((), None),
+    ],
+)
+def test_the_headline_counts(
+    sample_report: Report, parts: tuple[CudaGraphPart, ...], said: str | None
+) -> None:
+    found = headline(having(sample_report, *parts))
+    assert found is None if said is None else (found or "").startswith(said)
+
+
+def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
+    assert document(sample_report)["cuda_graphs"] is None
+    assert remark(sample_report) == () == grid(sample_report, Limits())
+    (note,) = remark(having(sample_report, FIRST))
+    assert isinstance(note, Note)
+    assert note.text == "That is done when it first runs."
