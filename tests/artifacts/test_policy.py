@@ -52,9 +52,17 @@ def test_only_a_signature_by_a_named_key_opens_a_file(store: TrustStore) -> None
 
 def test_a_revoked_key_does_not_satisfy_the_policy(store: TrustStore) -> None:
     write(store, f'signed_by = ["{word(KEY)}"]')
-    trust_key(KEY.public_key(), revoke=True)
-    with pytest.raises(wb.TrustError, match="not signed by a key"):
+    trust_key(KEY.public_key(), name="release")
+    trust_key("release", revoke=True)
+    with pytest.raises(wb.TrustError, match=r"names \(release \(revoked\)\)"):
         check(store, signed_by_key(MANIFEST, KEY))
+
+
+def test_the_refusal_names_keys_as_the_user_does(store: TrustStore) -> None:
+    write(store, f'signed_by = ["{word(KEY)}", "{word(OTHER)}"]')
+    trust_key(KEY.public_key(), name="release")
+    with pytest.raises(wb.TrustError, match=r"names \(release, [0-9a-f]{32}\)"):
+        check(store, MANIFEST)
 
 
 def test_a_policy_may_name_the_user_and_a_file_beside_it(store: TrustStore) -> None:

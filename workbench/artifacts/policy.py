@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,18 @@ class Policy:
     by_user: bool = False
     forbid_trust_true: bool = False
 
-    @property
-    def signers(self) -> str:
-        """The keys whose signature will do, for a sentence."""
+    def signers(self, known: Iterable[TeamKey]) -> str:
+        """The keys whose signature will do, for a sentence, named as this user knows them."""
         own = ("your own",) if self.by_user else ()
-        return ", ".join((*own, *(key.title for key in self.signed_by or ()))) or "none"
+        by_user = {key.public: key for key in known}
+        return ", ".join((*own, *(_called(key, by_user) for key in self.signed_by or ()))) or "none"
+
+
+def _called(key: TeamKey, by_user: Mapping[str, TeamKey]) -> str:
+    known = by_user.get(key.public)
+    if known is None:
+        return key.title
+    return f"{known.name or key.title}{' (revoked)' if known.revoked else ''}"
 
 
 def read_policy(path: Path, *, required: bool) -> Policy:

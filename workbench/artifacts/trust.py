@@ -262,14 +262,15 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
         )
     if policy.by_user and store.signed_by_user(manifest):
         return
-    revoked = {key.public for key in store.team_keys.all() if key.revoked}
+    known = store.team_keys.all()
+    revoked = {key.public for key in known if key.revoked}
     for key in policy.signed_by or ():
         if key.public not in revoked and key.has_signed(manifest):
             return
     raise TrustError(
-        f"{path} is not signed by a key that the policy {policy.path} names ({policy.signers}). "
-        "Nothing was executed, and trust= does not change that. Have the owner of such a key sign "
-        f"it: wb.sign({path!r}, 'team.pem')."
+        f"{path} is not signed by a key that the policy {policy.path} names "
+        f"({policy.signers(known)}). Nothing was executed, and trust= does not change that. Have "
+        f"the owner of such a key sign it: wb.sign({path!r}, 'team.pem')."
     )
 
 

@@ -37,6 +37,18 @@ def merged_options(
     return {**merged, **chosen}, notes
 
 
+def check_freezing(options: Mapping[str, Any], *, grad: bool) -> tuple[str, ...]:
+    """A sentence when freezing weights has no effect; `UsageError` when no file could hold it."""
+    if not options.get("freezing", tp.INDUCTOR_CONFIG.get().freezing):
+        return ()
+    if grad:
+        return ("option freezing has no effect while gradients are recorded",)
+    raise UsageError(
+        "option 'freezing' puts the weights into what torch compiles as a function that cannot be "
+        "saved. Leave it out, or use wb.package(…, options={'freezing': True})."
+    )
+
+
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise `UsageError` for an option that Inductor does not have, with the nearest match."""
     known: Mapping[str, Any] = tp.INDUCTOR_CONFIG.get().get_config_copy()

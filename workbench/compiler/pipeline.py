@@ -25,7 +25,7 @@ from workbench.compiler.frame_stack import roomy_frames
 from workbench.compiler.garbage import few_collections
 from workbench.compiler.guard_policy import Decisions, dropped_rows, guard_filter
 from workbench.compiler.guard_sandbox import Example
-from workbench.compiler.modes import merged_options
+from workbench.compiler.modes import check_freezing, merged_options
 from workbench.compiler.paths import Path, leaves
 from workbench.compiler.plan import CallPlan
 from workbench.compiler.portable import compiling_portably
@@ -119,6 +119,9 @@ def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options
         )
     callee = resolve(target)
     inductor, notes = merged_options(options.backend_name, options.mode, options.options)
+    if options.backend == "inductor":
+        grad = torch.is_grad_enabled() if options.grad is None else options.grad
+        notes += check_freezing(inductor, grad=grad)
     bound = bind(callee, tuple(args), kwargs)
     _check_target(options.target, bound)
     receiver = next(iter(bound)) if callee.receiver else None
