@@ -14,9 +14,13 @@ import pytest
 import workbench as wb
 
 TRACE = Path(__file__).parent / "records" / "traces" / "recompiles.log.gz"
-SLOW = {"compile_async", "matrix", "package", "roundtrip", "sweep"}  # several seconds each
+SLOW = {"Package", "Sweep", "compile_async", "matrix", "package", "roundtrip", "sweep"}  # seconds
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FUNCTIONS = sorted(name for name in wb.__all__ if inspect.isroutine(getattr(wb, name)))
+
+
+def marked(names: list[str]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
 
 
 def run_examples(name: str, text: str, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,15 +48,14 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     wb.options.embed = embed
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in FUNCTIONS],
-)
+@pytest.mark.parametrize("name", marked(FUNCTIONS))
 def test_the_examples_of_a_function_run(name: str, start: dict[str, Any]) -> None:
     run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)
 
 
-@pytest.mark.parametrize("name", ["Report", "WorkbenchError", "options"])
+@pytest.mark.parametrize(
+    "name", marked(["Package", "Report", "Sweep", "WorkbenchError", "options"])
+)
 def test_the_examples_of_what_is_no_function_run(name: str, start: dict[str, Any]) -> None:
     run_examples(name, inspect.getdoc(getattr(wb, name)) or "", start)
 

@@ -37,6 +37,15 @@ class Sweep:
     `trials` the rows in the order of the settings. `from_store` counts rows that were not run
     again. `notes` say what a reader should know, such as why the store was not asked. `read` gives
     the record of a row, `view` is the live view that has followed the sweep.
+
+    Examples
+    --------
+    >>> found = wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
+    >>> list(found.frame()["status"])
+    ['done', 'done']
+    >>> found.export("f.csv")
+    >>> wb.Sweep.load("f.csv")
+    Sweep(f over mode (2): 2 done)
     """
 
     name: str

@@ -30,6 +30,13 @@ class Package(Noted, Derived):
     With one model it is called like that model; of several, `package[name]` is called. Every call
     is checked against the input contract, and its outputs have no grad. As a context manager it is
     closed at the end. `originals` are the models that it was made from in this process, by name.
+
+    Examples
+    --------
+    >>> digest = wb.package(f, (x,), path="f.pt2").digest
+    >>> with wb.load("f.pt2", num_runners=2, trust=digest) as package:
+    ...     torch.equal(package(x), f(x))
+    True
     """
 
     def __init__(
