@@ -33,7 +33,7 @@ class KernelTraffic:
 
     `bytes_alone` is what its `operations` would move one by one, `bytes_fused` what the kernel
     moves, by Inductor's own model. Without the lowered graphs the scheduler's nodes stand for the
-    operations. A group that became no kernel of its own has a name and no `kernel`.
+    operations. A group whose kernel was not found has the scheduler's name and no `kernel`.
     """
 
     kernel: str | None
@@ -86,13 +86,11 @@ def savings(report: Report) -> list[Saving]:
         parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
         origins = [o for part in parts if part for o in part.origins if o in moved_by]
         known = [moved for part in parts if part and (moved := _moved(part)) is not None]
-        count = len(known)
         if origins:
             known = [moved_by[o] for o in dict.fromkeys(origins) if o not in counted]
-            count = sum(size > 0 for size in known)
             counted.update(origins)
         after = _moved(node) or 0
-        alone, count = (sum(known), count) if known else (after, 1)
+        alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
         kernel = _kernel_of(node, kernels)
         found.append(Saving(node.id, node.name, kernel, max(len(parts), 1), alone, after, count))
     return sorted(found, key=lambda s: s.after - s.before)
@@ -103,6 +101,8 @@ def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
     names = {kernel.id: kernel.name for kernel in report.kernels}
     found: dict[str, KernelTraffic] = {}
     for part in savings(report):
+        if part.kernel is None and not part.before and not part.after:
+            continue  # only a name for one of several results
         key = part.kernel or part.id
         start = KernelTraffic(part.kernel, names.get(key, part.name), 0, 0, 0, 0)
         known = found.get(key, start)
