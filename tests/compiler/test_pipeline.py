@@ -165,7 +165,7 @@ def test_a_backend_that_cannot_be_saved_is_refused_with_the_reason() -> None:
     def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
         return graph.forward
 
-    with pytest.raises(wb.CaptureError, match="does not implement SerializableCallable"):
+    with pytest.raises(wb.CaptureError, match="made of add, a method, cannot be saved: it does"):
         wb.aot_compile(add, (X, Y), backend=backend)
 
 
@@ -271,7 +271,7 @@ def test_code_typed_at_a_prompt_has_no_source(tmp_path: Path) -> None:
 def test_a_size_that_cannot_be_dynamic_is_told_by_the_error_alone(caplog: Any) -> None:
     logging.getLogger("torch._guards").addHandler(caplog.handler)
     layer, rows = torch.nn.Linear(8, 4), torch.export.Dim("features", min=2)
-    with pytest.raises(wb.CaptureError, match=r"specialized it to be a constant \(8\)"):
+    with pytest.raises(wb.CaptureError, match="the code or a weight fixes it to 8"):
         compile_eager(layer, (torch.ones(3, 8),), dynamic_shapes={"input": {1: rows}})
     logging.getLogger("torch._guards").removeHandler(caplog.handler)
     assert not [record for record in caplog.records if record.name == "torch._guards"]

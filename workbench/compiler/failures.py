@@ -16,8 +16,7 @@ from workbench.compiler.sources import Places
 from workbench.errors import CaptureError
 
 _SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
-
-
+_RETURNED = re.compile(r"type <class '([\w.]+)'>")
 _OF_GUARDS = ("Error while creating guard", "Created at")
 
 
@@ -46,9 +45,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
         return _graph_break(error, name, places)
     words = str(error).strip() or type(error).__name__
     if "does not implement SerializableCallable" in words:
+        kind = _RETURNED.search(words)
         return (
-            f"{words.splitlines()[0]} Return an object with serialize_compile_artifacts and "
-            "deserialize_compile_artifacts, or use backend='inductor', 'aot_eager' or 'eager'."
+            f"What the backend made of {name}{f', a {kind[1]},' if kind else ''} cannot be saved: "
+            "it does not implement SerializableCallable. Return an object with "
+            "serialize_compile_artifacts and deserialize_compile_artifacts, or use "
+            "backend='inductor', 'aot_eager' or 'eager'."
         )
     if broken_ranges.is_violated(error):
         return broken_ranges.explained(name, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
@@ -178,15 +178,19 @@ def _require_handed_over(
     missing = [name for name in manifest.external_data if name not in external_data]
     if missing:
         raise ArtifactError(
-            f"{path} was saved without {', '.join(missing)}. Hand them over: "
+            f"{path} was saved without {', '.join(missing)}. Hand {_it(missing)} over: "
             f"load(path, external_data={{{missing[0]!r}: …}})."
         )
     unknown = [name for name in manifest.missing_names if name not in scope]
     if unknown:
         raise ArtifactError(
             f"{path} reads {', '.join(unknown)} from globals that do not exist in this process. "
-            f"Hand them over: load(path, f_globals={{{unknown[0]!r}: …}})."
+            f"Hand {_it(unknown)} over: load(path, f_globals={{{unknown[0]!r}: …}})."
         )
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _packed_kernels(manifest: Manifest) -> PackedKernels | None:

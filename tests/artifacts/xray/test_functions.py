@@ -63,6 +63,7 @@ def test_a_function_of_ours_tells_guards_and_objects_from_outside(tmp_path: Path
         baked=({"owner": "m", "path": ["SCALE"], "value": {"float": "0x1p+1"}},),
         external_data=("table",),
         missing_names=("helper",),
+        aliases={"___module_collections_140_c0": "collections", "type": "builtins:type"},
     )
     members: dict[str, container.Content] = {"payload": pickle.dumps(1, protocol=4)}
     manifest = container.with_members(manifest, members)
@@ -74,8 +75,10 @@ def test_a_function_of_ours_tells_guards_and_objects_from_outside(tmp_path: Path
         ("ID_MATCH", False),
         ("BAKED_VALUE", True),
     ]
-    outside = {(row.kind, row.name) for row in report.outside}
-    assert outside == {("external data", "table"), ("global", "helper"), ("import", "np")}
+    outside = {(row.kind, row.name, row.found_at) for row in report.outside}
+    assert outside >= {("import", "np", "numpy"), ("import", "type", "builtins:type")}
+    assert {row.name for row in report.outside if "wb.load" in row.found_at} == {"table", "helper"}
+    assert "module collections\n" in str(report)
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def _outside(manifest: Manifest) -> Iterator[OutsideFacts]:
     for name, place in _mapping(manifest.contract.get("imports")).items():
         yield OutsideFacts("import", str(name), _place_text(place))
     for name, place in manifest.aliases.items():
-        yield OutsideFacts("module", str(name), place)
+        yield OutsideFacts("import" if ":" in place else "module", str(name), place)
     if module := manifest.contract.get("function_module"):
         yield OutsideFacts("function's module", str(module), "imported where it exists")
     live = manifest.contract.get("live_globals")
@@ -198,4 +198,4 @@ def _outside(manifest: Manifest) -> Iterator[OutsideFacts]:
 
 
 def _place_text(place: Any) -> str:
-    return ":".join(map(str, place)) if isinstance(place, list) else str(place)
+    return ":".join(str(part) for part in place if part) if isinstance(place, list) else str(place)

@@ -6,7 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.xray.rows import LEVELS, NOT_HASHED, ConstantFacts, ValueFacts
+from workbench.artifacts.xray.rows import (
+    LEVELS,
+    NOT_HASHED,
+    ConstantFacts,
+    OutsideFacts,
+    ValueFacts,
+)
 
 if TYPE_CHECKING:
     from workbench.artifacts.xray.report import ArtifactReport
@@ -44,13 +50,18 @@ def summary(report: ArtifactReport) -> str:
     lines += _constants(report.constants)
     lines += [_line("" if n else "needs", line) for n, line in enumerate(_needs(report))]
     lines += _guards(report)
-    lines += _listed("outside", [f"{row.kind} {row.name}" for row in report.outside])
+    lines += _listed("outside", [_outside(row) for row in report.outside])
     lines += _code(report)
     lines += _imports(report)
     lines += _members(report)
     lines += [_line("note", note) for note in report.notes]
     lines += [f"  DAMAGED  {name}" for name in report.damaged]
     return "\n".join(lines)
+
+
+def _outside(row: OutsideFacts) -> str:
+    """The place of what is imported: its name in the file is torch's own and long."""
+    return f"{row.kind} {row.found_at if row.kind in ('module', 'import') else row.name}"
 
 
 def _line(name: str, words: str) -> str:
