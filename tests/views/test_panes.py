@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.analysis.fusion import rejected, savings
-from workbench.report import Capability, FusionPair, Outcome, Report, Table
+from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.views import blocks as b
 from workbench.views.limits import Limits
 from workbench.views.panes import panes
@@ -26,6 +26,19 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     assert shown["Artifact"] == ("none", "needs one graph without a break")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
     assert (artifact.value, artifact.pane) == ("133 kB", "artifact")
+
+
+def test_traffic_of_what_tells_nothing_of_the_time_before_fusion(sample_report: Report) -> None:
+    first, *others = sample_report.kernels
+    unknown = replace(first, bytes_read=None, bytes_written=None)
+    for rows, shown in (
+        ((first, *others), ("12.6 MB", "all kernels, after fusion")),
+        ((unknown, *others), ("8.40 MB", "2 of 3 kernels, after fusion")),
+        ((), ("–", "not recorded")),
+    ):
+        own = replace(sample_report, tables={"kernels": Table.of(Kernel, rows)})
+        traffic = next(f for f in figures(own) if f.label == "DRAM traffic")
+        assert (traffic.value, traffic.note) == shown
 
 
 def test_every_source_line_has_its_state_and_its_share(sample_report: Report) -> None:

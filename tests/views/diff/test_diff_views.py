@@ -134,7 +134,7 @@ def test_sentences_say_what_matters_first() -> None:
 
 def test_sentences_about_what_broke_and_what_a_gpu_needs() -> None:
     a = recorded("h100")
-    item = Break("b0", "~/m.py", 3, "f", "print(x)", "kind", None, "why", "")
+    item = Break("b0", "~/m.py", 3, "f", "if x > 0:", "kind", None, "why", "")
     rows = [replace(k, registers=1) for k in a.kernels]
     resources = [replace(r, registers=255, spill_stores=9) for r in a.resources]
     own = {
@@ -143,7 +143,7 @@ def test_sentences_about_what_broke_and_what_a_gpu_needs() -> None:
         "resources": Table.of(type(resources[0]), resources),
     }
     texts = compare(a, replace(a, tables={**a.tables, **own})).sentences
-    assert "1 graph break more: print(x)." in texts
+    assert "1 graph break more: if x > 0." in texts
     assert any(text.startswith("On the GPU k0 (native_layer_norm): spills 0 → 9") for text in texts)
 
 

@@ -158,7 +158,7 @@ def _breaks(diff: Diff) -> Iterator[Sentence]:
     for change, word in (("added", "more"), ("removed", "less")):
         own = [row for row in rows if row.change == change]
         if own:
-            places = joined([_short(row.item) for row in own])
+            places = joined([_short(row.item.rstrip(":")) for row in own])
             yield Sentence(f"{plural(len(own), 'graph break')} {word}: {places}.", "breaks")
     fresh = [row for row in _of(diff, "recompiles") if row.change == "added"]
     if fresh:

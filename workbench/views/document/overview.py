@@ -53,5 +53,6 @@ def missing_parts(report: Report) -> list[wire.Note]:
     for part in report.capabilities:
         if not part.available:
             reason = part.reason or "no reason recorded"
-            found.append({"title": part.name, "text": reason, "tone": "fallback"})
+            title = part.name.replace("_", " ")
+            found.append({"title": title, "text": reason, "tone": "fallback"})
     return found

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from workbench.analysis.calls import in_call_order
 from workbench.analysis.fusion import traffic_before_and_after
 from workbench.analysis.lines import line_states
-from workbench.analysis.traffic import LineTraffic, line_traffic
+from workbench.analysis.traffic import LineTraffic, line_traffic, moved_bytes
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
@@ -70,11 +70,21 @@ def _kernels(report: Report) -> Figure:
 def _traffic(report: Report) -> Figure:
     traffic = traffic_before_and_after(report)
     if traffic is None:
-        return Figure("DRAM traffic", "–", "not recorded", "fusion")
+        return _kernels_traffic(report)
     before, after = traffic
     change = percent_text(after - before, before).replace("-", "−")
     value = f"{bytes_text(before)} → {bytes_text(after)}"
     return Figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
+
+
+def _kernels_traffic(report: Report) -> Figure:
+    """What the kernels move, where nothing is known of the time before fusion."""
+    known = [moved for kernel in report.kernels if (moved := moved_bytes(kernel)) is not None]
+    if not known:
+        return Figure("DRAM traffic", "–", "not recorded", "fusion")
+    count = len(report.kernels)
+    of_all = "all kernels" if len(known) == count else f"{len(known)} of {count} kernels"
+    return Figure("DRAM traffic", bytes_text(sum(known)), f"{of_all}, after fusion", "fusion")
 
 
 def _time(report: Report) -> Figure:
