@@ -11,6 +11,7 @@ from workbench.views.places import text_of
 from workbench.views.wire import CodePart, WrapperPart
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
+_FOLDER = re.compile(r"(?m)^(# kernel path: )\S*[/\\]")  # of a cache on the machine that compiled
 _DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
 
 
@@ -55,6 +56,7 @@ def wrapper_part(report: Report, id: str) -> WrapperPart:
     text = text_of(report, wrapper.text)
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
+    text = _FOLDER.sub(r"\1", text)
     return {"id": id, "text": text, "kernels": _kernels_of_lines(report, wrapper, text)}
 
 
