@@ -14,10 +14,10 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <semaphore>
 #include <sstream>
 
 #include "contract.hpp"
+#include "slots.hpp"
 
 namespace $namespace {
 namespace {
@@ -120,25 +120,6 @@ void check_processor() {
   }
 }
 
-using Slots = std::counting_semaphore<>;  // one per runner
-
-// Holds `count` slots, waiting for them; gives them back at the end.
-class SlotLock {
- public:
-  SlotLock(Slots& slots, std::size_t count) : slots_(slots), count_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      slots_.acquire();
-    }
-  }
-  ~SlotLock() { slots_.release(static_cast<std::ptrdiff_t>(count_)); }
-  SlotLock(const SlotLock&) = delete;
-  SlotLock& operator=(const SlotLock&) = delete;
-
- private:
-  Slots& slots_;
-  std::size_t count_;
-};
-
 // Tensors in the order of kWeights, where the library expects each.
 using Constants = std::vector<at::Tensor>;
 
@@ -187,7 +168,7 @@ struct Client::Model {
       : options(given),
         loader(package.string(), kModel, /*run_single_threaded=*/false, given.runners,
                given.device_index),
-        slots(static_cast<std::ptrdiff_t>(given.runners)) {}
+        slots(given.runners) {}
 
   // The weights of now; undefined tensors where the package has none and none were given.
   Constants current() {
