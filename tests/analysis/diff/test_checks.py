@@ -61,6 +61,13 @@ def test_several_guards_of_one_source_are_compared_one_by_one() -> None:
     assert (change.change, same) == ("removed", 1)
 
 
+def test_guards_without_a_source_are_told_apart_by_their_conditions() -> None:
+    hooks, first, second = (guard(True, "", code) for code in ("hooks is None", "2 <= n", "2 <= m"))
+    changes, same = guard_changes(report(hooks, first), report(hooks, hooks, first, second))
+    assert [(c.change, c.b) for c in changes] == [("added", "hooks is None"), ("added", "2 <= m")]
+    assert same == 2
+
+
 def test_recompilations_come_and_go_by_their_reason() -> None:
     a = report(Recompile("0/1", "f", "size of x"))
     b = report(Recompile("3/1", "f", "size of x"), Recompile("3/2", "f", "dtype of x"))

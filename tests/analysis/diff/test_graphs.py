@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.diffs import diff, recorded, rows
 from workbench.analysis.diff import compare
+from workbench.analysis.diff.graphs import match_graphs
 from workbench.report import Graph, Node, Report, Table
 
 
@@ -106,3 +107,24 @@ def test_of_several_graphs_of_a_stage_the_most_alike_are_paired() -> None:
     more = replace(report, tables={**report.tables, **own})
     changes = [(c.change, c.id_b) for c in rows(compare(report, more), "graphs")]
     assert changes == [("added", "h0")]
+
+
+def test_of_graphs_as_alike_those_with_sizes_belong_together() -> None:
+    def captured(*inputs: str) -> Report:
+        """A graph for each word: a letter for each input, "s" a size and "t" a tensor."""
+        nodes = []
+        for n, kinds in enumerate(inputs):
+            for m, kind in enumerate(kinds):
+                known = {"shape": (4,), "dtype": "float32"} if kind == "t" else {}
+                own = (f"g{n}:arg{m}", f"g{n}", f"arg{m}", "placeholder", f"arg{m}", ())
+                nodes.append(Node(*own, **known))  # type: ignore[arg-type]
+            exp = ("exp", "call_function", "aten.exp", (f"g{n}:arg{len(kinds) - 1}",), (4,))
+            nodes.append(Node(f"g{n}:exp", f"g{n}", *exp, dtype="float32"))
+        graphs = [Graph(f"g{n}", "dynamo", f"0/{n}", 0, None) for n in range(len(inputs))]
+        return Report(tables={"graphs": Table.of(Graph, graphs), "nodes": Table.of(Node, nodes)})
+
+    found = match_graphs(captured("tt", "stt"), captured("t", "st"))
+    assert [(pair.a.graph.id, pair.b.graph.id) for pair in found.pairs] == [
+        ("g0", "g0"),
+        ("g1", "g1"),
+    ]

@@ -45,15 +45,35 @@ def _uncounted(text: str) -> str:
 
 
 def guard_changes(a: Report, b: Report) -> tuple[list[Change], int]:
-    """Guards of one kind on one source are the same guard; its conditions may differ."""
+    """Guards of one kind on one source are the same guard; its conditions may differ.
+
+    Where there are several, such as the guards of a log that name no source, those with equal
+    conditions belong together first.
+    """
     found: list[Change] = []
     same = 0
-    for one, other in _paired(a.guards, b.guards, lambda r: (r.kind, _uncounted(r.source))):
+    pairs: list[tuple[Guard | None, Guard | None]] = []
+    rest: tuple[list[Guard], list[Guard]] = ([], [])
+    for one, other in _paired(a.guards, b.guards, _with_conditions):
+        if one and other:
+            pairs.append((one, other))
+        else:
+            rest[0].extend([one] if one else [])
+            rest[1].extend([other] if other else [])
+    for one, other in [*pairs, *_paired(*rest, _named)]:
         changes = list(_guard(one, other))
         same += not changes
         found += changes
     # guards that are kept say what the compiled code needs: those first
     return sorted(found, key=lambda c: c.note.startswith("not kept")), same
+
+
+def _named(row: Guard) -> tuple[str, str]:
+    return row.kind, _uncounted(row.source)
+
+
+def _with_conditions(row: Guard) -> tuple[str, ...]:
+    return (*_named(row), *map(_uncounted, row.code))
 
 
 def _guard(a: Guard | None, b: Guard | None) -> Iterator[Change]:

@@ -62,22 +62,37 @@ def match_graphs(a: Report, b: Report) -> Graphs:
 
 
 def _paired(a: Sequence[GraphView], b: Sequence[GraphView]) -> list[tuple[int, int]]:
-    """Graphs of one stage; of several those first that have most operations in common."""
+    """Graphs of one stage; of several those first that have most operations in common.
+
+    Of such that are as alike, those first that both compute with sizes, or both do not.
+    """
     if len(a) == len(b) == 1:
         return [(0, 0)]
-    counts = [[Counter(zip(g.ops, g.targets, strict=True)) for g in side] for side in (a, b)]
+    counts = [[_operations(graph) for graph in side] for side in (a, b)]
     near = sorted(
         (
-            (-2 * (x & y).total() / max(x.total() + y.total(), 1), abs(i - j), i, j)
+            (
+                -2 * (x & y).total() / max(x.total() + y.total(), 1),
+                bool(a[i].scalars) != bool(b[j].scalars),
+                abs(i - j),
+                i,
+                j,
+            )
             for i, x in enumerate(counts[0])
             for j, y in enumerate(counts[1])
         )
     )
     found: dict[int, int] = {}
-    for _, _, i, j in near:
+    for *_, i, j in near:
         if i not in found and j not in found.values():
             found[i] = j
     return sorted(found.items())
+
+
+def _operations(graph: GraphView) -> Counter[tuple[str, str]]:
+    """What a graph does with tensors, without its inputs: these include the sizes."""
+    own = (n for n in graph.tensors if graph.ops[n] not in ("placeholder", "output"))
+    return Counter((graph.ops[n], graph.targets[n]) for n in own)
 
 
 def match_nodes(a: GraphView, b: GraphView) -> dict[int, int]:
