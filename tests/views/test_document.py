@@ -105,6 +105,8 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert "Run the cell again" in (made["why_not"] or "")
     alive: wire.Sandbox = {"inputs": [x], "dtypes": ["float32"], "why_not": None}
     assert document(BLOCK, Setting(sandbox=alive))["sandbox"] == alive
+    log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
+    assert "A log tells of guards" in (document(log)["sandbox"]["why_not"] or "")
 
 
 def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> None:

@@ -69,7 +69,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "graphs": graphs.graphs(report),
         "breaks": breaks.breaks(report),
         "guards": guards.guards(report, tensors),
-        "sandbox": here.sandbox or guards.sandbox(tensors),
+        "sandbox": here.sandbox or guards.sandbox(tensors, report.request.kind),
         "recompiles": breaks.recompiles(report),
         "groups": fusion.groups(report, groups),
         "rejected": fusion.rejected_pairs(report, pairs),

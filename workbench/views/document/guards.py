@@ -59,7 +59,7 @@ def guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
 
 
-def sandbox(tensors: Sequence[wire.Input]) -> wire.Sandbox:
+def sandbox(tensors: Sequence[wire.Input], kind: str = "aot_compile") -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
     inputs = [item for item in tensors if _is_argument(item["path"])]
     why = "The call has no tensor whose guards could be tried."
@@ -68,6 +68,8 @@ def sandbox(tensors: Sequence[wire.Input]) -> wire.Sandbox:
             "The guards are not alive here: they belong to the process that compiled. "
             "Run the cell again to try other inputs."
         )
+        if kind == "trace":
+            why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
     return {"inputs": inputs, "dtypes": list(DTYPES), "why_not": why}
 
 
