@@ -28,7 +28,7 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
         <h2>Groups</h2>
         <span class="faint cut">{`${plural(groups.length, "group")}; bytes are Inductor's estimate of DRAM traffic`}</span>
         <span class="grow" />
-        <Frame store={store} name="scheduler_nodes" then={`.query("phase == 'after'")`} />
+        <Frame store={store} name="traffic" />
       </div>
       <Table
         store={store}
@@ -146,7 +146,7 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
           ))}
         </select>
         <span class="grow" />
-        <Frame store={store} name="fusion" then={`.query("verdict == 'rejected'")`} />
+        <Frame store={store} name="not_fused" />
       </div>
       <Table
         store={store}
