@@ -127,8 +127,8 @@ class Diff:
     def source(self, kernel: str) -> SourceDifference:
         """The source of a kernel of `a` (or, if it is new, of `b`) beside what it became.
 
-        Numbers of temporaries and of kernels do not count. Raises `UsageError` for a kernel that
-        does not exist or has no source.
+        Numbers of temporaries and of kernels do not count, those of sizes (`ks0`) do. Raises
+        `UsageError` for a kernel that does not exist or has no source.
         """
         from workbench.analysis.diff.sources import source_of
 
