@@ -13,7 +13,7 @@ import pytest
 from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
 from workbench.analysis.diff import compare
-from workbench.report import Break, Kernel, Report, Request, Table
+from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.document import MOST_ROWS, document
 from workbench.views.diff.page import fragment, saved, unified
 from workbench.views.diff.sentences import sentences
@@ -145,6 +145,17 @@ def test_sentences_about_what_broke_and_what_a_gpu_needs() -> None:
     texts = compare(a, replace(a, tables={**a.tables, **own})).sentences
     assert "1 graph break more: if x > 0." in texts
     assert any(text.startswith("On the GPU k0 (native_layer_norm): spills 0 → 9") for text in texts)
+
+
+def test_the_example_of_new_guards_is_one_on_sizes() -> None:
+    a = recorded("static")
+    fresh = [
+        Guard("q90", True, "GLOBAL_STATE", "", ("grad mode is on",)),
+        Guard("q91", True, "LAMBDA_GUARD", "", ("2 <= L['y'].size()[0]",)),
+    ]
+    guards = Table.of(Guard, [*a.guards, *fresh])
+    texts = compare(a, replace(a, tables={**a.tables, "guards": guards})).sentences
+    assert texts == ("Guards: 2 new, such as LAMBDA_GUARD 2 <= L['y'].size()[0].",)
 
 
 def test_lists_in_sentences() -> None:

@@ -206,10 +206,17 @@ def _guards(diff: Diff) -> Iterator[Sentence]:
     words = [f"{counts[name]} {said}" for name, said in _GUARDS.items() if counts[name]]
     if not words:
         return
-    # conditions on sizes say most about what may be called
-    shown = next((row for row in rows if row.item.startswith("SHAPE_ENV")), rows[0])
-    what = f"{shown.item} {_short(difference_text(shown))}"
+    shown = min(rows, key=_of_guards)
+    only = {"added": shown.b, "removed": shown.a}.get(shown.change)
+    what = f"{shown.item} {_short(difference_text(shown) if only is None else str(only))}"
     yield Sentence(f"Guards: {joined(words, 9)}, such as {what}.", "guards")
+
+
+def _of_guards(row: Change) -> int:
+    """The order of examples: conditions on sizes say most about what may be called."""
+    if row.item.startswith("SHAPE_ENV"):
+        return 0
+    return 1 if ".size()" in f"{row.a} {row.b}" else 2
 
 
 _GUARDS = {
