@@ -62,5 +62,6 @@ def test_a_sweep_of_block_sizes_is_ranked_by_the_model(tmp_path: Path) -> None:
     assert rows["is_model"].all()
     assert rows["choice"].str.contains("XBLOCK=8").any()
     report = found.report(0)
-    again, _ = by_configs(Trial("key", ()), report, Catalogue.of_user(None)["h100"], {"XBLOCK": 1})
+    h100 = Catalogue.of_user(tmp_path)["h100"]
+    again, _ = by_configs(Trial("key", ()), report, h100, {"XBLOCK": 1})
     assert again.call_us is not None
