@@ -31,6 +31,13 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.operator, color: "var(--tok-op)" },
 ]);
 
+/** Scrolls the text alone to a line: CodeMirror would scroll the notebook around it too. */
+const ownScroll = EditorView.scrollHandler.of((view, range, { y, yMargin }) => {
+  if (y !== "start") return false;
+  view.scrollDOM.scrollTop = Math.max(0, view.lineBlockAt(range.head).top - yMargin);
+  return true;
+});
+
 function grammar(language: Language): Extension {
   if (language === "python") return python();
   return language === "plain" ? [] : simple(language);
@@ -165,6 +172,7 @@ export class CodeEditor {
         "aria-readonly": "true",
         "aria-label": this.label,
       }),
+      ownScroll,
       lineNumbers({ formatNumber: (number) => rows.numbers[number - 1] ?? "" }),
       strip(rows.strip),
       markField,
