@@ -7,6 +7,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 from unittest.mock import patch
 
 from workbench.sweeps.autotuning import choices_timed_alone
@@ -103,3 +104,21 @@ def test_what_the_autotuner_times_it_times_alone(tmp_path: Path) -> None:
     assert seen
     assert all(seen)
     assert vars(Benchmarker)["benchmark_cpu"] is before
+
+
+def test_the_time_that_a_compilation_waits_for_others_is_known(tmp_path: Path) -> None:
+    with compiling(tmp_path) as machine:
+        with machine.alone():
+            assert machine.waited_s < 0.2
+        other = Thread(target=hold_share, args=(tmp_path, held := Event()))
+        other.start()
+        held.wait()
+        with machine.alone():
+            assert machine.waited_s >= 0.2
+        other.join()
+
+
+def hold_share(folder: Path, held: Event) -> None:
+    with compiling(folder):
+        held.set()
+        time.sleep(0.4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,15 @@ from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shared:
-    """The machine as a compilation holds it: together with others."""
+    """The machine as a compilation holds it: together with others.
+
+    `waited_s` are the seconds in which it waited for them.
+    """
 
     handle: int
+    waited_s: float = 0.0
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -26,11 +31,16 @@ class Shared:
         The share is let go first (flock(2): the change is not atomic), so that two compilations
         that both want the machine alone do not wait for each other.
         """
-        fcntl.flock(self.handle, fcntl.LOCK_EX)
+        self._change(fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(self.handle, fcntl.LOCK_SH)
+            self._change(fcntl.LOCK_SH)
+
+    def _change(self, kind: int) -> None:
+        start = time.perf_counter()
+        fcntl.flock(self.handle, kind)
+        self.waited_s += time.perf_counter() - start
 
 
 @contextmanager

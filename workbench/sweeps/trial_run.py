@@ -59,7 +59,8 @@ def run_trial(
             with choices_timed_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
                 compiled = compile_anywhere(case.function, *case.call, case.options)
-                trial = replace(trial, compile_s=time.perf_counter() - start)
+                taken = time.perf_counter() - start - machine.waited_s
+                trial = replace(trial, compile_s=taken)
         trial = _of_report(trial, compiled.report)
         if not isinstance(compiled, Compiled):
             return _by_model(trial, compiled.report, case, setting)
