@@ -43,6 +43,24 @@ def test_selecting_a_line_is_seen_in_the_status_bar(
     page.get_by_text("line 13").first.wait_for()
 
 
+def test_opening_code_does_not_scroll_what_is_around_the_view(
+    open_page: Callable[..., Any], saved: str
+) -> None:
+    """In a notebook the view stands between other cells, which have to stay where they are."""
+    page = open_page().page
+    page.goto(saved)
+    page.locator(".wb").get_by_text("torch.relu").first.click()
+    page.evaluate("""() => {
+        document.body.style.overflow = "auto";
+        document.body.style.paddingTop = "300px";
+        document.body.style.height = "3000px";
+    }""")
+    page.get_by_role("button", name="Open its code").click()
+    page.locator(".cm-line", has_text="torch.relu").first.wait_for()
+    page.wait_for_timeout(300)
+    assert page.evaluate("[scrollY, document.body.scrollTop]") == [0, 0]
+
+
 @pytest.fixture
 def open_summary(chromium: Any, saved: str) -> Any:
     """The page in a browser that runs no scripts."""
