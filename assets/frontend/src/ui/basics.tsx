@@ -110,7 +110,7 @@ export function Message({ store, note, children }: MessageProps) {
     <div class={`msg ${note.tone}`} role={note.tone === "break" ? "alert" : "note"}>
       <Icon name={note.tone === "plain" ? "info" : iconOf(note.tone)} />
       <div class="grow">
-        <b>{note.title}</b> <Prose text={note.text} />
+        <b>{note.title}</b> <Prose text={note.text} />{" "}
         {target && store && <Jump store={store} id={target} />}
       </div>
       {children}
