@@ -40,7 +40,11 @@ class Recommendation:
         return f"{self.sentence}\n\n{self.code}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p><pre>{escape(self.code)}</pre>"
+        # a notebook takes what stands between two "$", such as in `^bmm$`, for a formula
+        return (
+            f'<div class="mathjax_ignore"><p>{escape(self.sentence)}</p>'
+            f"<pre>{escape(self.code)}</pre></div>"
+        )
 
 
 def recommend(

@@ -75,6 +75,13 @@ def test_the_answer_is_a_sentence_and_a_line_of_code() -> None:
     assert found.settings == {"mode": "max-autotune", "threads": "2"}
 
 
+def test_a_notebook_takes_no_dollar_in_it_for_a_formula() -> None:
+    """`template=^bmm$` twice in a sentence would be typeset as one."""
+    found = sweep()
+    for html in (found.best()._repr_html_(), found._repr_mimebundle_()["text/html"]):
+        assert html.startswith('<div class="mathjax_ignore">')
+
+
 @pytest.mark.parametrize("chart", CHARTS)
 def test_every_chart_is_drawn(chart: str) -> None:
     figure = sweep().plot(chart)

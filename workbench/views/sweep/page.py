@@ -58,8 +58,14 @@ def saved(sweep: Sweep, *, embed: Embed, carries_bundle: bool) -> str:
 
 
 def fragment(sweep: Sweep) -> str:
-    """The answer and the table, for a notebook; it needs no style sheet."""
-    return f"<div><b>{escape(sweep.name)}</b>{_head(sweep)}{_answer(sweep)}{_table(sweep)}</div>"
+    """The answer and the table, for a notebook; it needs no style sheet.
+
+    What stands between two "$" in it, such as in `^bmm$`, is no formula.
+    """
+    return (
+        f'<div class="mathjax_ignore"><b>{escape(sweep.name)}</b>'
+        f"{_head(sweep)}{_answer(sweep)}{_table(sweep)}</div>"
+    )
 
 
 def _head(sweep: Sweep) -> str:
