@@ -2,10 +2,10 @@
 
 import { useEffect, useId, useRef } from "preact/hooks";
 import { plural } from "../format";
+import { ThemeButton } from "../shell/buttons";
 import { isField, useQuietLab } from "../shell/keys";
 import { RoomContext, useRoom } from "../shell/size";
 import { useTheme } from "../shell/theme";
-import { Icon } from "../ui/icons";
 import "./diff.css";
 import { Kernels } from "./kernels";
 import { Part } from "./part";
@@ -36,17 +36,7 @@ export function DiffShell({ state }: { state: DiffState }) {
         <span class="facts mut grow" title={`a: ${a.words}; b: ${b.words}`}>
           {`a: ${a.words} · b: ${b.words}`}
         </span>
-        {toggle && (
-          <button
-            type="button"
-            class="btn icon quiet"
-            aria-label={theme.value === "dark" ? "Light theme" : "Dark theme"}
-            title={theme.value === "dark" ? "Light theme" : "Dark theme"}
-            onClick={toggle}
-          >
-            <Icon name={theme.value === "dark" ? "sun" : "moon"} />
-          </button>
-        )}
+        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
       </div>
       <Tabs state={state} panel={panel} />
       <RoomContext.Provider value={room}>

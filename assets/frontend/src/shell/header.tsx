@@ -3,8 +3,8 @@
 import type { RefObject } from "preact";
 import type { Store } from "../store";
 import { Tag } from "../ui/basics";
-import { Icon, type IconName } from "../ui/icons";
 import { TargetButton } from "../targets/dialog";
+import { IconButton, ThemeButton } from "./buttons";
 import { SearchBox } from "./searchbox";
 
 interface Props {
@@ -51,13 +51,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
         isPressed={inspector.isOpen}
         press={inspector.toggle}
       />
-      {toggleTheme && (
-        <IconButton
-          name={isDark ? "sun" : "moon"}
-          label={isDark ? "Light theme" : "Dark theme"}
-          press={toggleTheme}
-        />
-      )}
+      <ThemeButton isDark={isDark} toggle={toggleTheme} />
       <IconButton name="help" label="Keyboard" keys="?" press={help} />
     </div>
   );
@@ -81,29 +75,4 @@ function Verdict({ store }: { store: Store }) {
       </Tag>
     );
   return status === "cancelled" ? <Tag tone="plain">cancelled</Tag> : null;
-}
-
-interface IconButtonProps {
-  name: IconName;
-  label: string;
-  keys?: string;
-  disabled?: boolean;
-  isPressed?: boolean;
-  press(): void;
-}
-
-function IconButton({ name, label, keys, disabled, isPressed, press }: IconButtonProps) {
-  return (
-    <button
-      type="button"
-      class="btn icon quiet"
-      aria-label={label}
-      aria-pressed={isPressed}
-      title={keys ? `${label} (${keys})` : label}
-      disabled={disabled}
-      onClick={press}
-    >
-      <Icon name={name} />
-    </button>
-  );
 }

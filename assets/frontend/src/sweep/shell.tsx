@@ -4,6 +4,7 @@ import { useEffect, useId, useReducer, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { DiffShell } from "../diff/shell";
 import { plural } from "../format";
+import { ThemeButton } from "../shell/buttons";
 import { Shell } from "../shell/shell";
 import { useQuietLab } from "../shell/keys";
 import { RoomContext, useRoom } from "../shell/size";
@@ -62,17 +63,7 @@ function Whole({ state, isHidden }: { state: SweepState; isHidden: boolean }) {
         <h1>{doc?.name ?? "Sweep"}</h1>
         {doc && <span class={`tag ${toneOf(doc)}`}>{WORDS[doc.status]}</span>}
         <span class="facts mut grow">{doc ? spaceOf(doc) : ""}</span>
-        {toggle && (
-          <button
-            type="button"
-            class="btn icon quiet"
-            aria-label={theme.value === "dark" ? "Light theme" : "Dark theme"}
-            title={theme.value === "dark" ? "Light theme" : "Dark theme"}
-            onClick={toggle}
-          >
-            <Icon name={theme.value === "dark" ? "sun" : "moon"} />
-          </button>
-        )}
+        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
       </div>
       <Progress state={state} />
       <Tabs state={state} panel={panel} />
