@@ -18,6 +18,10 @@ def test_agreement_leaf_by_leaf() -> None:
     assert found.ok
     assert list(found.table["leaf"]) == ["output['a']", "output['b'][0]"]
     assert list(found.table["atol"]) == [1e-5, 0.0]
+    assert repr(found).startswith("Verification(ok, 2 leaves against ")
+    assert (
+        repr(compile_eager(torch.relu, (X,)).verify(X)) == "Verification(ok, 1 leaf against relu)"
+    )
 
 
 def test_a_difference_is_found_and_named() -> None:

@@ -108,7 +108,7 @@ class Verification:
         if self.wrong_kernel is not None:
             wrong.insert(0, f"kernel {self.wrong_kernel}")
         verdict = "ok" if self.ok else f"differs in {', '.join(wrong) or 'nothing: no outputs'}"
-        count = f"{len(self.rows)} leaves" if self.rows else "no leaves"
+        count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
         kernels = f", {len(self.kernels)} values of kernels" if self.kernels else ""
         notes = f", {len(self.notes)} notes" if self.notes else ""
         return f"Verification({verdict}, {count}{kernels} against {self.reference}{notes})"

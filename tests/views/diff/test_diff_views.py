@@ -158,6 +158,18 @@ def test_the_example_of_new_guards_is_one_on_sizes() -> None:
     assert first == "Guards: 2 new, such as LAMBDA_GUARD 2 <= L['y'].size()[0]."
 
 
+def test_times_that_read_alike_are_no_sentence() -> None:
+    found = diff("static", "dynamic")
+    whole = next(change for change in found.changes if change.part == "phases")
+
+    def told(b: float) -> list[str]:
+        rows = (replace(whole, a=128.1, b=b),)
+        return [s.text for s in sentences(replace(found, changes=rows)) if s.part == "phases"]
+
+    assert told(128.2) == []
+    assert told(150.0) == ["Compiling took 128 s → 150 s (+17 %)."]
+
+
 def test_lists_in_sentences() -> None:
     assert joined(["k0"]) == "k0"
     assert joined(["k0", "k1", "k2"]) == "k0, k1 and k2"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
 from workbench.report.diff import MEASURED, Change, Diff, KernelMatch
-from workbench.views.diff.words import difference_text, joined
+from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.units import plural
 
 _SHOWN = 3
@@ -264,5 +264,6 @@ def _times(diff: Diff) -> Iterator[Sentence]:
     for part, item, what in (("times", ALL, "Measured time of all kernels"),
                              ("phases", WHOLE, "Compiling took")):  # fmt: skip
         for change in _of(diff, part):
-            if change.item == item:
+            is_seen = value_text(change, change.a) != value_text(change, change.b)
+            if change.item == item and is_seen:
                 yield Sentence(f"{what} {difference_text(change)}.", part)
