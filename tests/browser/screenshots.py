@@ -38,6 +38,13 @@ def scores(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return torch.softmax(torch.nn.functional.gelu(y) + y.sum(0), dim=-1)
 
 
+def mean_apart(x: torch.Tensor) -> torch.Tensor:
+    """A function of which one line runs on the CPU."""
+    y = torch.relu(x) * 2
+    z = y.mean(dim=(1, 2)).cpu().cos().to(x.device)
+    return torch.softmax(y, dim=-1) + z[:, None, None]
+
+
 def reports() -> Iterator[tuple[str, Report]]:
     """What the pictures show: two records, breaks, a training step that was measured."""
     yield "block", Report.load(ROOT / "tests" / "records" / "block.wbr")
@@ -50,6 +57,10 @@ def reports() -> Iterator[tuple[str, Report]]:
     wb.roundtrip(compiled, (x,), ways=("eager", "ours"))
     yield "encoder", compiled.report
     yield "gpu", gpu_report()
+    yield (
+        "cudagraphs",
+        wb.aot_compile(mean_apart, (x,), target="h100", mode="reduce-overhead").report,
+    )
 
 
 def gpu_report() -> Report:
