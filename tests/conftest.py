@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +39,7 @@ def _state() -> dict[str, Any]:
         "grad mode": torch.is_grad_enabled(),
         "default dtype": torch.get_default_dtype(),
         "autocast": torch.is_autocast_enabled("cpu"),
+        "folder of Triton's cache": os.environ.get("TRITON_CACHE_DIR"),
         "module hooks": len(torch.nn.modules.module._global_forward_hooks),
     }
 

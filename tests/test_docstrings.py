@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import inspect
 import shutil
@@ -30,7 +31,9 @@ def run_examples(name: str, text: str, names: Mapping[str, Any]) -> dict[str, An
     said: list[str] = []
     left = dict(names)
     example.globs = left
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtins, "_", None, raising=False)  # where doctest leaves the last value
+        doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
     assert not said, "".join(said)
     return left
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,8 @@ from workbench.compiler.targets.inductor_offline import Rank, compile_offline
 from workbench.compiler.targets.stand_ins import StandIns
 from workbench.compiler.targets.torch_answers import answer_for
 from workbench.compiler.targets.triton_driver import drive
+
+_TRITON_FOLDER = "TRITON_CACHE_DIR"
 
 
 @contextmanager
@@ -31,6 +34,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         compile_offline(stand_ins, gpu, rank)
         guard_with_nothing(stand_ins)
         _attend(gpu, stand_ins)
+        stand_ins.on_close(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield
 
 
@@ -47,3 +51,10 @@ def _forget() -> None:
         clear = getattr(row.find(), "cache_clear", None)
         if clear is not None:
             clear()
+
+
+def _name_cache_folder(folder: str | None) -> None:
+    """As it was before Inductor's first Triton kernel, which names one for all that follow."""
+    os.environ.pop(_TRITON_FOLDER, None)
+    if folder is not None:
+        os.environ[_TRITON_FOLDER] = folder
