@@ -8,6 +8,8 @@ NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
 # the notebooks of `make test`: the five that a newcomer reads first; `make test-all` runs all
 SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb))
+# two processes, each with whole files: most of a test's time is a compiler's that has one thread
+TWO := -n 2 --dist loadfile
 CONSTRAINED := install --quiet --constraint constraints.txt
 
 .PHONY: setup lab demo test test-all test-newest check bench browser frontend screenshots notebooks
@@ -39,7 +41,8 @@ browser:
 	sh tests/browser/install_chromium.sh
 
 test: .venv/.test browser $(FRONTEND)/node_modules/.installed
-	$(BIN)/python -m pytest -m 'not slow and not gpu'
+	$(BIN)/python -m pytest $(TWO) -m 'not slow and not gpu and not browser'
+	$(BIN)/python -m pytest -m 'not slow and browser'
 	$(BIN)/python -m pytest --nbval-lax $(SHORT)
 
 test-all: .venv/.test browser $(FRONTEND)/node_modules/.installed
