@@ -28,8 +28,12 @@ def raw(name: tp.Name) -> Any:
 
 
 def everything_touched() -> dict[str, Any]:
-    """Each private name as it is stored, the trace's handlers and the configs."""
-    rows = [value for value in vars(tp).values() if isinstance(value, tp.Name | tuple)]
+    """Each private name as it is stored, the trace's handlers and the configs.
+
+    Without the sizes that torch remembers: those of a compilation of the user's own stay.
+    """
+    sizes = (tp.SIZES_SEEN, tp.SIZES_FROM_CACHE)
+    rows = [v for v in vars(tp).values() if isinstance(v, tp.Name | tuple) and v not in sizes]
     names = [n for row in rows for n in (row if isinstance(row, tuple) else (row,))]
     state: dict[str, Any] = {n.target: raw(n) for n in names if isinstance(n, tp.Name)}
     state["handlers"] = list(logging.getLogger("torch.__trace").handlers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise, product
+from math import inf
 from typing import Any, cast
 
 from workbench.report import Report
@@ -43,27 +44,43 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
     """
     whole = int(limit / _BASE64)
     shown = _trimmed(document(report, setting), whole)
-    budget = Budget(whole)
-    has_room = budget.take(shown)
-    build, least = Parts(report), _least_sizes(report)
+    room, build = _Room(report, Budget(whole)), Parts(report)
+    has_room = room.budget.take(shown)
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in part_names(report):
-        if embed == "light":
-            why = _LIGHT
-        elif (
-            not has_room or least.get(name, 0) > budget.left or not _compared(name) <= parts.keys()
-        ):
-            why = _too_big(limit)
-        else:
-            part = build(name)
-            if budget.take({name: part}):
-                parts[name] = part
-                continue
-            why = _too_big(limit)
-        if len(left_out) < _LISTED:
-            left_out[name] = why
+        is_wanted = embed != "light" and has_room and _compared(name) <= parts.keys()
+        if is_wanted and room.may_hold(name) and room.take(name, part := build(name)):
+            parts[name] = part
+        elif len(left_out) < _LISTED:
+            left_out[name] = _LIGHT if embed == "light" else _too_big(limit)
     return {"document": shown, "parts": parts, "left_out": left_out}
+
+
+class _Room:
+    """What is left for parts; tells before one is built whether it can fit.
+
+    Not built is also what is at least as long as another part of its kind that did not fit.
+    """
+
+    def __init__(self, report: Report, budget: Budget):
+        self.budget = budget
+        self._least = _least_sizes(report)
+        self._refused: dict[str, float] = {}
+
+    def may_hold(self, name: str) -> bool:
+        size = self._least.get(name, 0)
+        return size <= self.budget.left and size < self._refused.get(_kind(name), inf)
+
+    def take(self, name: str, part: Any) -> bool:
+        fits = self.budget.take({name: part})
+        if not fits and name in self._least:
+            self._refused[_kind(name)] = self._least[name]
+        return fits
+
+
+def _kind(part: str) -> str:
+    return part.partition(":")[0]
 
 
 def _trimmed(shown: Document, limit: int) -> Document:
