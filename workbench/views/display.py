@@ -15,6 +15,7 @@ from workbench.settings import options
 from workbench.views.document import Setting
 from workbench.views.document.machine import ONLY_A_RECORD, targets_of
 from workbench.views.html import fragment
+from workbench.views.outputs import output
 from workbench.views.panes.overview import annotate
 from workbench.views.render.skin import SYMBOLS, Skin
 from workbench.views.render.tables import heat, legend
@@ -130,7 +131,7 @@ class Annotated:
         return "\n".join(rows)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        html = f"<div>{legend(self._skin)}{heat(self.heat, self._skin)}</div>"
+        html = output(f"{legend(self._skin)}{heat(self.heat, self._skin)}")
         return {"text/plain": repr(self), "text/html": html}
 
 

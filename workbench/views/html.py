@@ -16,6 +16,7 @@ from workbench.views.document.overview import verdict
 from workbench.views.embedding import embedded
 from workbench.views.interactive import interactive
 from workbench.views.limits import Limits
+from workbench.views.outputs import output
 from workbench.views.packing import SMALL, bundle, pack
 from workbench.views.panes import panes
 from workbench.views.picture import picture_address
@@ -96,7 +97,7 @@ def fragment(report: Report) -> str:
             f"<details{skin.at('pane')}{is_open}><summary{skin.at('pane-title')}>"
             f"{escape(pane.title)}{sign}{count}</summary>{content}</details>"
         )
-    return f"<div>{_headline(report, skin)}{''.join(body)}</div>"
+    return output(f"{_headline(report, skin)}{''.join(body)}")
 
 
 def _picture(report: Report) -> str:

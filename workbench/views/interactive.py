@@ -6,6 +6,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from workbench.views.outputs import PLAIN
 from workbench.views.packing import bundle, packed_text, short_hash
 
 
@@ -14,7 +15,7 @@ def interactive(summary: str, record: bytes, *, kind: str, carries_bundle: bool)
     packed, name = bundle()
     front_end = f'<script type="text/plain" class="wb-bundle" data-hash="{name}">{packed}</script>'
     return (
-        f'<div class="wb-saved" id="wb-{short_hash(record)}" data-kind="{escape(kind)}" '
+        f'<div class="wb-saved {PLAIN}" id="wb-{short_hash(record)}" data-kind="{escape(kind)}" '
         f'data-bundle="{name}"><div class="wb-summary">{summary}</div>'
         f'<script type="text/plain" class="wb-record">{packed_text(record)}</script>'
         f"{front_end if carries_bundle else ''}<script>{loader()}</script></div>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from workbench.views.outputs import output
 from workbench.views.units import seconds_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def fragment(found: Rivals) -> str:
         f"<b>{escape(choice)}</b><pre {_CODE}>{escape(code)}</pre></td>"
         for choice, code in _codes(found)
     )
-    return (
+    return output(
         f"<p>{escape(sentence(found))}</p>"
         f'<table style="table-layout: fixed; width: 100%"><tr>{cells}</tr></table>'
     )

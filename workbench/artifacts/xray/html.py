@@ -52,7 +52,8 @@ def page(report: ArtifactReport) -> str:
     for name in _TITLES:
         table = _table(report, name, min(left, _TABLE))
         tables, left = tables + table, left - len(table)
-    return f"<div>{start}{tables}{_sources(report, left)}</div>"
+    # a notebook takes what stands between two "$" in a source for a formula
+    return f'<div class="mathjax_ignore">{start}{tables}{_sources(report, left)}</div>'
 
 
 def _head(report: ArtifactReport) -> str:

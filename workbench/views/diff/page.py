@@ -13,6 +13,7 @@ from workbench.settings import Embed
 from workbench.views.diff.document import document, title
 from workbench.views.html import OPENING, POLICY
 from workbench.views.interactive import interactive
+from workbench.views.outputs import output
 from workbench.views.packing import SMALL, pack
 from workbench.views.render.skin import Skin
 from workbench.views.units import ABSENT, plural
@@ -109,10 +110,10 @@ def _fragment(shown: DiffDocument) -> str:
                 f"<details{skin.at('pane')}><summary{skin.at('pane-title')}>{part['title']} "
                 f"<span{skin.at('muted')}>{_counted(part)}</span></summary>{body}</details>"
             )
-    return (
-        f"<div><div><b>{escape(shown['a']['name'])} → {escape(shown['b']['name'])}</b> "
+    return output(
+        f"<div><b>{escape(shown['a']['name'])} → {escape(shown['b']['name'])}</b> "
         f"<span{skin.at('muted')}>{_sides(shown)}</span></div>{_sentences(shown)}"
-        f"{''.join(parts)}<div{skin.at('muted')}>{_alike(shown)}</div></div>"
+        f"{''.join(parts)}<div{skin.at('muted')}>{_alike(shown)}</div>"
     )
 
 

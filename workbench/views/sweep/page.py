@@ -14,6 +14,7 @@ from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.settings import Embed
 from workbench.views.interactive import interactive
+from workbench.views.outputs import output
 from workbench.views.packing import SMALL, pack
 from workbench.views.plain_page import MOST, document
 from workbench.views.sweep.document import document as shown
@@ -58,14 +59,8 @@ def saved(sweep: Sweep, *, embed: Embed, carries_bundle: bool) -> str:
 
 
 def fragment(sweep: Sweep) -> str:
-    """The answer and the table, for a notebook; it needs no style sheet.
-
-    What stands between two "$" in it, such as in `^bmm$`, is no formula.
-    """
-    return (
-        f'<div class="mathjax_ignore"><b>{escape(sweep.name)}</b>'
-        f"{_head(sweep)}{_answer(sweep)}{_table(sweep)}</div>"
-    )
+    """The answer and the table, for a notebook; it needs no style sheet."""
+    return output(f"<b>{escape(sweep.name)}</b>{_head(sweep)}{_answer(sweep)}{_table(sweep)}")
 
 
 def _head(sweep: Sweep) -> str:
