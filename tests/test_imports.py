@@ -125,6 +125,6 @@ def test_a_serving_image_needs_no_notebook_packages(name: str) -> None:
         "    sys.modules[name] = None\n"
         "import workbench as wb\n"
         f"wb.{name}\n"
-        "import workbench.artifacts.container, workbench.artifacts.manifest\n"
-        "import workbench.compiler.loading\n"
+        "import workbench.artifacts.archive.container, workbench.artifacts.manifest.manifest\n"
+        "import workbench.compiler.aot_files.loading\n"
     )
