@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.recipe import Recipe
+from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CompiledElsewhere

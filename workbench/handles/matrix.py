@@ -18,11 +18,11 @@ from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.build_all import build_all
 from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
@@ -34,6 +34,7 @@ from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CompiledElsewhere
 from workbench.handles.dispatch import compile_anywhere
+from workbench.processes.messages import Progress
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.settings import Settings
@@ -49,7 +50,7 @@ def compare(
     *,
     configs: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    worker: Worker | None = None,
+    worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Every Triton kernel of `x` on several GPUs.
 
@@ -118,7 +119,7 @@ def _builds(one: Chosen, gpus: Sequence[Gpu], *, is_ours: bool) -> Iterator[Buil
 
 
 def _built(
-    builds: Mapping[str, Build], worker: Worker, progress: Progress | None
+    builds: Mapping[str, Build], worker: CrossCompiler, progress: Progress | None
 ) -> Mapping[str, Built]:
     whole = [build for build in builds.values() if build.source]
     found = build_all(whole, worker, progress) if whole else {}

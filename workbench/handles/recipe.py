@@ -19,11 +19,12 @@ import torch
 
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.contract.sample_tensors import Description, tensor_of
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled

@@ -49,7 +49,6 @@ def subject_of(
             original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
         ),
         "no_grad": True,
-        "threads": torch.get_num_threads(),
     }
     owner = original if isinstance(original, torch.nn.Module) else None
     return Subject(

@@ -162,9 +162,9 @@ class _Trip:
     def _run(self, way: str, caches: Path, words: str) -> dict[str, Any]:
         if self.progress is not None:
             self.progress(words, time.perf_counter() - self.began)
-        everything = [str(folder) for folder in (self.folder, *self.subject.folders)]
-        order = {**self.subject.order, "way": way, "remove": everything}
-        return processes.run(self._place(way), caches, order)
+        order = {**self.subject.order, "way": way}
+        temporary = (self.folder, *self.subject.folders)
+        return processes.run(self._place(way), caches, order, temporary)
 
     def _place(self, way: str) -> Path:
         return self.folder / f"way-{way}"

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
+def worker() -> Iterator[CrossCompiler]:
     """One warm compiler for all tests."""
-    worker = Worker(start_s=120, job_s=300)
+    worker = CrossCompiler(start_s=120, job_s=300)
     yield worker
     worker.close()
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
+def worker() -> Iterator[CrossCompiler]:
     """One warm worker for all tests."""
-    worker = Worker(start_s=120, job_s=300)
+    worker = CrossCompiler(start_s=120, job_s=300)
     yield worker
     worker.close()

@@ -13,12 +13,6 @@ from workbench.specs import Catalogue, Gpu
 
 Backend = str | Callable[..., Any]
 GuardFilter = Callable[[Any], Any]
-Progress = Callable[[str, float], None]
-"""Called when a phase begins, with its name and the seconds since the start.
-
-Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
-kernel was generated. All come from the thread that compiles.
-"""
 
 
 @dataclass(frozen=True)

@@ -47,12 +47,8 @@ class Run:
     grid: tuple[int, int, int] | None = None
 
 
-class Ended:
-    """How a launch ended."""
-
-
 @dataclass(frozen=True)
-class Finished(Ended):
+class Finished:
     """A launch that ended: its configuration, its programs, which arguments it wrote to."""
 
     config: str
@@ -61,15 +57,10 @@ class Finished(Ended):
 
 
 @dataclass(frozen=True)
-class Stopped(Ended):
+class Stopped:
     """A kernel that cannot be run to its end, and why."""
 
     reason: str
-
-
-@dataclass(frozen=True)
-class Started:
-    """The process can interpret kernels."""
 
 
 @dataclass(frozen=True)
