@@ -20,6 +20,7 @@ def cross_compile_in_background(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Options,
+    recipe: Recipe,
     on_change: Callable[[], object] | None = None,
 ) -> Job[CompiledElsewhere]:
     """Start a worker, which ends with the job, and return at once."""
@@ -27,7 +28,6 @@ def cross_compile_in_background(
     if gpu is None:
         raise UsageError(f"target is {options.target!r}, which is no virtual GPU.")
     sent = job_for(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
-    recipe = Recipe(target, args, kwargs, options)
     worker = CrossCompiler()
     worker.begin()
 

@@ -26,16 +26,16 @@ def main(parent: Parent) -> None:
 
 def _compile(folder: Path, context: CallerContext, parent: Parent) -> str:
     from workbench.compiler.pipeline.pipeline import compile_ahead
-    from workbench.handles.files import save_compiled
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.save import save_compiled
     from workbench.processes.shipping import unpack
 
     with context.entered():
         parcel = unpack(folder)
         with parcel["state"].reproduced():
+            call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
             parent.send(Ready())
-            compiled = compile_ahead(
-                parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"], parent
-            )
+            compiled = Compiled.of(compile_ahead(*call, parent))
             parent("saving", 0.0)
             digest = save_compiled(
                 compiled, folder / RESULT, weights="separate", isa="native", external_data={}

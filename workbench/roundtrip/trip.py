@@ -14,6 +14,7 @@ import torch
 
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import (
     WAYS,
@@ -27,7 +28,6 @@ from workbench.roundtrip.child import OUTPUTS
 from workbench.roundtrip.run_loader import Opaque
 from workbench.roundtrip.subject import Leaves, Packing, Subject
 
-Progress = Callable[[str, float], None]
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
 
