@@ -11,6 +11,7 @@ import torch
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.shapes import DynamicShapes
+from workbench.compiler.internals.tensor_like import TensorLike
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SHOWN = 12
@@ -41,6 +42,11 @@ class Leaf:
         if self.kind == "tensor":
             return f"{self.dtype} {dims.text(self.shape)} on {self.device}"
         return f"{self.type} {self.value}".strip()
+
+    @property
+    def like(self) -> TensorLike:
+        """The tensor of the example call without its data."""
+        return TensorLike.named(self.sizes, self.stride, self.dtype, self.device)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from workbench.compiler.internals.tensor_like import TensorLike
 
 
 @dataclass(frozen=True)
 class SharedTensor:
-    """A tensor in shared memory: bytes of a segment are its storage, the rest how it looks at it.
+    """A tensor in shared memory: bytes of a segment are its storage.
 
     `path` opens the segment while the process that made it lives.
     """
@@ -19,10 +19,7 @@ class SharedTensor:
     path: str
     start: int
     size: int
-    offset: int
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
+    like: TensorLike
 
 
 @dataclass(frozen=True)

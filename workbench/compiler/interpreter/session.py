@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.messages import Define, Finished, Forget, Run, SharedTensor
 from workbench.compiler.interpreter.shared_memory import Arena
@@ -114,10 +115,7 @@ class Session:
         place = _storage(value)
         if place not in moved:
             moved[place] = value, self._arena.moved(value)
-        copied = moved[place][1]
-        twin = torch.empty(0, dtype=value.dtype).set_(
-            copied.untyped_storage(), value.storage_offset(), value.shape, value.stride()
-        )
+        twin = TensorLike.of(value).view(moved[place][1].untyped_storage())
         found: SharedTensor | None = self._arena.shared(twin)
         return found
 
