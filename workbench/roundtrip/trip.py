@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
 from workbench.processes.messages import Progress
@@ -44,10 +45,7 @@ def roundtrip(
 ) -> RoundTrip:
     """See `workbench.roundtrip`."""
     chosen = _chosen(ways)
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
+    check_args(args)
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
     packing = Packing(getattr(x, "name", "") or type(x).__name__)
     try:

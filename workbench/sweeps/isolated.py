@@ -95,7 +95,7 @@ def _run(task: Task) -> Ended:
         with child:
             parcel = os.fspath(_parcel(task.parcel, folder))
             with contextlib.suppress(OSError):  # that it ended is what waiting for it says
-                child.send((parcel, context, _content(task), name))
+                child.send((parcel, context, _content(task)))
             return _ended(child, task, Path(task.parcel.folder) / CANCELLED)
 
 

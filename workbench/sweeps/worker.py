@@ -19,10 +19,9 @@ def main(parent: Parent) -> None:
     parent.done(_done(*parent.receive()))
 
 
-def _done(
-    parcel: str, context: CallerContext, task: bytes, folder: str
-) -> tuple[Trial, bytes | None]:
+def _done(parcel: str, context: CallerContext, task: bytes) -> tuple[Trial, bytes | None]:
     from workbench.processes.shipping import unpack
+    from workbench.report.storage import to_bytes
     from workbench.sweeps.trial_run import run_trial
 
     with context.entered():
@@ -33,11 +32,7 @@ def _done(
             row, report = run_trial(
                 *(content["function"], content["args"], content["kwargs"]), *(setting, plan, trial)
             )
-    if report is None:
-        return row, None
-    file = Path(folder) / "report.wbr"
-    report.save(file)
-    return row, file.read_bytes()
+    return row, None if report is None else to_bytes(report)
 
 
 def _limit_memory(more: int | None) -> None:

@@ -17,6 +17,9 @@ CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, tor
 _SHOWN = 12
 
 
+LAYOUT_CURE = "call .contiguous() or compile for this layout"
+
+
 @dataclass(frozen=True)
 class Leaf:
     """One leaf of the inputs, or one parameter of the module.
@@ -224,8 +227,7 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == found.shape and leaf.stride != found.stride:
         yield (
-            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: "
-            "call .contiguous() or compile for this layout"
+            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: {LAYOUT_CURE}"
         )
     if leaf.inference != found.inference:
         made = "inside" if found.inference else "outside"

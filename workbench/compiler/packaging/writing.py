@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.container import private_folder
+from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
@@ -35,7 +35,7 @@ def write_package(
     An error or an interrupt leaves no file and no folder behind.
     """
     target = _checked(path)
-    with private_folder() as folder:
+    with temporary_folder() as folder:
         packed = [pack(request, folder / request.name, progress) for request in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
