@@ -1,4 +1,4 @@
-"""Packages that the tests of this folder share; each is compiled once."""
+"""Packages that tests of several rooms share; each is compiled once in a process."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ def made(path: Path, module: Any, *args: Any, shapes: Any = None, **options: Any
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("packages")
 
 
 @pytest.fixture(scope="session")
-def small(folder: Path) -> Sample:
+def small(package_folder: Path) -> Sample:
     """A shared dynamic batch of 1 to 64, weights in the library."""
     torch.manual_seed(0)
     batch = torch.export.Dim("batch", min=1, max=64)
     return made(
-        folder / "small.pt2",
+        package_folder / "small.pt2",
         Small().eval(),
         torch.randn(4, 16),
         torch.randn(4, 8),
@@ -102,27 +102,27 @@ def small(folder: Path) -> Sample:
 
 
 @pytest.fixture(scope="session")
-def tied(folder: Path) -> Sample:
+def tied(package_folder: Path) -> Sample:
     """Nested inputs and outputs, tied weights beside the library."""
     torch.manual_seed(0)
     batch = {"ids": torch.randint(0, 50, (4, 8)), "mask": torch.ones(4, 8)}
-    return made(folder / "tied.pt2", Tied().eval(), batch, weights="beside")
+    return made(package_folder / "tied.pt2", Tied().eval(), batch, weights="beside")
 
 
 @pytest.fixture(scope="session")
-def plain(folder: Path) -> Sample:
+def plain(package_folder: Path) -> Sample:
     """Fixed shapes, an input that is not contiguous."""
     every = torch.randn(6, 3).t()
     x = torch.randn(8, 64)
-    return made(folder / "plain.pt2", Plain().eval(), x, kwargs={"every": every})
+    return made(package_folder / "plain.pt2", Plain().eval(), x, kwargs={"every": every})
 
 
 @pytest.fixture(scope="session")
-def later(folder: Path) -> Sample:
+def later(package_folder: Path) -> Sample:
     """No weights in the file, but what a state_dict does not hold."""
     torch.manual_seed(1)
     return made(
-        folder / "later.pt2",
+        package_folder / "later.pt2",
         WithConstant().eval(),
         torch.randn(4, 16),
         torch.randn(4, 8),
