@@ -13,7 +13,7 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.machine.machine import current_machine
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.preflight.package_preflight import check_package_fits
+from workbench.artifacts.preflight.package_fits import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.unpacking import Unpacking
