@@ -1,4 +1,4 @@
-"""Whether a package may be opened here: a library for another processor would end the process."""
+"""Refuses a package that this machine cannot run, before anything of it is opened."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from workbench.artifacts.preflight.package_preflight import package_requirements
 
 
 def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> None:
-    """Raise `ArtifactError` that names each requirement of a `.pt2` which the machine fails."""
+    """Raise `ArtifactError` that names each requirement of a `.pt2` which the machine fails.
+
+    A library for another processor would end the process: look before it is opened.
+    """
     if package.manifest is not None:
         rows: Iterable[Requirement] = package_requirements(package.manifest, machine)
-    else:  # only a package of torch's own needs what reads the headers of libraries
-        from workbench.artifacts.preflight.file_needs import torch_package_rows
+    else:
+        from workbench.artifacts.preflight.file_needs import (
+            torch_package_rows,  # reads headers of libraries
+        )
 
         rows = torch_package_rows(package, machine)
     refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")
