@@ -12,6 +12,8 @@ import sample_report as sample
 from workbench.compiler.internals import torch_private as tp
 from workbench.report import Report
 
+pytest_plugins = ["tests.fixtures.packages", "tests.fixtures.workers"]
+
 
 @pytest.fixture
 def sample_report() -> Report:
