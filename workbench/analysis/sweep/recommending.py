@@ -127,12 +127,13 @@ def code_of(winner: Candidate, name: str) -> str:
     if options:
         inner = ", ".join(f"{n!r}: {_literal(v)}" for n, v in options.items())
         words.append(f"options={{{inner}}}")
-    if chosen.get("dynamic") == "True":
-        words.append("dynamic_shapes=…  # every size as Dim.AUTO")
     if "dtype" in chosen:
         lines.append(f"# the module and its inputs as torch.{chosen['dtype']}")
     if "threads" in chosen:
         lines.append(f"torch.set_num_threads({chosen['threads']})")
+    if chosen.get("dynamic") == "True":
+        words.append("dynamic_shapes=…")
+        lines.append("# every size as torch.export.Dim.AUTO")
     if kernels:
         words_of = ", ".join(f"{n}={v}" for n, v in kernels.items())
         lines.append(
