@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../store";
 import { Camera, type Screen } from "./camera";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import { drag, jump, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
 import { Legend } from "./legend";
