@@ -4,7 +4,8 @@ import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
 import { StageLinks, type StageLines } from "./stagelinks";
 import type { CodePart, Document as Report, GraphPart, StagePart, WrapperPart } from "./wire";
 
-export type Part = GraphPart | CodePart | WrapperPart | StagePart;
+/** The parts that say what belongs to whom. */
+export type LinkedPart = GraphPart | CodePart | WrapperPart | StagePart;
 
 type Ids = ReadonlySet<string>;
 type Index = Map<string, Set<string>>;
@@ -78,14 +79,23 @@ export class Links {
   }
 
   /** Adds what a part knows; true when it was new. */
-  learn(part: Part): boolean {
+  learn(part: LinkedPart): boolean {
     const key = partName(part);
     if (this.learned.has(key)) return false;
     this.learned.add(key);
-    if ("opcodes" in part) this.stages.learn(part);
-    else if ("x" in part) this.learnGraph(part);
-    else if ("nodes" in part) this.learnCode(part);
-    else this.learnWrapper(part);
+    switch (part.kind) {
+      case "stage":
+        this.stages.learn(part);
+        break;
+      case "graph":
+        this.learnGraph(part);
+        break;
+      case "code":
+        this.learnCode(part);
+        break;
+      case "wrapper":
+        this.learnWrapper(part);
+    }
     return true;
   }
 
@@ -267,10 +277,8 @@ export class Links {
 }
 
 /** The name under which a part is asked for. */
-export function partName(part: Part): string {
-  if ("opcodes" in part) return `asm:${part.config}:${part.stage}`;
-  if ("x" in part) return `graph:${part.id}`;
-  return "language" in part ? `code:${part.id}` : `wrapper:${part.id}`;
+export function partName(part: LinkedPart): string {
+  return part.kind === "stage" ? `asm:${part.config}:${part.stage}` : `${part.kind}:${part.id}`;
 }
 
 function put(found: Set<string>, ids: Ids | undefined): void {

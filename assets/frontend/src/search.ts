@@ -1,8 +1,8 @@
 // The search over source lines, nodes, kernels and kernel lines.
 
-import type { Part } from "./links";
+import type { LinkedPart } from "./links";
 import { nameOf } from "./ids";
-import type { CodePart, Document as Report, GraphPart } from "./wire";
+import type { Document as Report, GraphPart } from "./wire";
 
 export interface Hit {
   id: string;
@@ -28,7 +28,7 @@ interface Entry {
 const SHOWN = 8;
 
 /** Groups in a fixed order, each with how many matched; empty ones are left out. */
-export function search(report: Report, parts: Iterable<Part>, query: string): HitGroup[] {
+export function search(report: Report, parts: Iterable<LinkedPart>, query: string): HitGroup[] {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   const loaded = [...parts];
@@ -60,10 +60,10 @@ function* sourceLines(report: Report): Iterable<Entry> {
     }
 }
 
-function* nodes(report: Report, parts: Part[]): Iterable<Entry> {
+function* nodes(report: Report, parts: LinkedPart[]): Iterable<Entry> {
   const seen = new Set<string>();
   for (const part of parts) {
-    if (!("x" in part)) continue;
+    if (part.kind !== "graph") continue;
     for (const [i, name] of part.names.entries()) {
       const id = nodeId(part, i);
       seen.add(id);
@@ -83,16 +83,12 @@ function* kernels(report: Report): Iterable<Entry> {
     yield { id: kernel.id, label: kernel.id, text: `${kernel.id} ${kernel.name}` };
 }
 
-function* kernelLines(parts: Part[]): Iterable<Entry> {
+function* kernelLines(parts: LinkedPart[]): Iterable<Entry> {
   for (const part of parts) {
-    if (!isCode(part)) continue;
+    if (part.kind !== "code") continue;
     for (const [i, text] of part.text.split("\n").entries())
       yield { id: `K:${part.id}:${i + 1}`, label: `${part.id}:${i + 1}`, text: text.trim() };
   }
-}
-
-function isCode(part: Part): part is CodePart {
-  return "language" in part;
 }
 
 /** The id of node i, whether the part names its nodes with or without their graph. */

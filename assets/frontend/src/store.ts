@@ -3,7 +3,7 @@
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
 import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
-import { Links, partName, type Part } from "./links";
+import { Links, partName, type LinkedPart } from "./links";
 import { nodeId } from "./search";
 import type { StageLines } from "./stagelinks";
 import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from "./wire";
@@ -32,7 +32,7 @@ export class Store {
   readonly learned: Signal<number> = signal(0);
   readonly links: ReadonlySignal<Links | null>;
   /** The parts that were loaded so far, by name. */
-  readonly parts = new Map<string, Part>();
+  readonly parts = new Map<string, LinkedPart>();
   readonly canGoBack: ReadonlySignal<boolean>;
   readonly canGoForward: ReadonlySignal<boolean>;
   private readonly places: Signal<{ list: Place[]; at: number }>;
@@ -100,7 +100,7 @@ export class Store {
   }
 
   /** Adds the links of a part that was loaded. */
-  learn(part: Part): void {
+  learn(part: LinkedPart): void {
     const links = this.links.peek();
     if (!links) return;
     this.parts.set(partName(part), part);
@@ -108,7 +108,7 @@ export class Store {
   }
 
   /** Asks for a graph, a kernel's code or a wrapper, and learns it. */
-  async need<T extends Part>(name: string): Promise<T> {
+  async need<T extends LinkedPart>(name: string): Promise<T> {
     const known = this.parts.get(name);
     if (known) return known as T;
     const part = await this.host.part<T>(name);
@@ -141,7 +141,7 @@ export class Store {
   /** Where a node's details are, once its graph is loaded. */
   node(id: string): { part: GraphPart; at: number } | null {
     const part = this.parts.get(`graph:${graphOf(id)}`);
-    if (!part || !("x" in part)) return null;
+    if (part?.kind !== "graph") return null;
     let places = this.nodePlaces.get(part);
     if (!places) {
       places = new Map(part.names.map((_, i) => [nodeId(part, i), i]));

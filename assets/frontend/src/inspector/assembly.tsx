@@ -4,7 +4,7 @@ import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { inlinedAt, opcodesIn } from "../kernels/stages";
 import { Chips, Facts, Prose } from "../ui/basics";
 import { configLabel, stageName } from "../ui/words";
-import type { Config, Opcode, StagePart } from "../wire";
+import type { Config, Opcode } from "../wire";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
 import type { Store } from "../store";
 
@@ -15,7 +15,7 @@ function configBy(store: Store, id: string): Config | undefined {
 export function AssemblyLineCard({ store, id }: CardProps) {
   void store.learned.value;
   const known = store.parts.get(`asm:${ownerOf(id)}`);
-  const part = known && "opcodes" in known ? (known as StagePart) : null;
+  const part = known?.kind === "stage" ? known : null;
   const number = numberOf(id);
   const text = part?.text.split("\n")[number - 1]?.trim() ?? "";
   const place = part && inlinedAt(part, number);
