@@ -902,3 +902,16 @@ export interface RowsQuestion {
 export interface EmbeddedSweep {
   sweep: SweepDocument;
 }
+
+export const TITLES: Record<PaneId, string> = {
+  overview: "Overview",
+  graphs: "Graphs",
+  breaks: "Breaks & guards",
+  fusion: "Fusion",
+  kernels: "Kernels",
+  timeline: "Timeline",
+  autotune: "Autotune",
+  roofline: "Roofline",
+  matrix: "Matrix",
+  artifact: "Artifact",
+};

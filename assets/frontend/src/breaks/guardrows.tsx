@@ -5,7 +5,7 @@ import type { Store } from "../store";
 import { target } from "../table/table";
 import { useEvenRows } from "../ui/even";
 import { Icon } from "../ui/icons";
-import { guardKind } from "../ui/words";
+import { guardKind } from "./names";
 import type { Guard } from "../wire";
 import { standsFor, type TreeRow } from "./tree";
 

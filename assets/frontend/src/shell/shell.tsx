@@ -16,8 +16,6 @@ import { Tabs } from "./tabs";
 import { useTheme } from "./theme";
 
 const INSPECTOR = 276;
-/** Panes whose columns need the room more than the inspector does. */
-const FULL = new Set(["kernels"]);
 
 export function Shell({ store }: { store: Store }) {
   const root = useRef<HTMLDivElement>(null);
@@ -76,7 +74,7 @@ function useInspector(store: Store, room: Room): InspectorState {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
-  const isOpen = asked ?? (room === "wide" || !FULL.has(store.pane.value));
+  const isOpen = asked ?? (room === "wide" || !store.registration(store.pane.value).isFull);
   return { isOpen, isShown: isReady && isOpen, width, setWidth, toggle: () => setAsked(!isOpen) };
 }
 

@@ -3,25 +3,12 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
-import type { PaneHead, PaneId } from "../wire";
+import { TITLES, type PaneHead, type PaneId } from "../wire";
 import { keyOf } from "./keys";
 
-const TITLES: [PaneId, string][] = [
-  ["overview", "Overview"],
-  ["graphs", "Graphs"],
-  ["breaks", "Breaks & guards"],
-  ["fusion", "Fusion"],
-  ["kernels", "Kernels"],
-  ["timeline", "Timeline"],
-  ["autotune", "Autotune"],
-  ["roofline", "Roofline"],
-  ["matrix", "Matrix"],
-  ["artifact", "Artifact"],
-];
-
 /** The strip before there is a document: a compilation that is still going. */
-const COMING: PaneHead[] = TITLES.map(([id, title]) => ({
-  id,
+const COMING: PaneHead[] = Object.entries(TITLES).map(([id, title]) => ({
+  id: id as PaneId,
   title,
   count: null,
   is_problem: false,

@@ -6,7 +6,7 @@ import type { Store } from "../store";
 import { Chip, Chips, Facts, Prose } from "../ui/basics";
 import { languageOf } from "../ui/words";
 import type { Kernel, Rejected } from "../wire";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 
 export function KernelCard({ store, id }: CardProps) {
   const kernel = store.kernel(id);

@@ -1,11 +1,11 @@
 // A line of IR or assembly: what its instruction does and where it comes from; a configuration.
 
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
-import { inlinedAt, opcodesIn } from "../kernels/stages";
+import { inlinedAt, opcodesIn } from "./stages";
 import { Chips, Facts, Prose } from "../ui/basics";
 import { configLabel, stageName } from "../ui/words";
 import type { Config, Opcode } from "../wire";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 import type { Store } from "../store";
 
 function configBy(store: Store, id: string): Config | undefined {
