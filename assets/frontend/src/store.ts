@@ -98,6 +98,11 @@ export class Store {
     this.go({ pane, selected: this.selected.peek() });
   }
 
+  /** Shows the code of the selected thing. */
+  openCode(): void {
+    if (this.selected.peek() !== null) this.show("kernels");
+  }
+
   back(): void {
     this.step(-1);
   }
