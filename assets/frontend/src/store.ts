@@ -3,6 +3,7 @@
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
 import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
+import { Memory, type Remembering } from "./memory";
 import { Links, partName, type LinkedPart } from "./links";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
@@ -19,7 +20,8 @@ const HISTORY = 200;
 const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
-export class Store {
+export class Store implements Remembering {
+  readonly memory = new Memory();
   readonly doc: ReadonlySignal<Report | null>;
   readonly pane: Signal<PaneId> = signal(HOME);
   readonly selected: Signal<string | null> = signal(null);

@@ -21,11 +21,11 @@ export function DiffShell({ state }: { state: DiffState }) {
   return (
     <Frame
       frame={useFrame()}
+      view={state}
       look="diff"
       label={`${a.name} and ${b.name}, compared`}
       tabsLabel="Parts"
       tabs={state.heads}
-      pane={pane}
       show={(id) => state.show(id)}
       head={<Head state={state} />}
       status={<Status state={state} />}

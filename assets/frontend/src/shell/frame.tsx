@@ -2,10 +2,12 @@
 
 import { useId, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
+import type { Remembering } from "../memory";
 import { IconButton, ThemeButton } from "./buttons";
 import { useKeptFocus } from "./focus";
 import { Help, type KeyWords } from "./help";
 import { press, useQuietLab, type Keys } from "./keys";
+import { useKeptScroll } from "./scrolling";
 import { RoomContext, useRoom, type Room } from "./size";
 import { Splitter } from "./splitter";
 import { Tabs, type Tab } from "./tabs";
@@ -31,12 +33,13 @@ export interface Beside {
 
 interface Props {
   frame: FrameRoot;
+  /** The state of the view, which keeps that of its panes. */
+  view: Remembering;
   /** What the view is called where it is not seen. */
   label: string;
   /** What the strip of tabs is called. */
   tabsLabel: string;
   tabs: readonly Tab[];
-  pane: string;
   show(pane: string): void;
   /** What stands in the header before the buttons that every view has. */
   head: ComponentChildren;
@@ -56,13 +59,16 @@ interface Props {
 }
 
 export function Frame(props: Props) {
-  const { tabs, pane, show, beside, look = "", signs = [] } = props;
+  const { view, tabs, show, beside, look = "", signs = [] } = props;
   const { root, room } = props.frame;
+  const body = useRef<HTMLDivElement>(null);
   const panel = useId();
+  const pane = view.pane.value;
   const [isHelp, setHelp] = useState(false);
   const { theme, toggle } = useTheme();
   useQuietLab(root);
   useKeptFocus(root, [pane, ...signs]);
+  useKeptScroll(view, body);
   const help = () => setHelp(true);
   return (
     <div
@@ -85,6 +91,7 @@ export function Frame(props: Props) {
       <RoomContext.Provider value={room}>
         <div class={beside ? "body" : "body noinsp"}>
           <div
+            ref={body}
             class="pane"
             id={panel}
             role="tabpanel"

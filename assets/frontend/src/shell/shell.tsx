@@ -26,10 +26,10 @@ export function Shell({ store }: { store: Store }) {
   return (
     <Frame
       frame={frame}
+      view={store}
       label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
       tabsLabel="Panes"
       tabs={tabsOf(store)}
-      pane={store.pane.value}
       show={(pane) => store.show(pane as PaneId)}
       head={<Header store={store} search={search} inspector={inspector} />}
       beside={inspector.beside}

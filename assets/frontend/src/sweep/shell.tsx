@@ -54,11 +54,11 @@ function Whole({ state, isHidden }: { state: SweepState; isHidden: boolean }) {
   return (
     <Frame
       frame={frame}
+      view={state}
       look={`sweep ${state.host.kind}`}
       label={`Sweep of ${doc?.name ?? "a call"}`}
       tabsLabel="Views of the sweep"
       tabs={tabsOf(state)}
-      pane={state.pane.value}
       show={(id) => state.show(id as SweepPane)}
       head={<Head doc={doc} />}
       above={<Progress state={state} />}

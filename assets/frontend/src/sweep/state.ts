@@ -3,6 +3,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { DiffState } from "../diff/state";
 import type { SweepHost } from "../hosts/sweep";
+import { Memory } from "../memory";
 import { PANES } from "../panes";
 import { Store } from "../store";
 import type { Selecting } from "../table/table";
@@ -27,6 +28,7 @@ export type Opened =
 const NO_ROWS: readonly SweepRow[] = [];
 
 export class SweepState implements Selecting {
+  readonly memory = new Memory();
   readonly pane: Signal<SweepPane> = signal("table");
   readonly selected: Signal<string | null> = signal(null);
   /** At most two rows, the one that was picked first in front. */
