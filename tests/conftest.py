@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sample_report as sample
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.report import Report
 
 

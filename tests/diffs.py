@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.analysis.diff import compare
+from workbench.analysis.diff.difference import Change, Diff
 from workbench.report import Report
-from workbench.report.diff import Change, Diff
 
 RECORDS = Path(__file__).parent / "records" / "mlp"
 

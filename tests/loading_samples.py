@@ -69,7 +69,7 @@ def keep_serialisable(entries: Any) -> list[bool]:
 
 def compiled(fn: Any, args: tuple[Any, ...], backend: str = "inductor", **options: Any) -> Any:
     """What torch makes of it ahead of time."""
-    from workbench.compiler.first_compile import fast_start
+    from workbench.compiler.cold_start.compile_cache import fast_start
 
     chosen = {"guard_filter_fn": keep_serialisable, **options}
     with fast_start():

@@ -9,7 +9,7 @@ from typing import Any
 from wire_types import mismatches
 
 from workbench.views import wire
-from workbench.views.answering import Answering
+from workbench.views.request_widget import Answering
 
 
 class Mailbox:

@@ -21,6 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.analysis.sweep.sweep import Sweep
     from workbench.api import (
         aot_compile,
         aotinductor_names,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
         verify,
         why_recompiled,
     )
-    from workbench.compiler.running.package import Package
     from workbench.errors import (
         ArtifactError,
         BudgetError,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         UsageError,
         WorkbenchError,
     )
+    from workbench.handles.package import Package
     from workbench.report import Report
-    from workbench.report.sweep import Sweep
     from workbench.settings import options
 
 __version__ = "0.1.0"
@@ -91,7 +91,7 @@ _PUBLIC = {
         "verify",
         "why_recompiled",
     ),
-    "workbench.compiler.running.package": ("Package",),
+    "workbench.handles.package": ("Package",),
     "workbench.errors": (
         "ArtifactError",
         "BudgetError",
@@ -103,7 +103,7 @@ _PUBLIC = {
         "WorkbenchError",
     ),
     "workbench.report": ("Report",),
-    "workbench.report.sweep": ("Sweep",),
+    "workbench.analysis.sweep.sweep": ("Sweep",),
     "workbench.settings": ("options",),
 }
 

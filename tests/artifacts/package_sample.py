@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.machine import Machine, current_machine
-from workbench.artifacts.manifest_rows import Build, SystemNeeds, Versions
-from workbench.artifacts.package_manifest import (
+from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.trust import TrustStore
+from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 
 CODE = "data/aotinductor/model"

@@ -25,7 +25,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
 def _measure() -> dict[str, Any]:
     """The encoder is compiled first: what is measured is the comparison, in a warm worker."""
     import workbench as wb
-    from tests.compiler.targets.model_cases import CASES
+    from tests.compiler.virtual_gpu.model_cases import CASES
 
     encoder, inputs = CASES["transformer"].make()
     compiled = wb.aot_compile(encoder, inputs, target=TARGETS[0])

@@ -14,8 +14,8 @@ from tests.big_report import big_report
 from workbench.report import Graph, Link, Node, Report, Table
 from workbench.views.document import Setting, document
 from workbench.views.embedding import CELL_BYTES
-from workbench.views.packing import bundle
 from workbench.views.saved import saved_view
+from workbench.views.wire_codec import bundle
 
 COMPILATIONS = 10
 STAGES = 8

@@ -32,7 +32,7 @@ def measure_here(repeats: int) -> dict[str, object]:
     import torch
 
     import workbench as wb
-    from tests.compiler.targets.model_cases import encoder
+    from tests.compiler.virtual_gpu.model_cases import encoder
 
     def other(x: torch.Tensor) -> torch.Tensor:
         return x.cos().amax(-1)

@@ -16,7 +16,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     import torch
 
     import workbench as wb
-    from tests.compiler.targets.model_cases import encoder
+    from tests.compiler.virtual_gpu.model_cases import encoder
 
     model, x = encoder(), torch.randn(2, 64, 128)
     compiled = wb.aot_compile(model, (x,), target=TARGET)

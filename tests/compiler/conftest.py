@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import recording
 
-from workbench.compiler.first_compile import fast_start
+from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.report import Report
 
 

@@ -10,19 +10,19 @@ import sample_report
 import torch
 
 import workbench as wb
-from workbench.artifacts import package_report
-from workbench.artifacts.manifest_rows import Build
-from workbench.artifacts.opening import open_any
-from workbench.artifacts.package_manifest import (
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.artifacts.preflight import system_needs
-from workbench.artifacts.trust import TrustStore
+from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.trust.trust import TrustStore
+from workbench.compiler.aot_files.saving import current_versions, save_artifact
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
-from workbench.compiler.saving import current_versions, save_artifact
 from workbench.report.storage import to_bytes
 
 FOLDER = "data/aotinductor/model"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.faults.zips import Archive
-from workbench.artifacts.manifest import Manifest
-from workbench.artifacts.package_manifest import PackageManifest
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.package_manifest import PackageManifest
 
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2**31, 2**63, 2**64, 10**30, 1.5, float("nan"), float("inf")),

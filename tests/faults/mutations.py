@@ -15,8 +15,8 @@ from tests.faults.hostile import hostile_pickle
 from tests.faults.manifests import other_manifest, relist
 from tests.faults.reports import other_report
 from tests.faults.zips import Archive, tricked
-from workbench.artifacts import package_report
-from workbench.artifacts.zip_frame import data_start, read_frame
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.zip_frame import data_start, read_frame
 from workbench.errors import WorkbenchError
 
 PICKLES = ("torch artifact",)

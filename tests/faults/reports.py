@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tests.faults.manifests import edited
-from workbench.artifacts import package_report
+from workbench.artifacts.archive import package_report
 
 _GZIP = 16 + zlib.MAX_WBITS
 

@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from workbench.artifacts import container
-from workbench.artifacts.manifest import Manifest
-from workbench.artifacts.regular_file import open_file
+from workbench.artifacts.archive import container
+from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.manifest.manifest import Manifest
 
 KINDS = ("artifact", "package")
 
@@ -30,7 +30,7 @@ def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
         manifest = container.with_members(Manifest(target=letter), members)
         container.write_artifact(path, manifest, members)
         return
-    from workbench.artifacts.package_manifest import PackageManifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
     from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 
     parts = {**FIXED, "data/a": content, "data/b": letter.encode()}
@@ -45,7 +45,7 @@ def letter_of(kind: str, path: Path) -> str:
             big, small = container.PAYLOAD, container.SKELETON
             manifest = opened.manifest
         else:
-            from workbench.artifacts.package_container import open_package
+            from workbench.artifacts.archive.package_container import open_package
 
             opened = open_package(file)
             big, small = "data/a", "data/b"

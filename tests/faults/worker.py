@@ -19,9 +19,9 @@ from typing import Any, get_type_hints
 
 from tests.faults.mutations import Mutation, Mutator
 from tests.faults.watching import Watch
-from workbench.artifacts import manifest, package_manifest
-from workbench.artifacts.machine import current_machine
-from workbench.artifacts.records import _readers
+from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.manifest import manifest, package_manifest
+from workbench.artifacts.manifest.records import _readers
 
 _SECONDS = 10  # of the processor, for one call; what waits for ever meets the timeout of the job
 _MEMORY = 512 << 20  # beyond what the process takes before the first mutation
@@ -133,9 +133,9 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     """Import everything that looking at files takes; the digest of every sample."""
     for name in _CODECS:
         codecs.lookup(name)
-    import workbench.artifacts.team_keys
+    import workbench.artifacts.trust.team_keys
     import workbench.compiler.running.calls
-    import workbench.compiler.running.package  # noqa: F401 - imported while a file is unpacked
+    import workbench.handles.package  # noqa: F401 - imported while a file is unpacked
 
     for module in (manifest, package_manifest):
         for kind in vars(module).values():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.targets.present import present_device
+from workbench.handles.local_gpu import present_device
 
 pytestmark = [
     pytest.mark.gpu,

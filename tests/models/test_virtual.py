@@ -8,8 +8,8 @@ import pytest
 
 import workbench as wb
 from tests.models import zoo
-from workbench.compiler.targets.elsewhere import CompiledElsewhere
 from workbench.errors import CaptureError
+from workbench.handles.cross_compiled import CompiledElsewhere
 
 AROUND = {"t5": {"constant_and_index_propagation": False}}
 REST = tuple(name for name in zoo.BUILDERS if name not in ("bert", "t5"))

@@ -11,8 +11,8 @@ import torch
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from workbench import api
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.completion import suggestions
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 
 Run = Callable[[str], ExecutionResult]

@@ -11,7 +11,7 @@ import torch
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Wanted, run_sweep
 from workbench.sweeps.live import Running
-from workbench.sweeps.opening import opened
+from workbench.sweeps.load_sweep import opened
 from workbench.sweeps.space import Space
 from workbench.sweeps.strategies import Budget, Search
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from wire_types import mismatches
 
-from workbench.analysis.redact import redact
+from workbench.analysis.source.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views import wire

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.operations import operation_traffic
+from workbench.analysis.fusion.operations import operation_traffic
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
 

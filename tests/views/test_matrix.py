@@ -11,10 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from sample_report import make
 
+from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
-from workbench.report.matrix import FIGURES, Matrix
 from workbench.views.charts.heat import shades
 from workbench.views.display import show
 

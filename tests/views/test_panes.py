@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.analysis.fusion import rejected, savings
+from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.views import blocks as b
 from workbench.views.limits import Limits

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sample_report import make
 
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Table
 from workbench.report.machine_rows import RankedConfig
-from workbench.report.ranked import RankedConfigs
 from workbench.views.ranked import MODEL, heat_map
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion import savings
+from workbench.analysis.fusion.fusion import savings
 from workbench.report import TABLES, Report
 from workbench.views.display import show
 from workbench.views.html import fragment, page

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.sample_report import make
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import AutotuneChoice, Report, Table, TextWriter
 from workbench.report.storage import to_bytes
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.views.sweep.kernels import section
 

@@ -22,9 +22,9 @@ from workbench.views.document import Setting
 from workbench.views.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.html import fragment
 from workbench.views.interactive import loader
-from workbench.views.packing import bundle, pack
 from workbench.views.parts import Parts
 from workbench.views.saved import saved_view
+from workbench.views.wire_codec import bundle, pack
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.analysis.goals import OBJECTIVES as OBJECTIVES
-from workbench.analysis.goals import STRATEGIES as STRATEGIES
+from workbench.analysis.sweep.goals import OBJECTIVES as OBJECTIVES
+from workbench.analysis.sweep.goals import STRATEGIES as STRATEGIES
 from workbench.api.compiling import aot_compile as aot_compile
 from workbench.api.compiling import compile_async as compile_async
 from workbench.api.compiling import explain as explain
@@ -17,19 +17,19 @@ from workbench.api.files import machine as machine
 from workbench.api.files import sign as sign
 from workbench.api.files import trust as trust
 from workbench.api.files import trust_key as trust_key
-from workbench.api.looking import aotinductor_names as aotinductor_names
-from workbench.api.looking import diff as diff
-from workbench.api.looking import launches as launches
-from workbench.api.looking import read_trace as read_trace
-from workbench.api.looking import show as show
-from workbench.api.looking import target_names as target_names
-from workbench.api.looking import targets as targets
-from workbench.api.looking import why_recompiled as why_recompiled
-from workbench.api.measuring import matrix as matrix
-from workbench.api.measuring import profile as profile
-from workbench.api.measuring import roundtrip as roundtrip
-from workbench.api.measuring import sweep as sweep
-from workbench.api.measuring import verify as verify
-from workbench.compiler.choices import GUARD_POLICIES as GUARD_POLICIES
-from workbench.compiler.choices import MODES as MODES
-from workbench.compiler.choices import TARGETS as TARGETS
+from workbench.api.running import matrix as matrix
+from workbench.api.running import profile as profile
+from workbench.api.running import roundtrip as roundtrip
+from workbench.api.running import sweep as sweep
+from workbench.api.running import verify as verify
+from workbench.api.showing import aotinductor_names as aotinductor_names
+from workbench.api.showing import diff as diff
+from workbench.api.showing import launches as launches
+from workbench.api.showing import read_trace as read_trace
+from workbench.api.showing import show as show
+from workbench.api.showing import target_names as target_names
+from workbench.api.showing import targets as targets
+from workbench.api.showing import why_recompiled as why_recompiled
+from workbench.compiler.contract.choices import GUARD_POLICIES as GUARD_POLICIES
+from workbench.compiler.contract.choices import MODES as MODES
+from workbench.compiler.contract.choices import TARGETS as TARGETS

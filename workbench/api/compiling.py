@@ -7,14 +7,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.compiler.compiled import Compiled
-    from workbench.compiler.explain import Explanation
-    from workbench.compiler.job import Job
-    from workbench.compiler.request import Progress
-    from workbench.compiler.running.package import Package
-    from workbench.compiler.targets.background import ElsewhereJob
-    from workbench.compiler.targets.elsewhere import CompiledElsewhere
-    from workbench.compiler.warm_up import WarmUp
+    from workbench.compiler.cold_start.warm_up import WarmUp
+    from workbench.compiler.contract.request import Progress
+    from workbench.compiler.pipeline.explain import Explanation
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_background import ElsewhereJob
+    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.job import Job
+    from workbench.handles.package import Package
 
 
 def aot_compile(
@@ -76,8 +76,8 @@ def aot_compile(
     >>> flexible(x[:3]).shape
     torch.Size([3, 64])
     """
-    from workbench.compiler.request import Options
-    from workbench.compiler.targets.anywhere import compile_anywhere
+    from workbench.compiler.contract.request import Options
+    from workbench.handles.dispatch import compile_anywhere
 
     request = Options(
         backend=backend,
@@ -123,8 +123,8 @@ def compile_async(
     >>> job.result()
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.compiler.background import compile_in_background
-    from workbench.compiler.request import Options
+    from workbench.compiler.contract.request import Options
+    from workbench.handles.dispatch import compile_in_background
 
     request = Options(
         backend=backend,
@@ -197,7 +197,8 @@ def package(
     """
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
-    from workbench.compiler.running.opening import load_package
+    from workbench.handles.load_package import load_package
+    from workbench.handles.package import Package
 
     requests = read_requests(
         model,
@@ -210,7 +211,7 @@ def package(
         capture=capture,
     )
     manifest = write_package(requests, path, progress=progress)
-    made = load_package(path, trust=manifest.digest)
+    made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
     made.originals.update({request.name: request.model for request in requests})
     return made
 
@@ -228,7 +229,7 @@ def explain(
     ...     print(found.gb_id, found.kind)
     GB0170 Data-dependent branching
     """
-    from workbench.compiler.explain import explain as run
+    from workbench.compiler.pipeline.explain import explain as run
 
     return run(fn, args, dict(kwargs or {}))
 
@@ -241,13 +242,13 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.compiler.files import recompile as run
+    from workbench.handles.recompile import recompile as run
 
     return run(path, module)
 
 
 def warm_up() -> WarmUp:
     """Fill the compiler's cache in the background, so that the first compilation is short."""
-    from workbench.compiler.warm_up import warm_in_background
+    from workbench.compiler.cold_start.warm_up import warm_in_background
 
     return warm_in_background()

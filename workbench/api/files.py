@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.artifacts.check import Check
-    from workbench.artifacts.machine import Machine
-    from workbench.artifacts.xray import ArtifactReport
-    from workbench.compiler.compiled import Compiled
-    from workbench.compiler.running.package import Package
+    from workbench.artifacts.inspect.report import ArtifactReport
+    from workbench.artifacts.machine.machine import Machine
+    from workbench.artifacts.preflight.check import Check
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.package import Package
 
 
 def load(
@@ -65,12 +65,19 @@ def load(
     >>> torch.equal(loaded(x), f(x))
     True
     """
-    from workbench.compiler.running.opening import is_package, load_package
+    from workbench.handles.load_package import is_package, load_package
 
     if is_package(path):
         _only_for(".aot", external_data=external_data, f_globals=f_globals)
-        return load_package(path, module=module, trust=trust, num_runners=num_runners, check=check)
-    from workbench.compiler.files import load_compiled
+        return load_package(
+            path,
+            module=module,
+            trust=trust,
+            num_runners=num_runners,
+            check=check,
+            package_class=_package_class,
+        )
+    from workbench.handles.load import load_compiled
 
     _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
     compiled = load_compiled(
@@ -79,6 +86,12 @@ def load(
     if not check:
         compiled.disable_guard_check()
     return compiled
+
+
+def _package_class() -> type[Package]:
+    from workbench.handles.package import Package
+
+    return Package
 
 
 def _only_for(kind: str, **given: Any) -> None:
@@ -113,7 +126,7 @@ def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactRepor
     >>> wb.inspect("f.aot").frame("inputs").name.to_list()
     ['x']
     """
-    from workbench.artifacts.xray import inspect as run
+    from workbench.artifacts.inspect.inspection import inspect as run
 
     return run(path, verify=verify)
 
@@ -137,7 +150,7 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     >>> wb.check("f.aot", {"torch": "2.12.0"}).ok
     False
     """
-    from workbench.artifacts.check import check as run
+    from workbench.artifacts.preflight.check import check as run
 
     return run(path, machine)
 
@@ -153,7 +166,7 @@ def machine() -> Machine:
     >>> wb.check("f.aot", described).ok
     True
     """
-    from workbench.artifacts.machine import described_machine
+    from workbench.artifacts.machine.machine import described_machine
 
     return described_machine()
 
@@ -166,7 +179,7 @@ def trust(path: str | PathLike[str]) -> str:
     >>> wb.trust("f.aot") == wb.inspect("f.aot").digest
     True
     """
-    from workbench.artifacts.trust import trust as run
+    from workbench.artifacts.trust.trust import trust as run
 
     return run(path)
 
@@ -200,7 +213,7 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
     >>> wb.sign("f.aot", Ed25519PrivateKey.generate()) == wb.inspect("f.aot").digest
     True
     """
-    from workbench.artifacts.signing import sign as run
+    from workbench.artifacts.trust.signing import sign as run
 
     return run(path, key, password=password)
 
@@ -237,6 +250,6 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     >>> word == wb.trust_key("release", revoke=True)
     True
     """
-    from workbench.artifacts.trust import trust_key as run
+    from workbench.artifacts.trust.trust import trust_key as run
 
     return run(key, name=name, revoke=revoke)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.notebook.apart import apart
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.progress import is_interactive
-from workbench.report.sweep import Sweep
+from workbench.notebook.subshell import apart
 from workbench.report.trials import Trial
 from workbench.views.display import publish_live, take_back
 from workbench.views.units import seconds_text

@@ -10,11 +10,11 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench import api
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.notebook.call import Call, evaluate, read_line
 from workbench.notebook.following import Following
 from workbench.notebook.options import option_value
-from workbench.report.sweep import Sweep
 
 
 def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:

@@ -76,7 +76,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class KernelRoofline:
-    """Where a kernel lies under the roofline of a GPU (`workbench.analysis.roofline`).
+    """Where a kernel lies under the roofline of a GPU (`workbench.analysis.gpu_model.roofline`).
 
     Numbers are those of one call. `target` is the GPU's name; bytes are those between DRAM and
     chip, each moved once, `flops` operations as in `Kernel`; `rate_tflops` is 10^12 operations per

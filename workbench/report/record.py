@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-    from workbench.report.rivals import Rivals
+    from workbench.analysis.diff.rivals import Rivals
 
 SCHEMA = 1
 
@@ -356,7 +356,7 @@ class Report(file_record.FileRecord):
 
     def rivals(self) -> tuple[Rivals, ...]:
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
-        from workbench.report.rivals import rivals_of
+        from workbench.analysis.diff.rivals import rivals_of
 
         return rivals_of(self)
 

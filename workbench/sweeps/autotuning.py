@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.patches import Patches
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 from workbench.sweeps.machine_lock import Shared
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from workbench.analysis.config_model import START_US
-from workbench.analysis.kernel_axes import COUNTS, parameter_of
-from workbench.compiler.targets.kernel_choice import kernel_named, triton_kernels
-from workbench.compiler.targets.ranked import changeable, rank_changed
-from workbench.compiler.targets.ranking import LIBRARY
+from workbench.analysis.gpu_model.config_model import START_US
+from workbench.analysis.sweep.kernel_axes import COUNTS, parameter_of
+from workbench.compiler.machine_code.ranking import LIBRARY
+from workbench.compiler.virtual_gpu.kernel_choice import kernel_named, triton_kernels
 from workbench.errors import UsageError
+from workbench.handles.ranked import changeable, rank_changed
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.trials import Trial

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch.export import Dim
 
-from workbench.analysis.kernel_axes import CHOICE_NAMES, TEMPLATE
-from workbench.compiler import torch_private as tp
-from workbench.compiler.callables import resolve
-from workbench.compiler.pipeline import bind
-from workbench.compiler.request import Options
+from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import UsageError
 from workbench.sweeps.space import Setting
 

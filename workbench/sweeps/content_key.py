@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DEPTH = 200

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any
 
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
 from workbench.sweeps.live import Running
-from workbench.sweeps.opening import store_path
+from workbench.sweeps.load_sweep import store_path
 from workbench.sweeps.running import OnTrial, Runner, Subject
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from workbench.report.sweep import Sweep
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
-from workbench.sweeps.opening import note, reader
+from workbench.sweeps.load_sweep import note, reader
 from workbench.sweeps.running import Runner
 from workbench.sweeps.space import Space, value_text
 

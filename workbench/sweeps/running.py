@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.machine import current_machine
-from workbench.compiler.ambient import Ambient
-from workbench.compiler.callables import resolve
-from workbench.compiler.environment import environment
-from workbench.compiler.shipping import pack
-from workbench.compiler.sources import Places
+from workbench.artifacts.machine.machine import current_machine
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.recording.environment import environment
+from workbench.compiler.sources.sources import Places
+from workbench.processes.caller_context import Ambient
+from workbench.processes.shipping import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, content_key
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.kernel_axes import (
+from workbench.analysis.sweep.kernel_axes import (
     BACKEND_OPTIONS,
     PARAMETERS,
     TEMPLATE,
@@ -22,15 +22,15 @@ from workbench.analysis.kernel_axes import (
     check_template,
     is_kernel_axis,
 )
-from workbench.compiler import torch_private as tp
-from workbench.compiler.choices import MODES
-from workbench.compiler.modes import check_options
-from workbench.compiler.request import Options
+from workbench.compiler.contract.choices import MODES
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.pipeline.modes import check_options
 from workbench.errors import UsageError
 
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target", TEMPLATE)
 """Names with a meaning of their own; others are sizes of the inputs, parameters of Triton kernels
-(`workbench.analysis.kernel_axes`) or options of Inductor."""
+(`workbench.analysis.sweep.kernel_axes`) or options of Inductor."""
 _TUNES = "max_autotune_gemm"
 
 

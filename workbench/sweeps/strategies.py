@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.goals import OBJECTIVES, STRATEGIES
+from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.measuring import Patience
+from workbench.sweeps.paired_timing import Patience
 from workbench.sweeps.space import Setting, Space, value_text
 from workbench.sweeps.trial_run import Plan
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.traffic import fusion_traffic
-from workbench.compiler.comparing import compare, copies, leaves_of, restored
-from workbench.compiler.compiled import Compiled
-from workbench.compiler.targets.anywhere import compile_anywhere
+from workbench.analysis.fusion.traffic import fusion_traffic
+from workbench.compiler.measuring.output_comparison import compare, copies, leaves_of, restored
 from workbench.errors import WorkbenchError
+from workbench.handles.compiled import Compiled
+from workbench.handles.dispatch import compile_anywhere
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
 from workbench.sweeps.case import Call, Case, case_of
 from workbench.sweeps.machine_lock import compiling, measuring
-from workbench.sweeps.measuring import Patience, Times, measure
+from workbench.sweeps.paired_timing import Patience, Times, measure
 from workbench.sweeps.peak_memory import peak_of
 from workbench.sweeps.space import Setting
 

@@ -33,8 +33,8 @@ def main(parcel: Path, folder: Path) -> int:
     sys.path[:] = setting["path"]
     if Path(setting["folder"]).is_dir():  # another machine may not have it
         os.chdir(setting["folder"])
-    from workbench.compiler.ambient import as_in_parent
-    from workbench.compiler.shipping import unpack
+    from workbench.processes.caller_context import as_in_parent
+    from workbench.processes.shipping import unpack
     from workbench.sweeps.trial_run import run_trial
 
     content = unpack(parcel)

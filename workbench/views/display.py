@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from workbench.analysis.kinds import kernel_marks
+from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import options
@@ -20,7 +20,7 @@ from workbench.views.panes.overview import annotate
 from workbench.views.render.skin import SYMBOLS, Skin
 from workbench.views.render.tables import heat, legend
 from workbench.views.saved import saved_view
-from workbench.views.switching import Switch
+from workbench.views.target_switcher import Switch
 from workbench.views.text import text
 from workbench.views.units import bytes_text
 from workbench.views.wire import Input, Sandbox

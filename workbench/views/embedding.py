@@ -10,10 +10,10 @@ from typing import Any, cast
 from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.document import Setting, document
-from workbench.views.packing import SMALL, Budget, pack
 from workbench.views.parts import Parts
 from workbench.views.units import bytes_text
 from workbench.views.wire import Document, Embedded
+from workbench.views.wire_codec import SMALL, Budget, pack
 
 CELL_BYTES = 300_000
 """A saved cell's output, besides the front end itself."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.analysis.flow import Call, calls
+from workbench.analysis.fusion.flow import Call, calls
 from workbench.report import Report
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 
 WIDTH = 176.0
 LAYERS = 26  # in one column

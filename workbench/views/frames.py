@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas
 
-from workbench.analysis.fusion import KernelTraffic, traffic_by_kernel
-from workbench.analysis.why_not import NotFused, not_fused
+from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
+from workbench.analysis.fusion.why_not import NotFused, not_fused
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report, Table
 from workbench.views.columns import FIRST_COLUMNS

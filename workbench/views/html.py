@@ -7,8 +7,8 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from workbench.analysis.kinds import kernel_marks
-from workbench.analysis.redact import redact as without_sources
+from workbench.analysis.fusion.kinds import kernel_marks
+from workbench.analysis.source.redact import redact as without_sources
 from workbench.report import Report
 from workbench.views.blocks import Heat, Note, Pane
 from workbench.views.document import Setting
@@ -17,13 +17,13 @@ from workbench.views.embedding import embedded
 from workbench.views.interactive import interactive
 from workbench.views.limits import Limits
 from workbench.views.outputs import output
-from workbench.views.packing import SMALL, bundle, pack
 from workbench.views.panes import panes
 from workbench.views.picture import picture_address
-from workbench.views.places import title_of
+from workbench.views.place_words import title_of
 from workbench.views.render import parts
 from workbench.views.render.skin import Skin
 from workbench.views.render.tables import legend
+from workbench.views.wire_codec import SMALL, bundle, pack
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "

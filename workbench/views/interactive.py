@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from workbench.views.outputs import PLAIN
-from workbench.views.packing import bundle, packed_text, short_hash
+from workbench.views.wire_codec import bundle, packed_text, short_hash
 
 
 def interactive(summary: str, record: bytes, *, kind: str, carries_bundle: bool) -> str:

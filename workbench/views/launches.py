@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.report.launches import KernelLaunch, Launches
+from workbench.analysis.gpu_model.launch_costs import KernelLaunch, Launches
 from workbench.views.charts.sheet import sheet
 from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.matrix import spread, spreads
-from workbench.analysis.side_by_side import Difference
+from workbench.analysis.diff.side_by_side import Difference
+from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
+from workbench.analysis.gpu_model.target_spread import spread, spreads
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
-from workbench.report.matrix import FIGURES, Matrix
 from workbench.views import frames
 from workbench.views.charts import heat
 from workbench.views.flow import few_words
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
 
 if TYPE_CHECKING:

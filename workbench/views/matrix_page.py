@@ -6,9 +6,9 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
-from workbench.report.matrix import FIGURES, Matrix
+from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
 from workbench.views.matrix import SHADES, TITLES, heat_map, kernel_labels
-from workbench.views.places import title_of
+from workbench.views.place_words import title_of
 from workbench.views.plain_page import MOST, document, heat_table
 from workbench.views.units import plural
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from base64 import b64encode
 from html import escape
 
-from workbench.analysis.kinds import kernel_kinds, kernel_marks
+from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
 from workbench.views.flow import WIDTH, Flow, flow, short_ops
 from workbench.views.layout import NODE_HEIGHT
 from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 
 _PAD = 8
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pandas
 
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.report.ranked import RankedConfigs
 from workbench.views import frames
 from workbench.views.charts import heat
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 from workbench.views.plain_page import MOST, document, heat_table
 from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
 

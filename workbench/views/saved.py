@@ -8,7 +8,7 @@ from workbench.views.document import Setting
 from workbench.views.embedding import CELL_BYTES, embedded
 from workbench.views.html import fragment
 from workbench.views.interactive import interactive, loader
-from workbench.views.packing import SMALL, pack
+from workbench.views.wire_codec import SMALL, pack
 
 _MARKUP = 600  # bytes around the summary, the record and the script
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from workbench.analysis.fusion import rejected, traffic_before_and_after
-from workbench.analysis.traffic import fusion_traffic
+from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
+from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.report import Report
 from workbench.views.panes.cuda_graphs import headline, reasons
 from workbench.views.panes.overview import figures
-from workbench.views.places import line_numbers, ops_of, title_of
+from workbench.views.place_words import line_numbers, ops_of, title_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
 
 _ROWS = 8

@@ -9,10 +9,10 @@ import traitlets
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.answering import Answering
 from workbench.views.document import Setting, document
 from workbench.views.parts import report_part
-from workbench.views.switching import Switch
+from workbench.views.request_widget import Answering
+from workbench.views.target_switcher import Switch
 from workbench.views.wire import GuardCheck, GuardQuestion, Progress
 from workbench.views.wire_machine import TargetQuestion
 

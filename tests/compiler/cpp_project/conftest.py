@@ -12,7 +12,7 @@ import torch
 from torch.export import Dim
 
 import workbench as wb
-from workbench.compiler.running.package import Package
+from workbench.handles.package import Package
 
 
 class Many(torch.nn.Module):

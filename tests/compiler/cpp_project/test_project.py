@@ -10,14 +10,16 @@ import torch
 
 import workbench as wb
 from tests.compiler.cpp_project.conftest import many_inputs
-from workbench.artifacts.manifest_rows import Build, Versions
-from workbench.artifacts.package_manifest import (
+from workbench.artifacts.manifest.manifest_rows import Build, Versions
+from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
-from workbench.compiler.contract import Contract, describe
+from workbench.compiler.contract.contract import Contract, describe
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.paths import Path as LeafPath
 from workbench.compiler.cpp_project.header import contract_values, input_leaves
 from workbench.compiler.cpp_project.project import (
     Example,
@@ -26,8 +28,6 @@ from workbench.compiler.cpp_project.project import (
     rendered,
     write_project,
 )
-from workbench.compiler.dims import Dynamic
-from workbench.compiler.paths import Path as LeafPath
 
 BATCH = Dynamic("batch", 2, 64)
 MANIFEST = PackageManifest("m", (), Versions(torch="2.13.0+cpu"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.targets.client import Worker
+from workbench.compiler.virtual_gpu.client import Worker
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from tests.compiler.targets.gpus import H100
-from tests.compiler.targets.model_cases import CASES
-from workbench.compiler.comparing import Verification
+from tests.compiler.virtual_gpu.gpus import H100
+from tests.compiler.virtual_gpu.model_cases import CASES
+from workbench.compiler.contract.request import Options
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
-from workbench.compiler.request import Options
-from workbench.compiler.targets.client import Worker
-from workbench.compiler.targets.elsewhere import CompiledElsewhere, compile_elsewhere
+from workbench.compiler.measuring.output_comparison import Verification
+from workbench.compiler.virtual_gpu.client import Worker
+from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
 
 
 def compiled_case(name: str, worker: Worker) -> tuple[CompiledElsewhere, tuple[Any, ...]]:

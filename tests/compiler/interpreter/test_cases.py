@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.compiler.interpreter.programs import compiled_case, verified
-from tests.compiler.targets.model_cases import CASES
+from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.targets.client import Worker
+from workbench.compiler.virtual_gpu.client import Worker
 
 WITHOUT_NUMBERS = ("transformer_of_templates", "seven_billion_parameters")
 QUICK = ("dynamic_batch", "attention_by_hand", "float8", "scatter", "kernels_of_the_user")

@@ -12,7 +12,7 @@ from tests.compiler.interpreter.mutations import Mutation, chosen
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.session import Edit
-from workbench.compiler.targets.client import Worker
+from workbench.compiler.virtual_gpu.client import Worker
 
 QUICK = ("layer_norm", "module", "embedding", "bfloat16", "combined_kernels")
 CASES = (

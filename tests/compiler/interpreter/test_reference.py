@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.interpreter.captured import captured
-from workbench.compiler.interpreter.captured_nodes import CapturedNode, NodeRef
-from workbench.compiler.interpreter.loop_bodies import Layout, LoopBody
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner
+from workbench.compiler.virtual_gpu.captured import captured
+from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, NodeRef
+from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody
 
 
 def scaled(x: Tensor) -> Tensor:

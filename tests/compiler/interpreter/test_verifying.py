@@ -9,9 +9,9 @@ import torch
 
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
+from workbench.compiler.aot_files.program import Program
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.targets.client import Worker
-from workbench.compiler.targets.program import Program
+from workbench.compiler.virtual_gpu.client import Worker
 
 
 def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpreter) -> None:

@@ -11,9 +11,9 @@ from torch.export.pt2_archive._package import load_pt2
 
 import workbench as wb
 from tests.compiler.packaging.conftest import Made, nested_call
-from workbench.artifacts import package_report
-from workbench.artifacts.package_manifest import MANIFEST, PackageManifest
-from workbench.artifacts.trust import TrustStore
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
+from workbench.artifacts.trust.trust import TrustStore
 from workbench.report.storage import from_bytes
 
 

@@ -12,9 +12,9 @@ from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
 from tests.compiler.packaging.samples import Branching, Mlp
-from workbench.artifacts.package_container import open_package
-from workbench.artifacts.package_manifest import PackageManifest
-from workbench.artifacts.regular_file import open_file
+from workbench.artifacts.archive.package_container import open_package
+from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import write_package

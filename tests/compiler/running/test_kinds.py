@@ -11,7 +11,7 @@ import torch
 from fresh_process import run_fresh
 
 import workbench as wb
-from workbench.compiler.first_compile import fast_start
+from workbench.compiler.cold_start.compile_cache import fast_start
 
 
 class Twice(torch.nn.Module):

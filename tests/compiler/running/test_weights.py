@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.artifacts.opening import open_any
+from workbench.artifacts.archive.file_kinds import open_any
 
 
 def other(module: torch.nn.Module) -> torch.nn.Module:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
-from workbench.report.sweep import CHARTS, Sweep
 from workbench.report.trials import Trial
 from workbench.views.charts.spots import Spot, front
 from workbench.views.sweep.figures import heat_of

@@ -14,12 +14,12 @@ from wire_types import mismatches
 
 from tests.diffs import RECORDS
 from tests.views.sweep.test_sweep_views import sweep
-from workbench.report.sweep import Sweep
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.views import wire
-from workbench.views.packing import SMALL, pack
 from workbench.views.sweep.document import MOST_ROWS, Live, document
 from workbench.views.sweep.view import SweepView
+from workbench.views.wire_codec import SMALL, pack
 from workbench.views.wire_diff import DiffDocument
 from workbench.views.wire_sweep import SweepDocument
 

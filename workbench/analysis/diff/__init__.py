@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.analysis.diff import checks, figures, fusion, graphs, header, kernels, schedule
+from workbench.analysis.diff.difference import PARTS, Change, Diff
 from workbench.report import Report
-from workbench.report.diff import PARTS, Change, Diff
 
 __all__ = ["compare"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TypeVar
 
+from workbench.analysis.diff.difference import Change
 from workbench.report import Break, Guard, Recompile, Report
-from workbench.report.diff import Change
 
 Row = TypeVar("Row")
 _COUNTED = re.compile(r"(?<=')(__\w*?_|_)\d+(?:_c\d+)?(?=')")

@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.kernels import label_of, moved
-from workbench.analysis.operations import operation_traffic
+from workbench.analysis.fusion.operations import operation_traffic
 from workbench.report import AutotuneChoice, Kernel, Report
-from workbench.report.diff import Change, KernelMatch
 from workbench.report.machine_rows import Resources
 
 ALL = "all kernels"

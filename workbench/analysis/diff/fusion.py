@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.kernels import label_of
-from workbench.analysis.fusion import Rejected, rejected
+from workbench.analysis.fusion.fusion import Rejected, rejected
 from workbench.report import Report
-from workbench.report.diff import Change, KernelMatch
 
 _NUMBER = re.compile(r"\d+")
 NOT_TRIED = "the scheduler did not try it"

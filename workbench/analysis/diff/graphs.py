@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from workbench.analysis.diff.align import align_by
+from workbench.analysis.diff.difference import Change
 from workbench.analysis.diff.graphview import CAPTURED, GraphView, Viewer, is_symbolic
 from workbench.report import Graph, Report
-from workbench.report.diff import Change
 
 LOWERED = "after_post_grad"
 SHOWN = (CAPTURED, LOWERED)

@@ -7,8 +7,8 @@ from dataclasses import fields
 from itertools import zip_longest
 from typing import Any
 
+from workbench.analysis.diff.difference import Change
 from workbench.report import Environment, Report, Request
-from workbench.report.diff import Change
 
 _PAIRS = {"variables", "options"}  # fields of (key, value) pairs
 _LISTS = {"inputs"}  # fields whose items are compared one by one

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.schedule import Tokens
 from workbench.analysis.diff.sources import canonical, joined_source, source_blocks
-from workbench.analysis.traffic import moved_bytes
+from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Kernel, Report
-from workbench.report.diff import Change, KernelMatch
 
 _Group = tuple[tuple[str, ...], tuple[str, ...]]
 """Kernels of a and of b."""

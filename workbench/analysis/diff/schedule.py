@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.graphs import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
-from workbench.analysis.lineage import ancestors, calls_operation
-from workbench.analysis.picking import linked_pairs, parts_with
+from workbench.analysis.fusion.lineage import ancestors, calls_operation
 from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report.column_filter import linked_pairs, parts_with
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
          "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",

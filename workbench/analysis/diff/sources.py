@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.align import align
-from workbench.analysis.listing_diff import Block, Kind
-from workbench.analysis.side_by_side import Difference
+from workbench.analysis.diff.listing_diff import Block, Kind
+from workbench.analysis.diff.side_by_side import Difference
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import CODE_STAGES
 
 if TYPE_CHECKING:
-    from workbench.report.diff import Diff, KernelMatch
+    from workbench.analysis.diff.difference import Diff, KernelMatch
 
 _NUMBERED = re.compile(r"\b(tmp|buf|tmp_acc|arg|primals_|ks|_tmp)(\d+)(_\w+?)?\b")
 _SIZE = "ks"

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_manifest import PackageManifest
+from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.cpp_project.header import call_contract
 from workbench.compiler.cpp_project.project import Example, example_inputs, write_project
 from workbench.compiler.running.checking import CallContract

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from workbench.artifacts.package_manifest import MANIFEST, PackagedConstant, PackagedModel
-from workbench.compiler import dims
-from workbench.compiler.contract import Leaf
+from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedConstant, PackagedModel
+from workbench.compiler.contract import dims
+from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.cpp_project.arithmetic import in_cpp
 from workbench.compiler.running.checking import (
     CallContract,

@@ -12,9 +12,9 @@ from string import Template
 
 import torch
 
-from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler import dims
-from workbench.compiler.contract import Leaf
+from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
+from workbench.compiler.contract import dims
+from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.cpp_project.header import contract_values, input_leaves, literal
 from workbench.errors import UsageError
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.callables import Callee
+from workbench.compiler.aot_files.deserialize import thaw
+from workbench.compiler.aot_files.main_aliases import classes_in_main
+from workbench.compiler.aot_files.payload import Frozen, resolve_place
+from workbench.compiler.contract.callables import Callee
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.graph_parts import GraphParts
-from workbench.compiler.main_names import classes_in_main
-from workbench.compiler.payload import Frozen, resolve_place
-from workbench.compiler.thawing import thaw
 from workbench.errors import ContractError, UsageError
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.comparing import (
+from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
+from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
     Comparison,
     KernelComparison,
     compare_tensors,
 )
-from workbench.compiler.interpreter.captured import CapturedGraph, Write
-from workbench.compiler.interpreter.loop_bodies import Layout
-from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
+from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
+from workbench.compiler.virtual_gpu.loop_bodies import Layout
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""

@@ -6,7 +6,7 @@ import os
 from functools import cache
 
 from workbench.compiler.interpreter.messages import Define, Ended, Forget, Run
-from workbench.compiler.targets.client import Worker
+from workbench.compiler.virtual_gpu.client import Worker
 
 RUN_S = 900.0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.payload import Kept
+from workbench.compiler.aot_files.payload import Kept
+from workbench.compiler.internals import torch_private as tp
 
 Call = Callable[[list[Any]], Any]
 """What is called with the inputs of a graph, as a list that it may empty."""

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workbench.compiler.interpreter.captured_nodes import CapturedNode, filled
-from workbench.compiler.interpreter.loop_bodies import Layout, LoopBody
 from workbench.compiler.interpreter.random_numbers import random
+from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, filled
+from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody
 
 MOST = 1 << 26  # iterations; a larger nest is not computed
 _HALVES = (torch.float16, torch.bfloat16)

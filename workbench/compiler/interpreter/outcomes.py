@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.comparing import (
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.interpreter.calling import grad_mode
+from workbench.compiler.interpreter.checking import Tolerance
+from workbench.compiler.measuring.output_comparison import (
     Comparison,
     compare,
     compare_tensors,
@@ -16,9 +19,6 @@ from workbench.compiler.comparing import (
     leaves_of,
     restored,
 )
-from workbench.compiler.interpreter.calling import grad_mode
-from workbench.compiler.interpreter.checking import Tolerance
-from workbench.compiler.paths import Path, leaves
 
 _SEED = 20
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import STAND_INS
 
 _KERNELS = "AsyncCompile"

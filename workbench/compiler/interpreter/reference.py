@@ -7,16 +7,16 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter import random_numbers
-from workbench.compiler.interpreter.captured import CapturedGraph
-from workbench.compiler.interpreter.captured_nodes import (
+from workbench.compiler.interpreter.device_operators import STAND_INS
+from workbench.compiler.virtual_gpu.captured import CapturedGraph
+from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,
     filled,
 )
-from workbench.compiler.interpreter.device_operators import STAND_INS
 
 RANDOM: Mapping[str, Callable[..., Any]] = {
     "prims.inductor_seeds.default": random_numbers.seeds,

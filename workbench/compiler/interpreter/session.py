@@ -12,7 +12,7 @@ import torch
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.messages import Define, Finished, Forget, Run, SharedTensor
 from workbench.compiler.interpreter.shared_memory import Arena
-from workbench.compiler.targets.client import WorkerEnded
+from workbench.compiler.virtual_gpu.client import WorkerEnded
 
 Edit = Callable[[str, str], str]
 """The name of a kernel in the program and its source → the source that is run instead."""

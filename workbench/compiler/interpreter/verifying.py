@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.callables import Callee, resolve
-from workbench.compiler.comparing import Comparison, KernelComparison, Verification
+from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
-from workbench.compiler.interpreter.captured import CapturedGraph
 from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
@@ -27,8 +27,12 @@ from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
 from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
 from workbench.compiler.interpreter.shared_memory import Arena
-from workbench.compiler.paths import Path, leaves
-from workbench.compiler.targets.program import NoProgram, Program
+from workbench.compiler.measuring.output_comparison import (
+    Comparison,
+    KernelComparison,
+    Verification,
+)
+from workbench.compiler.virtual_gpu.captured import CapturedGraph
 from workbench.errors import UsageError
 
 NOT_MODELLED = (

@@ -23,7 +23,7 @@ from workbench.compiler.interpreter.messages import (
 )
 
 if TYPE_CHECKING:
-    from workbench.compiler.interpreter.block_builder import BlockBuilder
+    from workbench.compiler.interpreter.triton.block_builder import BlockBuilder
 
 IDLE_S = 1800.0
 """Seconds without a job after which the process ends, and gives its memory back."""
@@ -36,7 +36,7 @@ def main(descriptor: int, idle_s: float = IDLE_S) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt in a terminal is for the user's own
     faulthandler.dump_traceback_later(SLOW_START_S)  # where it hangs, for the error of the parent
     connection = Connection(descriptor)
-    from workbench.compiler.interpreter.language import install
+    from workbench.compiler.interpreter.triton.language import install
 
     served = _Served(install())
     faulthandler.cancel_dump_traceback_later()
@@ -54,8 +54,8 @@ class _Served:
     """The kernels that were defined and the memory that was shared."""
 
     def __init__(self, builder: BlockBuilder):
-        from workbench.compiler.interpreter.kernels import InterpretedKernel
         from workbench.compiler.interpreter.shared_memory import Mapped
+        from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
 
         self._builder = builder
         self._mapped = Mapped()
@@ -74,7 +74,7 @@ class _Served:
         return None
 
     def _define(self, message: Define) -> None:
-        from workbench.compiler.interpreter.kernels import InterpretedKernel
+        from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
 
         try:
             made = InterpretedKernel(message.name, message.source, self._builder)
@@ -85,7 +85,7 @@ class _Served:
             self._kernels[message.key] = made
 
     def _run(self, message: Run) -> Finished | Stopped:
-        from workbench.compiler.interpreter.kernels import KernelFailure
+        from workbench.compiler.interpreter.triton.kernels import KernelFailure
 
         kernel = self._kernels[message.key]
         if isinstance(kernel, Stopped):

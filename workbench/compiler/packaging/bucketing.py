@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch.export import Dim
 
-from workbench.artifacts.package_manifest import PackageManifest
-from workbench.compiler import torch_private as tp
-from workbench.compiler.comparing import TOLERANCES
-from workbench.compiler.dims import Dynamic
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.request import Progress
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.output_comparison import TOLERANCES
 from workbench.compiler.packaging.exporting import exportable
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import write_package
-from workbench.compiler.request import Progress
 from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
 

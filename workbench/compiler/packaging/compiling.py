@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 from workbench.compiler.packaging.constants import Library, watched
 from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
-from workbench.compiler.patches import Patches
 from workbench.errors import CaptureError
 
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines

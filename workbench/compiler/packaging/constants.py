@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_manifest import PackagedConstant
-from workbench.compiler import torch_private as tp
-from workbench.compiler.patches import Patches
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 
 _ALIGNMENT = 64  # bytes; between constants in torch's blob
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.contract import Contract, Leaf, describe
-from workbench.compiler.dims import Dynamic, Size
+from workbench.compiler.contract.contract import Contract, Leaf, describe
+from workbench.compiler.contract.dims import Dynamic, Size
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.declared import Declared
 from workbench.compiler.packaging.inputs import CallInputs
 from workbench.compiler.packaging.symbols import Names, affine, only_symbol

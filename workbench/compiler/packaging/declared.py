@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.dims import Dynamic
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.paths import Path
 from workbench.compiler.packaging.inputs import CallInputs
-from workbench.compiler.paths import Path
 from workbench.errors import UsageError
 
 Declared = Mapping[tuple[Path, int], Dynamic]

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workbench.compiler import broken_ranges
-from workbench.compiler import torch_private as tp
-from workbench.compiler.sources import Places
+from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 
 _OURS = str(Path(__file__).parents[2])

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import broken_ranges
-from workbench.compiler import torch_private as tp
-from workbench.compiler.callables import resolve
-from workbench.compiler.packaging.behaviour import (
+from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.packaging.capture_side_effects import (
     check_side_effects,
     check_train_mode,
     watched_state,
@@ -28,8 +29,7 @@ from workbench.compiler.packaging.diagnosis import (
 )
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
-from workbench.compiler.patches import Patches
-from workbench.compiler.sources import Places
+from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
 
 _FORWARD = "def forward(*args, **kwargs):\n    return function(*args, **kwargs)"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.contract import CONSTANTS
-from workbench.compiler.paths import Path
+from workbench.compiler.contract.contract import CONSTANTS
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_manifest import PackagedOutput
-from workbench.compiler import torch_private as tp
+from workbench.artifacts.manifest.package_manifest import PackagedOutput
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.contracts import input_values
 from workbench.compiler.packaging.exporting import Exportable
 from workbench.compiler.packaging.symbols import Names

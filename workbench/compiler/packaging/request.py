@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.artifacts.package_manifest import WEIGHTS
-from workbench.compiler.choices import CAPTURE_LEVELS, MODES
+from workbench.artifacts.manifest.package_manifest import WEIGHTS
+from workbench.compiler.contract.choices import CAPTURE_LEVELS, MODES
 from workbench.errors import UsageError
 
 DEFAULT_NAME = "model"

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.comparing import TOLERANCES
-from workbench.compiler.dims import Dynamic
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.output_comparison import TOLERANCES
 from workbench.compiler.packaging.compiling import Built
 from workbench.compiler.packaging.constants import tensors_by_name
 from workbench.compiler.packaging.contracts import ExportedContract

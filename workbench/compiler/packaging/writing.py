@@ -8,16 +8,16 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.container import private_folder
-from workbench.artifacts.package_manifest import PackageManifest
-from workbench.artifacts.preflight import system_needs
-from workbench.artifacts.trust import TrustStore
-from workbench.compiler.garbage import few_collections
+from workbench.artifacts.archive.container import private_folder
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.preflight.preflight import system_needs
+from workbench.artifacts.trust.trust import TrustStore
+from workbench.compiler.aot_files.saving import current_versions
+from workbench.compiler.contract.request import Progress
+from workbench.compiler.internals.gc_throttle import few_collections
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
-from workbench.compiler.packaging.packing import pack
+from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest
-from workbench.compiler.request import Progress
-from workbench.compiler.saving import current_versions
 from workbench.errors import ArtifactError, UsageError
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.container import Constant
 from workbench.errors import ArtifactError, RunError
 

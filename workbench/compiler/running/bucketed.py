@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_manifest import PackageManifest
-from workbench.compiler.contract import listing
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.compiler.contract.contract import listing
 from workbench.compiler.running.bucketing import BucketedDim, Bucketing
 from workbench.compiler.running.checking import CallContract
 from workbench.compiler.running.loaded import NUMBERS, LoadedModel

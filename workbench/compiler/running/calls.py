@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.running.checking import CallContract
-from workbench.compiler.running.quick_test import QuickTest, quick_test
+from workbench.compiler.running.fast_contract_check import QuickTest, quick_test
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 

@@ -15,9 +15,16 @@ from typing import Any
 
 import torch
 
-from workbench.compiler import torch_private as tp
-from workbench.compiler.contract import CONSTANTS, Contract, Leaf, describe, differences, listing
-from workbench.compiler.dims import Dynamic
+from workbench.compiler.contract.contract import (
+    CONSTANTS,
+    Contract,
+    Leaf,
+    describe,
+    differences,
+    listing,
+)
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.relations import Relation, read_relations
 from workbench.errors import ContractError
 

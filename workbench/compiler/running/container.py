@@ -12,7 +12,7 @@ from weakref import finalize
 
 import torch
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.running.library import Library
 
 Tensors = Sequence[torch.Tensor]

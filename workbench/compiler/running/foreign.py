@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import PurePosixPath
 
-from workbench.artifacts.package_container import OpenedPackage
-from workbench.artifacts.package_manifest import PackagedModel, PackageManifest
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
 
 _FOLDER = PurePosixPath("data/aotinductor")

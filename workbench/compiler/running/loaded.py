@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.artifacts.package_container import OpenedPackage
-from workbench.artifacts.package_manifest import PackagedConstant, PackagedModel
-from workbench.compiler import load_steps
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
+from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running import binding
 from workbench.compiler.running.binding import BindingContainer
 from workbench.compiler.running.container import Container, NativeContainer

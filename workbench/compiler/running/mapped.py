@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_container import OpenedPackage
-from workbench.artifacts.package_manifest import PackagedConstant
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.errors import ArtifactError
 
 _CHUNK = 4 << 20

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.artifacts.package_manifest import PackagedModel
+from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.running.trees import StructureError, Tree, flatten, read_tree
 from workbench.errors import ArtifactError, ContractError
 

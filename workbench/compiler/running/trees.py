@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.compiler import torch_private as tp
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 
 _PLAIN: Mapping[str, type] = {

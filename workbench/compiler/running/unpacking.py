@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from weakref import finalize
 
-from workbench.artifacts.package_container import OpenedPackage
-from workbench.artifacts.package_manifest import PackagedModel
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackagedModel
 
 _NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 

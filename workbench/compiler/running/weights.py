@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.package_manifest import PackagedConstant
-from workbench.compiler.contract import listing
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
+from workbench.compiler.contract.contract import listing
 from workbench.compiler.running.container import Container
 from workbench.compiler.running.slots import Slots
 from workbench.errors import UsageError

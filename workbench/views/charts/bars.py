@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.analysis.fusion import (
+from workbench.analysis.fusion.fusion import (
     KernelTraffic,
     traffic_before_and_after,
     traffic_by_kernel,
 )
-from workbench.analysis.kinds import kernel_kinds, kernel_marks
-from workbench.analysis.traffic import moved_bytes
+from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
+from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.views.charts.sheet import FAINT, PALE, sheet, short, unit_of
 from workbench.views.flow import few_words
 from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 from workbench.views.units import bytes_text, percent_text, seconds_text
 
 if TYPE_CHECKING:

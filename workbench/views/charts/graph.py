@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.analysis.kinds import kernel_marks
+from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, RULE, sheet
 from workbench.views.flow import WIDTH, Flow, flow, short_ops

@@ -11,7 +11,7 @@ from workbench.report.machine_rows import KernelRoofline
 from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
 from workbench.views.flow import few_words
 from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.places import ops_of
+from workbench.views.place_words import ops_of
 from workbench.views.units import plural, seconds_text
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from workbench.report.diff import Diff
+from workbench.analysis.diff.difference import Diff
 from workbench.settings import Embed
 from workbench.views.diff.document import document, title
 from workbench.views.html import OPENING, POLICY
 from workbench.views.interactive import interactive
 from workbench.views.outputs import output
-from workbench.views.packing import SMALL, pack
 from workbench.views.render.skin import Skin
 from workbench.views.units import ABSENT, plural
+from workbench.views.wire_codec import SMALL, pack
 from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart
 
 _STYLE = (

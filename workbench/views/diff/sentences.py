@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
 from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
-from workbench.report.diff import MEASURED, Change, Diff, KernelMatch
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.units import plural
 

@@ -8,8 +8,8 @@ from textwrap import wrap
 
 import pandas
 
+from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
-from workbench.report.diff import MEASURED, PARTS, Change, Diff
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, difference_text, side_words, value_text
 from workbench.views.units import ABSENT

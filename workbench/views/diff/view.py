@@ -8,13 +8,13 @@ from typing import Any
 import anywidget
 import traitlets
 
-from workbench.report.diff import Diff
+from workbench.analysis.diff.difference import Diff
 from workbench.settings import options
 from workbench.views.diff.document import document
 from workbench.views.diff.page import saved
 from workbench.views.diff.text import text
 from workbench.views.display import carries_bundle, kernel_shell, live_output, publish
-from workbench.views.packing import pack
+from workbench.views.wire_codec import pack
 
 _STATIC = files("workbench.views").joinpath("static")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench.analysis.diff.difference import Change, Value
 from workbench.report import Report
-from workbench.report.diff import Change, Value
 from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
 
 TITLES: Mapping[str, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.analysis.fusion import rejected, savings
+from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import TABLES, Report
 from workbench.views import wire
 from workbench.views.document import (

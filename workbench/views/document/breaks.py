@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.rewrites import rewrite_of
+from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Report
 from workbench.views import wire
 from workbench.views.document.names import line_ids

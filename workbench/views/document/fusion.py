@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.fusion import Rejected, Saving
-from workbench.analysis.why_not import Apart
+from workbench.analysis.fusion.fusion import Rejected, Saving
+from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
 from workbench.views import wire
 

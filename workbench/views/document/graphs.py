@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from workbench.analysis.picking import linked_pairs
 from workbench.report import Report
+from workbench.report.column_filter import linked_pairs
 from workbench.views import wire
 from workbench.views.panes.graphs import stage_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from workbench.analysis.picking import rows_with
 from workbench.report import Guard, Node, Report
+from workbench.report.column_filter import rows_with
 from workbench.views import wire
 from workbench.views.document.names import line_ids
 

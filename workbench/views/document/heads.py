@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.analysis.fusion import Rejected, Saving
+from workbench.analysis.fusion.fusion import Rejected, Saving
 from workbench.report import Report
 from workbench.views import blocks, wire
 from workbench.views.panes import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from workbench.analysis.kinds import GENERATED, kernel_kinds, kernel_marks
-from workbench.analysis.picking import linked_pairs
+from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
+from workbench.report.column_filter import linked_pairs
 from workbench.views import wire
 from workbench.views.document.configs import configs
 from workbench.views.document.names import fx_graphs, groups_of_kernels
-from workbench.views.places import line_numbers, ops_of, text_of
+from workbench.views.place_words import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text
 
 LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}

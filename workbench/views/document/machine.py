@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from workbench.analysis.matrix import spreads
+from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.specs import Catalogue

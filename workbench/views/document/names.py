@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from workbench.analysis.picking import linked_pairs
 from workbench.report import Report
+from workbench.report.column_filter import linked_pairs
 
 
 def fx_graphs(report: Report) -> dict[str, str]:

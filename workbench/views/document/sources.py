@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from workbench.analysis.calls import callers, in_call_order
-from workbench.analysis.kinds import fallen_places
-from workbench.analysis.lines import call_sites, line_states
-from workbench.analysis.traffic import LineTraffic, line_traffic
+from workbench.analysis.fusion.kinds import fallen_places
+from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
+from workbench.analysis.source.calls import callers, in_call_order
+from workbench.analysis.source.lines import call_sites, line_states
 from workbench.report import Report, Source
 from workbench.views import wire
 from workbench.views.panes.cuda_graphs import cuts, remedy
-from workbench.views.places import text_of
+from workbench.views.place_words import text_of
 
 
 def sources(report: Report) -> list[wire.Source]:

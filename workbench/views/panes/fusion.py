@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from workbench.analysis.fusion import Rejected, Saving, rejected, savings
+from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
 from workbench.report import Report
 from workbench.views.blocks import Block, Column, Grid, Note, Pane
 from workbench.views.limits import Limits, cut

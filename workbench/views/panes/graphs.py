@@ -6,7 +6,7 @@ from workbench.report import Graph, Report
 from workbench.views.blocks import Block, Code, Note, Pane
 from workbench.views.limits import Limits
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.places import text_of
+from workbench.views.place_words import text_of
 from workbench.views.units import plural
 
 STAGE_NAMES = {

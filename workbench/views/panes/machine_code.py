@@ -9,7 +9,7 @@ from workbench.report import Report
 from workbench.report.machine_rows import Assembly
 from workbench.views.blocks import Block, Code, Column, Grid, Note
 from workbench.views.limits import Limits, cut
-from workbench.views.places import text_of
+from workbench.views.place_words import text_of
 from workbench.views.units import ABSENT, bytes_text, plural
 
 _SHOWN: dict[str, Literal["ptx", "text"]] = {"ptx": "ptx", "amdgcn": "text"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.analysis.matrix import spreads
+from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.views.blocks import Block, Column, Grid, Note, Pane

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from workbench.analysis.calls import in_call_order
-from workbench.analysis.fusion import traffic_before_and_after
-from workbench.analysis.lines import line_states
-from workbench.analysis.traffic import LineTraffic, line_traffic, moved_bytes
+from workbench.analysis.fusion.fusion import traffic_before_and_after
+from workbench.analysis.fusion.traffic import LineTraffic, line_traffic, moved_bytes
+from workbench.analysis.source.calls import in_call_order
+from workbench.analysis.source.lines import line_states
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
 from workbench.views.panes import cuda_graphs
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.missing import missing
-from workbench.views.places import text_of
+from workbench.views.place_words import text_of
 from workbench.views.units import bytes_text, percent_text, plural, seconds_text
 
 SHORT = 24  # lines: functions up to this length are not folded

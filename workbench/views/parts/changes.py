@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.changes import changes
+from workbench.analysis.fusion.changes import changes
 from workbench.report import Report
 from workbench.views.wire import ChangesPart
 

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 
 from workbench.errors import UsageError
 from workbench.report import Kernel, KernelLine, Report, Wrapper
-from workbench.views.places import text_of
+from workbench.views.place_words import text_of
 from workbench.views.wire import CodePart, WrapperPart
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")

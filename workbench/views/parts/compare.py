@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.listing_diff import compare
+from workbench.analysis.diff.listing_diff import compare
 from workbench.errors import UsageError
 from workbench.views.parts.stage import Stages
 from workbench.views.wire_code import ComparePart

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.lineage import (
+from workbench.analysis.fusion.lineage import (
     Pair,
     kernels_of_nodes,
     named_owners,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.choosing import relative
-from workbench.analysis.medians import median_interval
+from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.views.sweep.figures import best_figure, words_of
 from workbench.views.sweep.words import SHOWN, facts, remarks

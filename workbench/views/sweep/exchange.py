@@ -17,9 +17,9 @@ from typing import Any
 
 import pandas
 
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.atomic import atomic_file
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 
 SUFFIXES = (".csv", ".parquet")

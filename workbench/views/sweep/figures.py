@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.choosing import relative
-from workbench.analysis.medians import median_interval
+from workbench.analysis.sweep.choosing import relative
+from workbench.analysis.sweep.medians import median_interval
+from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
-from workbench.report.sweep import CHARTS, Sweep
 from workbench.report.trials import Trial
 from workbench.views.charts import heat, spots, strands
 from workbench.views.charts.sheet import FAINT, PALE, sheet, short

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pandas
 
-from workbench.report.sweep import Sweep
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 
 FIGURES = tuple(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import WorkbenchError
 from workbench.report import Report
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.views.rivals import fragment
 from workbench.views.sweep.choices import choices

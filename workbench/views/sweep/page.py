@@ -9,18 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.settings import Embed
 from workbench.views.interactive import interactive
 from workbench.views.outputs import output
-from workbench.views.packing import SMALL, pack
 from workbench.views.plain_page import MOST, document
 from workbench.views.sweep.document import document as shown
 from workbench.views.sweep.figures import plot, words_of
 from workbench.views.sweep.kernels import section
 from workbench.views.sweep.words import SHOWN, facts, remarks
+from workbench.views.wire_codec import SMALL, pack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.report.sweep import Sweep
+from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.views.units import plural, seconds_text
 

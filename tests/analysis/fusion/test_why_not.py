@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.fusion.fusion import Rejected, rejected
+from workbench.analysis.fusion.why_not import Apart, WhyNot
+from workbench.report import Report
+
+BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
+
+
+def answers() -> dict[tuple[str, str], WhyNot]:
+    why_not = Apart(BLOCK)
+    return {(pair.a, pair.b): why_not(pair) for pair in rejected(BLOCK)}
+
+
+def test_common_buffers_are_named_where_no_data_is_shared() -> None:
+    why = answers()["op3", "op4"]
+    assert why.sentence == (
+        "Not fused with op4: no shared data. Both use buf2, but at different addresses, so a "
+        "common kernel would read nothing less. Both are loops of k2 all the same."
+    )
+    assert why.shared == ("i0:buf2",)
+
+
+def test_what_lies_between_is_named_with_its_buffer_and_a_remedy() -> None:
+    why = answers()["op6", "op10_op11_op12_op13"]
+    assert (why.a_kernel, why.b_kernel, why.reason) == ("k4", "k6", "another node lies between")
+    assert "k5 (aten.topk.default, a fallback) takes buf6 from k4, and k6 needs" in why.sentence
+    assert why.help == "Use an operator that Inductor has code for instead of aten.topk.default."
+    assert "g7:mul_2" in why.a_nodes
+    assert "g7:amax" in why.b_nodes
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("node2 is extern or nop", "A library call is code"),
+        ("numel/rnumel mismatch (reduce) (8, 16), (8, 1)", "different sizes"),
+        ("device mismatch (cpu vs cuda)", "One kernel runs on one device."),
+        ("other pairs come first: lower priority in the backend", "was fused with op11"),
+        ("something new about node1", "something new about op10"),
+    ],
+)
+def test_every_reason_becomes_a_sentence(reason: str, words: str) -> None:
+    pair = Rejected("i0", "op10", "op12", reason, 8, 1, 0)
+    assert words in Apart(BLOCK)(pair).sentence
+
+
+def test_a_report_without_buffers_still_has_an_answer() -> None:
+    bare = replace(BLOCK, tables={"fusion": BLOCK.fusion})
+    why = Apart(bare)(Rejected("i0", "op3", "op4", "no shared data", 0, 1, 0))
+    assert why.sentence.startswith("Not fused with op4: no shared data. They use no common buffer")
+    assert why.a_kernel is None

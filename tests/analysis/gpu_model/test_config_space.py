@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from workbench.analysis.gpu_model.config_model import Launch
+from workbench.analysis.gpu_model.config_space import Config, launch_of, space, tunable
+from workbench.analysis.gpu_model.triton_source import TritonSource
+from workbench.errors import UsageError
+
+XBLOCK = {"in_ptr0": "*fp32", "xnumel": "i32", "XBLOCK": "constexpr"}
+LOOP = TritonSource("relu", "pointwise", XBLOCK, grid="Grid1D", numels={"x": 1000})
+ROWS = TritonSource(
+    "sum",
+    "reduction",
+    {**XBLOCK, "R0_BLOCK": "constexpr"},
+    grid="Grid1D",
+    numels={"x": 104, "r0_": 7693},
+    contiguous="r0_",
+)
+PRODUCT = TritonSource(
+    "mm",
+    "template",
+    {"arg_A": "*fp32"},
+    fixed={"M": 512, "K": 96, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32},
+)
+OWN = Config((("XBLOCK", 128),), 4, 1)
+
+
+def test_the_parameters_are_those_of_the_kernel() -> None:
+    assert tunable(LOOP) == ("XBLOCK",)
+    assert tunable(ROWS) == ("XBLOCK", "R0_BLOCK")
+    assert tunable(PRODUCT) == ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+
+
+def test_the_space_starts_with_what_was_compiled_and_fits_the_sizes() -> None:
+    found = space(LOOP, [OWN])
+    assert found[0] == OWN
+    assert len(set(found)) == len(found) > 5
+    assert max(size for config in found for _, size in config.sizes) == 1024
+    lanes = [dict(config.sizes)["XBLOCK"] / config.warps / 32 for config in found]
+    assert all(
+        1 <= lane <= 32 or config.warps == 2 for lane, config in zip(lanes, found, strict=True)
+    )
+
+
+def test_a_tile_divides_the_depth_as_the_text_assumes() -> None:
+    depths = {dict(config.sizes)["BLOCK_K"] for config in space(PRODUCT, [])}
+    assert depths == {32}  # 64 does not divide 96
+
+
+def test_what_is_asked_for_is_taken_as_it_is() -> None:
+    found = space(LOOP, [OWN], blocks={"XBLOCK": (4096,)}, warps=(1,), stages=(1, 2))
+    assert found == [Config((("XBLOCK", 4096),), 1, 1), Config((("XBLOCK", 4096),), 1, 2)]
+    assert found[0].choice == "XBLOCK=4096"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"blocks": {"YBLOCK": (1,)}}, "relu has no block size 'YBLOCK'. It has XBLOCK."),
+        ({"blocks": {"XBLOCK": (96,)}}, r"XBLOCK is \[96\]: block sizes are powers of two"),
+        ({"warps": ()}, r"warps is \[\]: expected positive integers"),
+        ({"warps": range(1, 500)}, "are too many to compile, the most is 256"),
+    ],
+)
+def test_what_cannot_be_is_refused(asked: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        space(LOOP, [OWN], **asked)  # type: ignore[arg-type]
+
+
+def test_how_a_configuration_divides_the_work() -> None:
+    assert launch_of(LOOP, OWN) == Launch(blocks=8, run=128, padding=1.024)
+    config = Config((("XBLOCK", 8), ("R0_BLOCK", 2048)), 8, 1)
+    found = launch_of(ROWS, config)
+    assert found is not None
+    assert (found.blocks, found.trips, found.run) == (13, 4, 2048)
+    assert launch_of(PRODUCT, config) is None

@@ -1,0 +1,166 @@
+"""Suggested rewrites are Python, take the break away, and compute the same."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import logging
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.source.rewrites import Rewrite, rewrite_of
+
+log = logging.getLogger(__name__)
+Function = Callable[..., Any]
+
+
+def assigned(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:  # noqa: SIM108
+        y = x * 2
+    else:
+        y = x - 1
+    return y + 1
+
+
+def without_else(x: torch.Tensor) -> torch.Tensor:
+    if (x.mean() > 0).item():
+        x *= 3
+    return x.sin()
+
+
+def returned(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:
+        return x.sin()
+    return x.cos()
+
+
+def in_one_line(x: torch.Tensor) -> torch.Tensor:
+    y = x.exp() if not bool(x.sum() > 0) else x
+    return y * 2
+
+
+def bounded(x: torch.Tensor) -> torch.Tensor:
+    total = x.sum()
+    if total > 1.5:
+        total = 1.5  # type: ignore[assignment]
+    return x * total
+
+
+def blocks(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:
+        x = x * 2
+        y = x.sin()
+    else:
+        x = x - 1
+        y = x.cos()
+    return x + y
+
+
+def number(x: torch.Tensor) -> torch.Tensor:
+    scale = x.abs().max().item()
+    return x / scale
+
+
+def number_inside(x: torch.Tensor) -> torch.Tensor:
+    return x * float(x.sum())
+
+
+def printing(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    print("in between")
+    return y * 2
+
+
+def logging_it(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    log.info("in between %s", y)
+    return y * 2
+
+
+def masked(x: torch.Tensor) -> torch.Tensor:
+    total = x[x > 0].sum()
+    return x * total
+
+
+EVERY = [
+    (assigned, "torch.where"),
+    (without_else, "torch.where"),
+    (returned, "torch.where"),
+    (in_one_line, "torch.where"),
+    (bounded, "torch.clamp"),
+    (blocks, "torch.cond"),
+    (number, "x.abs().max()"),
+    (number_inside, "x.sum()"),
+    (printing, "is_compiling"),
+    (logging_it, "is_compiling"),
+    (masked, "torch.where"),
+]
+
+
+def suggested(function: Function) -> Rewrite | None:
+    report = wb.explain(function, (torch.ones(3),)).report
+    found = [rewrite_of(report, item) for item in report.breaks]
+    assert found, "no break"
+    return found[0]
+
+
+def rewritten(function: Function, change: Rewrite, folder: Path) -> Function:
+    """The function of a file in which the suggestion was followed."""
+    lines, first = inspect.getsourcelines(function)
+    at = change.first_line - first
+    plain = [line.rstrip("\n") for line in lines]
+    assert tuple(plain[at : at + len(change.before)]) == change.before
+    plain[at : at + len(change.before)] = change.after
+    file = folder / f"{function.__name__}.py"
+    head = ["import logging", "import torch", "log = logging.getLogger(__name__)"]
+    file.write_text("\n".join([*head, *plain]))
+    scope: dict[str, Any] = {"__name__": "rewritten"}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    made: Function = scope[function.__name__]
+    return made
+
+
+@pytest.mark.parametrize(("function", "word"), EVERY, ids=lambda v: getattr(v, "__name__", None))
+def test_the_rewritten_function_has_no_break_and_the_same_values(
+    function: Function, word: str, tmp_path: Path
+) -> None:
+    change = suggested(function)
+    assert change is not None
+    assert word in "\n".join(change.after)
+    ast.parse(textwrap.dedent("\n".join(change.after)).replace("return", "pass;"))
+    new = rewritten(function, change, tmp_path)
+    for x in (torch.rand(3) + 0.1, -torch.rand(3) - 0.1):
+        torch.testing.assert_close(new(x.clone()), function(x.clone()))
+        torch.testing.assert_close(torch.compile(new, backend="eager")(x.clone()), new(x.clone()))
+    assert list(wb.explain(new, (torch.ones(3),)).report.breaks) == []
+
+
+def several_values(x: torch.Tensor) -> torch.Tensor:
+    if x.sum() > 0:
+        y = x * 2
+        print(y)
+    else:
+        y = x
+    return y
+
+
+def number_for_python(x: torch.Tensor) -> torch.Tensor:
+    count = x.sum().item()
+    return x * len([count])
+
+
+def a_pair(x: torch.Tensor) -> tuple[torch.Tensor, int] | None:
+    if x.sum() > 0:
+        return x, 1
+    return None
+
+
+@pytest.mark.parametrize("function", [several_values, number_for_python, a_pair])
+def test_nothing_is_suggested_where_it_is_not_certain(function: Function) -> None:
+    assert suggested(function) is None

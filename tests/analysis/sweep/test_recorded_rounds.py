@@ -1,0 +1,75 @@
+"""One setting under two names is no difference, 5 % are found: on rounds that were measured.
+
+`records/rounds.json.gz` holds 10 worker processes that measured one function 20 times each;
+`python -m tests.records.record_rounds` makes it in some minutes. What a small difference needs is a
+quiet machine: where the record was made on a busy one, only the first test says anything.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.sweep.choosing import choose, relative
+from workbench.analysis.sweep.medians import compare, median_interval
+from workbench.report.trials import Trial
+
+FILE = Path(__file__).parents[2] / "records" / "rounds.json.gz"
+
+
+def runs(slower: float = 1.0) -> list[Trial]:
+    """Every run as a trial; neighbours come from different processes."""
+    workers = json.loads(gzip.decompress(FILE.read_bytes()))["workers"]
+    found = []
+    for number in range(len(workers[0])):
+        for place, worker in enumerate(workers):
+            ours, theirs = worker[number]
+            found.append(trial(f"{place}.{number}", [slower * us for us in ours], theirs))
+    return found
+
+
+def trial(name: str, ours: list[float], theirs: list[float]) -> Trial:
+    ratio = median_interval([b / a for a, b in zip(ours, theirs, strict=True)])
+    return Trial(
+        name,
+        (("name", name),),
+        call_us=median_interval(ours).median,
+        baseline_us=median_interval(theirs).median,
+        speedup=ratio.median,
+        speedup_low=ratio.low,
+        speedup_high=ratio.high,
+        samples_us=(tuple(ours), tuple(theirs)),
+    )
+
+
+RUNS = runs()
+PAIRS = list(zip(RUNS[0::2], RUNS[1::2], strict=True))
+SPREAD = statistics.median(median_interval(relative(run)).spread for run in RUNS)
+quiet = pytest.mark.skipif(
+    SPREAD > 0.02, reason=f"recorded on a busy machine (±{SPREAD:.0%}): record it on a quiet one"
+)
+
+
+def test_one_setting_under_two_names_is_no_difference() -> None:
+    same = [not compare(relative(a), relative(b)).differ for a, b in PAIRS]
+    assert len(same) == 100
+    assert sum(same) >= 95
+
+
+@quiet
+def test_five_percent_are_found() -> None:
+    slow = runs(slower=1.05)[1::2]
+    found = [compare(relative(a), relative(b)) for (a, _), b in zip(PAIRS, slow, strict=True)]
+    assert sum(one.differ and one.ratio.median > 1 for one in found) >= 95
+
+
+@quiet
+def test_the_faster_of_two_is_recommended() -> None:
+    slow = runs(slower=1.05)[1::2]
+    winners = [choose(pair).winner for pair in zip(runs()[0::2], slow, strict=True)]
+    expected = [a.settings for a, _ in PAIRS]
+    assert sum(w.settings == e for w, e in zip(winners, expected, strict=True)) >= 95

@@ -1,0 +1,155 @@
+"""wb.check: what a file for a GPU needs, compared with machines that are only described."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.artifacts.archive import container
+from workbench.artifacts.machine.devices import GpuFacts
+from workbench.artifacts.machine.gpu_needs import runs_on
+from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
+from workbench.artifacts.manifest.manifest_rows import Versions
+from workbench.artifacts.preflight.preflight import check_fits, requirements
+
+HERE = replace(current_machine(), gpus=(), gpu=False, cuda=None, hip=None)
+H100 = GpuFacts("NVIDIA H100 80GB HBM3", "sm_90")
+THERE = replace(HERE, torch="2.13.0+cu130", triton="3.7.1", cuda="13.0", gpus=(H100,), gpu=True)
+BUILT_FOR = BuiltFor(
+    gpu="h100",
+    device_name=H100.name,
+    arch="sm_90a",
+    torch="2.13.0+cu130",
+    triton="3.7.1",
+    toolkit="13.0",
+    torch_key="00",
+    kernels=(GpuKernel("triton_poi_fused_add_0", "ab" * 32, 16),),
+)
+MANIFEST = Manifest(
+    versions=Versions(HERE.python, HERE.magic, "2.13.0+cpu", "3.7.1"),
+    target="h100",
+    device="cuda",
+    built_for=BUILT_FOR,
+)
+
+
+def verdicts(machine: Machine, **changes: object) -> dict[str, str]:
+    manifest = replace(MANIFEST, built_for=replace(BUILT_FOR, **changes))  # type: ignore[arg-type]
+    return {row.name: row.verdict for row in requirements(manifest, machine)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    members: dict[str, container.Content] = {container.PAYLOAD: b"\x80\x04N."}
+    manifest = container.with_members(MANIFEST, members)
+    container.write_artifact(tmp_path / "model.aot", manifest, members)
+    return tmp_path / "model.aot"
+
+
+def test_a_manifest_keeps_what_it_was_built_for(path: Path) -> None:
+    manifest = wb.inspect(path).manifest
+    assert manifest is not None
+    assert manifest.built_for == BUILT_FOR
+
+
+def test_inspect_names_the_gpu(path: Path) -> None:
+    shown = repr(wb.inspect(path))
+    assert "for h100" in shown
+    assert "1 for the GPU in 1 configurations" in shown
+    for needed in ("NVIDIA H100 80GB HBM3, sm_90a", "torch 2.13.0+cu130", "triton 3.7.1"):
+        assert needed in shown
+    assert "toolkit CUDA 13.0" in shown
+
+
+def test_a_machine_with_the_gpu_passes(path: Path) -> None:
+    check = wb.check(path, THERE)
+    assert check.ok
+    assert set(check.table.verdict) == {"pass"}
+    assert list(check.table.columns) == ["name", "verdict", "needed", "found", "advice"]
+    assert {"torch", "triton", "toolkit", "gpu"} <= set(check.table.name)
+    check_fits("model.aot", MANIFEST, THERE)
+
+
+def test_a_machine_without_it_fails_and_says_why(path: Path) -> None:
+    check = wb.check(path, HERE)
+    assert not check.ok
+    assert "cannot be loaded on Machine(" in repr(check)
+    assert "✗ gpu" in repr(check)
+    assert "✗ toolkit" in repr(check)
+    html = check._repr_html_()
+    assert "<b>gpu</b>" in html
+    assert "NVIDIA H100 80GB HBM3, sm_90a" in html
+
+
+def test_a_file_of_torchs_own_needs_a_compiler(tmp_path: Path) -> None:
+    (tmp_path / "own.pt").write_bytes(b"\x80\x04N.")
+    rows = wb.check(tmp_path / "own.pt").table.set_index("name")
+    assert rows.verdict["compiler"] == "warn"
+
+
+def test_what_a_description_leaves_out_is_a_warning(path: Path) -> None:
+    check = wb.check(path, {"torch": "2.13.0+cu130"})
+    rows = check.table.set_index("name")
+    assert check.ok
+    assert rows.verdict["torch"] == rows.verdict["toolkit"] == "pass"
+    assert rows.verdict["gpu"] == rows.verdict["triton"] == rows.verdict["python"] == "warn"
+    assert rows.found["gpu"] == "not described"
+
+
+@pytest.mark.parametrize(
+    ("row", "machine", "changes", "verdict"),
+    [
+        ("gpu", replace(THERE, gpus=(GpuFacts("NVIDIA H200", "sm_90"),)), {}, "warn"),
+        ("gpu", replace(THERE, gpus=(GpuFacts("NVIDIA A100", "sm_80"), H100)), {}, "pass"),
+        ("gpu", replace(THERE, gpus=(GpuFacts("NVIDIA B200", "sm_100"),)), {}, "fail"),
+        ("gpu", replace(THERE, gpus=()), {}, "fail"),
+        ("torch", replace(THERE, torch="2.13.0+cu128"), {}, "warn"),
+        ("torch", replace(THERE, torch="2.13.0+cu128"), {"torch": "2.13.0"}, "pass"),
+        ("torch", replace(THERE, torch="2.14.0+cu130"), {}, "fail"),
+        ("toolkit", replace(THERE, cuda="12.8"), {}, "warn"),
+        ("toolkit", replace(THERE, cuda="12.8"), {"toolkit": None}, "pass"),
+        ("toolkit", replace(THERE, cuda=None, hip="7.0"), {}, "fail"),
+        ("triton", replace(THERE, triton="3.7.0"), {}, "warn"),
+        ("triton", replace(THERE, triton="3.6.0"), {}, "fail"),
+        ("triton", replace(THERE, triton=None), {}, "fail"),
+    ],
+)
+def test_each_difference_has_its_verdict(
+    row: str, machine: Machine, changes: dict[str, object], verdict: str
+) -> None:
+    assert verdicts(machine, **changes)[row] == verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "arch", "fits"),
+    [
+        ("sm_80", "sm_80", True),
+        ("sm_80", "sm_86", True),  # a later minor capability
+        ("sm_86", "sm_80", False),
+        ("sm_80", "sm_90", False),
+        ("sm_90a", "sm_90", True),
+        ("sm_120a", "sm_121", False),  # code with an a runs on exactly its own
+        ("sm_120f", "sm_121", True),
+        ("gfx942", "gfx942", True),
+        ("gfx942", "gfx950", False),
+        ("gfx942", "sm_90", False),
+    ],
+)
+def test_machine_code_runs_where_its_vendor_says(code: str, arch: str, fits: bool) -> None:
+    assert runs_on(code, arch) == fits
+
+
+def test_the_wrong_gpu_is_one_sentence() -> None:
+    with pytest.raises(wb.ArtifactError) as caught:
+        check_fits("model.aot", MANIFEST, HERE)
+    assert str(caught.value) == (
+        "model.aot was compiled for h100 (NVIDIA H100 80GB HBM3, sm_90a), and this machine has no "
+        "GPU: load it where that GPU is, or look inside with wb.inspect('model.aot')."
+    )
+    other = replace(THERE, gpus=(GpuFacts("NVIDIA A100-SXM4-80GB", "sm_80"),))
+    with pytest.raises(wb.ArtifactError, match=r"this machine has NVIDIA A100-SXM4-80GB \(sm_80\)"):
+        check_fits("model.aot", MANIFEST, other)

@@ -1,0 +1,172 @@
+"""Whether a package fits a machine: here, elsewhere, for a processor, a GPU and its driver."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.artifacts import package_sample as sample
+from tests.artifacts.archive.test_package_container import write_as_torch
+from workbench.artifacts.archive.package_container import open_package
+from workbench.artifacts.machine.devices import GpuFacts
+from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows, ptx_runs_on
+from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
+from workbench.artifacts.preflight.check import check
+from workbench.artifacts.preflight.package_preflight import torch_row
+from workbench.artifacts.preflight.package_refusal import check_package_fits
+from workbench.errors import ArtifactError
+
+HERE = current_machine()
+GPU = replace(
+    HERE,
+    torch="2.13.0+cu130",
+    gpu=True,
+    gpus=(GpuFacts("NVIDIA H100 80GB HBM3", "sm_90"),),
+    cuda="13.0",
+    driver="580.82.07",
+)
+
+
+def verdicts(path: Path, machine: Machine | None = None) -> dict[str, str]:
+    return {row.name: row.verdict for row in check(path, machine).requirements}
+
+
+def test_a_package_made_here_fits_here(tmp_path: Path) -> None:
+    sample.write_package(tmp_path / "m.pt2")
+    found = check(tmp_path / "m.pt2")
+    assert found.ok
+    assert {row.verdict for row in found.requirements} == {"pass"}
+
+
+def test_each_difference_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    build = Build("avx512", "avx512", ("no_such_flag",))
+    needs = SystemNeeds("Plan9", "pdp11", {"GLIBC": "99.0"})
+    sample.write_package(path, sample.model(isa=build), needs=needs)
+    failed = {name for name, verdict in verdicts(path).items() if verdict == "fail"}
+    assert failed == {"system", "processor", "GLIBC", "instructions"}
+    with path.open("rb") as file, pytest.raises(ArtifactError, match=r"GLIBC: needs 99\.0"):
+        check_package_fits("m.pt2", open_package(file), HERE)
+
+
+@pytest.mark.parametrize(
+    ("made", "there", "verdict"),
+    [
+        ("2.13.0+cpu", "2.13.0+cpu", "pass"),
+        ("2.13.0+cpu", "2.13.0+cu130", "pass"),
+        ("2.13.0+cpu", "2.13.1+cpu", "pass"),
+        ("2.13.0+cpu", "2.14.0+cpu", "warn"),
+        ("2.13.0+cpu", "2.12.1+cpu", "fail"),
+        ("2.13.0+cpu", "", "fail"),
+    ],
+)
+def test_releases_of_torch_for_a_cpu(made: str, there: str, verdict: str) -> None:
+    assert torch_row(made, ["cpu"], replace(HERE, torch=there)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("made", "there", "verdict"),
+    [
+        ("2.13.0+cu130", "2.13.0+cu130", "pass"),
+        ("2.13.0+cu130", "2.13.0+cu131", "warn"),
+        ("2.13.0+cu130", "2.13.0+cu128", "fail"),
+        ("2.13.0+cu130", "2.13.0+cpu", "fail"),
+        ("2.13.0+cu130", "2.14.0+cu130", "warn"),
+    ],
+)
+def test_releases_of_torch_for_a_gpu(made: str, there: str, verdict: str) -> None:
+    assert torch_row(made, ["cuda"], replace(HERE, torch=there)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "arch", "runs"),
+    [
+        ("sm_80", "sm_80", True),
+        ("sm_80", "sm_90", True),
+        ("sm_80", "sm_120", True),
+        ("sm_90", "sm_80", False),
+        ("sm_90a", "sm_90", True),
+        ("sm_90a", "sm_100", False),
+        ("sm_100f", "sm_103", True),
+        ("sm_100f", "sm_120", False),
+    ],
+)
+def test_ptx_runs_on_its_own_and_later_gpus(code: str, arch: str, runs: bool) -> None:
+    assert ptx_runs_on(code, arch) == runs
+
+
+def test_machine_code_toolkit_and_driver_of_a_gpu() -> None:
+    def found(code: GpuCode, machine: Machine = GPU) -> dict[str, str]:
+        return {row.name: row.verdict for row in code_rows([code], (13, 0), machine)}
+
+    whole = {"gpu": "pass", "toolkit": "pass", "driver": "pass"}
+    assert found(GpuCode("machine code", "sm_90")) == whole
+    assert found(GpuCode("PTX", "sm_80")) == whole
+    assert found(GpuCode("machine code", "sm_80"))["gpu"] == "fail"
+    assert found(GpuCode("bundle", ""))["gpu"] == "warn"
+    old = replace(GPU, driver="535.104.05", cuda="12.2")
+    assert found(GpuCode("PTX", "sm_80"), old) == {**whole, "toolkit": "fail", "driver": "fail"}
+
+
+def test_a_package_for_a_gpu_is_checked_by_its_code(tmp_path: Path) -> None:
+    header = bytearray(sample.SHARED_LIBRARY.read_bytes())
+    header[7], header[0x12:0x14], header[0x30:0x34] = (
+        0x33,
+        (190).to_bytes(2, "little"),
+        (90).to_bytes(4, "little"),
+    )
+    code = f"{sample.CODE}/kernel.cubin"
+    path = tmp_path / "m.pt2"
+    versions = Versions(HERE.python, HERE.magic, "2.13.0+cu130")
+    members = {**sample.parts(), code: bytes(header)}
+    sample.write_package(path, sample.model(device="cuda"), members=members, versions=versions)
+    assert verdicts(path, GPU)["gpu"] == "pass"
+    here = verdicts(path)
+    assert here["device"] == "fail" or HERE.gpu
+    older = replace(GPU, gpus=(GpuFacts("NVIDIA A100", "sm_80"),))
+    assert verdicts(path, older)["gpu"] == "fail"
+
+
+def test_weights_that_come_later_are_a_warning(tmp_path: Path) -> None:
+    later = sample.model(weights="later", constants=(sample.weight(member=None),))
+    sample.write_package(tmp_path / "m.pt2", later)
+    assert verdicts(tmp_path / "m.pt2")["weights"] == "warn"
+
+
+def test_a_package_of_torch_is_checked_by_its_metadata(tmp_path: Path) -> None:
+    facts = {"AOTI_CPU_ISA": "AVX512 AVX512_VNNI", "AOTI_DEVICE_KEY": "cpu",
+             "AOTI_MACHINE": "x86_64", "AOTI_PLATFORM": "linux"}  # fmt: skip
+    members = {
+        f"{sample.CODE}/m.so": sample.SHARED_LIBRARY.read_bytes(),
+        f"{sample.CODE}/m_metadata.json": json.dumps(facts).encode(),
+        "archive_format": b"pt2",
+    }
+    path = tmp_path / "m.pt2"
+    write_as_torch(path, members)
+    intel = frozenset(("avx512f", "avx512dq", "avx512vl", "avx512bw", "avx512_vnni"))
+    there = replace(HERE, machine="x86_64", system="Linux", cpu_flags=intel)
+    assert verdicts(path, there)["instructions"] == "warn"
+    lesser = replace(there, cpu_flags=intel - {"avx512_vnni"})
+    assert verdicts(path, lesser)["instructions"] == "fail"
+    with path.open("rb") as file, pytest.raises(ArtifactError, match="without avx512_vnni"):
+        check_package_fits("m.pt2", open_package(file), lesser)
+
+
+def test_a_machine_describes_itself_for_others(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench.machine"], capture_output=True, text=True, check=True
+    )
+    (tmp_path / "target.json").write_text(done.stdout)
+    there = Machine.of(tmp_path / "target.json")
+    # which libstdc++ is found first depends on whether torch is loaded
+    assert there == replace(HERE, modules=there.modules, symbols=there.symbols)
+    assert there.symbols.keys() == HERE.symbols.keys()
+    assert {"torch", "numpy", "os"} <= there.modules
+    sample.write_package(tmp_path / "m.pt2")
+    assert check(tmp_path / "m.pt2", tmp_path / "target.json").ok

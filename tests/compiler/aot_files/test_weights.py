@@ -1,0 +1,89 @@
+"""A module's tensors stored once each, and put back."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from workbench.compiler.aot_files.weights import Weights, pack
+from workbench.errors import ArtifactError
+
+
+class Tied(torch.nn.Module):
+    """Tied weights, views of one storage, a plain attribute, an odd dtype."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.second = torch.nn.Linear(4, 4)
+        self.second.weight = self.first.weight
+        base = torch.arange(100.0).reshape(10, 10)
+        self.register_buffer("rows", base[2:4])
+        self.register_buffer("turned", base[3:5].t())
+        self.register_buffer("odd", torch.ones(2, dtype=torch.complex128), persistent=False)
+        self.plain = base[3]
+        self.small = torch.nn.Parameter(torch.randn(3).half(), requires_grad=False)
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> tuple[Tied, Weights, bytes]:
+    module = Tied()
+    bundle = pack(module, tmp_path)
+    return module, Weights(bundle.file, bundle.table), bundle.skeleton
+
+
+def test_every_tensor_comes_back(packed: tuple[Tied, Weights, bytes]) -> None:
+    module, weights, skeleton = packed
+    again = weights.module(skeleton)
+    assert list(again.state_dict()) == list(module.state_dict())
+    for name, tensor in module.state_dict().items():
+        torch.testing.assert_close(again.state_dict()[name], tensor)
+        assert again.state_dict()[name].stride() == tensor.stride()
+    assert isinstance(again.small, torch.nn.Parameter)
+    assert not again.small.requires_grad
+
+
+def test_what_was_shared_is_shared_again(packed: tuple[Tied, Weights, bytes]) -> None:
+    _, weights, skeleton = packed
+    again = weights.module(skeleton)
+    assert again.first.weight is again.second.weight
+    again.plain.fill_(-1)
+    assert again.rows[1].eq(-1).all()
+    assert again.turned[:, 0].eq(-1).all()
+
+
+def test_a_storage_is_stored_once_and_only_where_it_is_used(
+    packed: tuple[Tied, Weights, bytes], tmp_path: Path
+) -> None:
+    stored = (tmp_path / "weights.safetensors").stat().st_size
+    used = 4 * (16 + 4 + 4) + 30 * 4 + 2 * 16 + 3 * 2  # linear layers, three rows, odd, small
+    assert used < stored < used + 1000
+
+
+def test_a_module_on_meta_is_filled(packed: tuple[Tied, Weights, bytes]) -> None:
+    module, weights, _ = packed
+    with torch.device("meta"):
+        empty = Tied()
+    weights.fill(empty)
+    assert empty.first.weight is empty.second.weight
+    torch.testing.assert_close(empty.turned, module.turned)
+
+
+def test_a_module_that_does_not_fit_is_refused_by_name(
+    packed: tuple[Tied, Weights, bytes],
+) -> None:
+    with torch.device("meta"):
+        other = Tied()
+        other.first = torch.nn.Linear(5, 4)
+    with pytest.raises(ArtifactError, match=r"first\.weight: the module has \(4, 5\)"):
+        packed[1].fill(other)
+
+
+def test_a_module_that_cannot_be_pickled_says_what_to_do(tmp_path: Path) -> None:
+    module = Tied()
+    module.lock = threading.Lock()
+    with pytest.raises(ArtifactError, match="Save without weights='bundle'"):
+        pack(module, tmp_path)

@@ -1,0 +1,180 @@
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+
+from workbench.compiler.cold_start import compile_cache
+from workbench.compiler.cold_start.compile_cache import (
+    FastStart,
+    early_header,
+    fast_start,
+    trial_marker,
+)
+from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.internals import torch_private as tp
+from workbench.settings import Settings
+
+VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(cache_folder=tmp_path / "cache", data_folder=tmp_path / "data")
+
+
+def hooks():
+    return tp.ISA_TRIAL.get(), tp.PRECOMPILE_HEADER.get()
+
+
+def test_everything_is_undone_after_an_error(settings, monkeypatch):
+    before = hooks()
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+    def interrupted():
+        with fast_start(settings):
+            assert all(a is not b for a, b in zip(hooks(), before, strict=True))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert hooks() == before
+    assert VARIABLE not in os.environ
+
+
+def test_the_cache_is_ours_unless_the_user_chose_one(settings, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with fast_start(settings) as start:
+        assert os.environ[VARIABLE] == str(start.folder)
+        assert start.folder.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv(VARIABLE, "/somewhere/else")
+    with fast_start(replace(settings, inductor_cache="/somewhere/else")):
+        assert os.environ[VARIABLE] == "/somewhere/else"
+
+
+def test_torchs_own_default_is_not_a_choice(settings, monkeypatch):
+    default = os.path.abspath(tp.DEFAULT_CACHE_DIR.get()())
+    monkeypatch.setenv(VARIABLE, default)
+    with fast_start(replace(settings, inductor_cache=default)) as start:
+        assert os.environ[VARIABLE] == str(start.folder)
+    assert os.environ[VARIABLE] == default
+
+
+def test_a_folder_that_cannot_be_written_costs_the_cache_only(tmp_path):
+    (tmp_path / "file").write_text("")
+    with fast_start(Settings(tmp_path / "file" / "cache", tmp_path)) as start:
+        assert start.folder is None
+    assert start.notes == ["no lasting cache: Not a directory"]
+
+
+def test_a_machine_where_the_trial_disagreed_keeps_the_trial(settings):
+    with fast_start(settings) as start:
+        trial_marker(start.folder).touch()
+    trial = tp.ISA_TRIAL.get()
+    with fast_start(settings):
+        assert tp.ISA_TRIAL.get() is trial
+
+
+def test_the_header_is_built_once_it_pays(tmp_path):
+    start = FastStart(tmp_path)
+    built = []
+    hook = compile_cache._Headers(start, tmp_path / "headers", patience=2).hook(
+        lambda header, command, **options: built.append(header) or "header.h"
+    )
+    assert [hook("h", "g++ -O3") for _ in range(2)] == [None, None]
+    assert start.header == "skipped"
+    assert [hook("h", "g++ -O3") for _ in range(2)] == ["header.h", "header.h"]
+    assert start.header == "built or reused"
+    assert hook("h", "g++ -O2") is None  # another command line, another header
+    assert built == ["h", "h"]
+
+
+def test_the_opening_serves_until_the_whole_header_pays(tmp_path):
+    class Early:
+        def for_command(self, command_line):
+            return "opening.h" if command_line == "g++ -O3" else None
+
+    start = FastStart(tmp_path)
+    headers = compile_cache._Headers(start, tmp_path / "headers", patience=2, early=Early())
+    hook = headers.hook(lambda header, command, **options: "header.h")
+    assert [hook("h", "g++ -O3") for _ in range(3)] == ["opening.h", "opening.h", "header.h"]
+    assert hook("h", "g++ -O2") is None
+    assert start.header == "skipped"
+
+
+def test_no_opening_beside_a_whole_header(settings, monkeypatch):
+    monkeypatch.delitem(sys.modules, tp.CODECACHE_MODULE.module, raising=False)
+    asked = []
+    monkeypatch.setattr(
+        compile_cache, "precompiling", lambda folder: asked.append(folder) or nullcontext()
+    )
+    with early_header(settings):
+        pass
+    headers = asked[0]
+    private_folder(headers)
+    (headers / "0.ready").touch()
+    with early_header(settings):
+        pass
+    assert asked[1] is None
+
+
+def test_a_header_is_kept_in_our_folder_only_while_it_is_built(tmp_path):
+    cache = tp.CODECACHE_MODULE.get()
+    before = cache._HEADER_DIR
+    with compile_cache._header_folder(tmp_path):
+        assert str(tmp_path) == cache._HEADER_DIR
+    assert before == cache._HEADER_DIR
+
+
+CHILD = """
+import sys, contextlib, hashlib, torch
+from pathlib import Path
+from workbench.compiler.cold_start.compile_cache import early_header, fast_start
+with contextlib.ExitStack() as stack:
+    if sys.argv[1] == "ours":
+        early = stack.enter_context(early_header())
+        if early is not None:
+            early.process.wait()  # however busy the machine is, it is used
+        start = stack.enter_context(fast_start(early=early))
+    f = torch.compile(lambda x: torch.relu(x) * 2 + x.sin().sum(-1, keepdim=True), fullgraph=True)
+    f(torch.ones(64, 32))
+    if sys.argv[1] == "ours":
+        assert start.header == ("skipped" if early is None else "its opening only"), start
+from torch._inductor.codecache import CppPythonBindingsCodeCache as kernels
+from torch._inductor.cpu_vec_isa import valid_vec_isa_list
+print([str(isa) for isa in valid_vec_isa_list()])
+for key in sorted(kernels.cache):
+    maps = map(Path, open("/proc/self/maps").read().split())
+    library = next(path for path in maps if path.stem.startswith(key))
+    print(key, hashlib.sha256(library.read_bytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_kernels_are_those_of_torchs_own_probing(tmp_path):
+    said = {}
+    for way in ("ours", "torch"):
+        here = tmp_path / way
+        here.mkdir()
+        kernels = tmp_path / "kernels"  # the same path for both: it stands in the debug information
+        shutil.rmtree(kernels, ignore_errors=True)
+        variables = {
+            **os.environ,
+            "TMPDIR": str(here),  # where torch keeps its precompiled header
+            "AOT_WORKBENCH_CACHE": str(here / "cache"),
+            VARIABLE: str(kernels),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, way],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        said[way] = done.stdout
+    assert said["ours"] == said["torch"]
+    assert len(said["ours"].splitlines()) == 2

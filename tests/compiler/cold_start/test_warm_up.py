@@ -1,0 +1,66 @@
+import dataclasses
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from workbench.compiler.cold_start.warm_up import WarmUp, _alone, warm_in_background
+from workbench.settings import Settings
+
+
+def started(code):
+    output = tempfile.TemporaryFile()  # noqa: SIM115
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
+    )
+    return WarmUp(process, output)
+
+
+@pytest.mark.parametrize(("code", "state"), [("", "done"), ("raise SystemExit(75)", "busy")])
+def test_the_end_is_told(code, state):
+    warm_up = started(code)
+    assert warm_up.wait(30) == state
+    assert warm_up.error is None
+
+
+def test_a_failure_is_visible():
+    warm_up = started("raise OSError('no compiler')")
+    assert warm_up.wait(30) == "failed"
+    assert "OSError: no compiler" in warm_up.error
+
+
+def test_stop_ends_it():
+    warm_up = started("import time; time.sleep(600)")
+    assert warm_up.state == "running"
+    warm_up.stop()
+    warm_up.stop()
+    assert repr(warm_up) == "WarmUp(stopped)"
+
+
+def test_it_never_raises(tmp_path):
+    (tmp_path / "file").write_text("")
+    warm_up = warm_in_background(Settings(tmp_path / "file" / "cache", tmp_path))
+    assert warm_up.state == "failed"
+    assert "Not a directory" in warm_up.error
+
+
+def test_one_at_a_time(tmp_path):
+    lock = _alone(tmp_path / "cache")
+    assert lock is not None
+    assert _alone(tmp_path / "cache") is None
+    second = warm_in_background(Settings(tmp_path / "cache", tmp_path))
+    assert second.wait(60) == "busy"
+    lock.close()
+
+
+@pytest.mark.slow
+def test_it_leaves_a_header_behind(tmp_path):
+    settings = dataclasses.replace(
+        Settings.from_environment(), cache_folder=tmp_path / "cache", inductor_cache=None
+    )
+    warm_up = warm_in_background(settings)
+    assert warm_up.wait(300) == "done", warm_up.error
+    assert list(settings.cache_folder.glob("*/precompiled_headers/*.ready"))
+    assert list(settings.cache_folder.glob("*/precompiled_headers/*.gch"))

@@ -1,0 +1,42 @@
+"""Paths read guards' names, find values and survive JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.compiler.contract.paths import Path, parse
+from workbench.errors import ArtifactError
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "path"),
+    [
+        ("x", "L", Path("x")),
+        ("d['l'][0]", "L", Path("d", (("item", "l"), ("item", 0)))),
+        ("self._modules['a'].act", "L", None),
+        ("G['FLAGS']['relu']", "G", Path("FLAGS", (("item", "relu"),))),
+        ("L['x'].shape", "L", Path("x", (("attr", "shape"),))),
+    ],
+)
+def test_the_name_of_a_guard(text: str, scope: str, path: Path | None) -> None:
+    found = parse(text)
+    assert found is not None
+    assert found[0] == scope
+    assert str(found[1]) == text if path is None else found[1] == path
+
+
+@pytest.mark.parametrize(
+    "text", ["type(x)", "x.__defaults__[f(1)]", "a +", "x[1:2]", "None.a", "x[-1]"]
+)
+def test_more_than_keys_and_attributes_is_no_path(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_a_path_in_a_manifest_holds_no_code() -> None:
+    path = Path("d").item("a'] + evil() + d['").attr("b")
+    assert Path.from_json(path.to_json()) == path
+    assert eval(str(path), {"d": {"a'] + evil() + d['": type("T", (), {"b": 7})}}) == 7
+    with pytest.raises(ArtifactError, match="is no path"):
+        Path.from_json(["d", ["attr", "b, evil()"]])
+    with pytest.raises(ArtifactError, match="is no path"):
+        Path.from_json(["d or evil()"])

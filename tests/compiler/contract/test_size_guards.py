@@ -1,0 +1,55 @@
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.contract.size_guards import broken
+
+X = {"x": torch.empty(4, 7), "pair": [torch.empty(3)]}
+
+
+def test_a_condition_that_holds_is_not_named():
+    conditions = ["2 <= L['x'].size()[0]", "L['x'].size()[1] % 2 == 0"]
+    assert broken(conditions, X) == ["L['x'].size()[1] % 2 == 0, which is not so: L['x'] is [4, 7]"]
+
+
+def test_every_tensor_of_a_condition_is_told():
+    condition = "L['pair'][0].size()[0] == L['x'].size()[0]"
+    assert broken([condition], X) == [
+        f"{condition}, which is not so: L['pair'][0] is [3], L['x'] is [4, 7]"
+    ]
+
+
+def test_a_layout_is_told_with_the_copy_that_fits():
+    text = "L['x'].stride()[0] == L['x'].size()[1]"
+    part = {"x": torch.empty(1, 7)[:, :5]}
+    assert broken([text], part) == [
+        f"{text}, which is not so: L['x'] is [1, 5] with stride [7, 1]: "
+        "pass .clone(memory_format=torch.contiguous_format)"
+    ]
+    whole = {"x": part["x"].clone(memory_format=torch.contiguous_format)}
+    assert whole["x"].stride() == (5, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["len(L['x']) == 2", "L['x'].grad.size()[0] == 1", "G['y'].size()[0] == 1", "not ("]
+)
+def test_what_is_more_than_arithmetic_on_sizes_is_kept_as_it_is(text):
+    assert broken([text], X) == [text]
+
+
+def test_when_none_is_broken_all_are_told():
+    conditions = ["2 <= L['x'].size()[0]", "L['gone'].size()[0] == 1"]
+    assert broken(conditions, X) == conditions
+
+
+def test_a_call_names_only_what_it_breaks():
+    def in_pairs(x):
+        return x.view(x.shape[0] // 2, 2, -1).sum(1)
+
+    batch = torch.export.Dim("batch", min=4)
+    compiled = wb.aot_compile(
+        in_pairs, (torch.ones(8, 4),), dynamic_shapes={"x": {0: batch}}, backend="eager"
+    )
+    with pytest.raises(wb.ContractError, match=r"which is not so: L\['x'\] is \[7, 4\]") as caught:
+        compiled(torch.ones(7, 4))
+    assert "4 <= L['x'].size()[0]" not in str(caught.value)

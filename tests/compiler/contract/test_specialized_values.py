@@ -1,0 +1,89 @@
+"""Baked values compare like the guards they stand for, here and after loading."""
+
+from __future__ import annotations
+
+import enum
+import math
+import types
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.specialized_values import Baked, BakedValues, bake, from_json
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (None, 0),
+        (True, 1),
+        (2, 2.0),
+        (2.5, 2.4),
+        (math.inf, -math.inf),
+        ("a", "b"),
+        (b"a", "a"),
+        ((1, "x", None), (1, "x", 0)),
+        (frozenset({1}), frozenset({2})),
+        (torch.float32, torch.float16),
+        (torch.device("cpu"), torch.device("meta")),
+        (Colour.RED, 1),
+        (F.relu, F.gelu),
+        (torch.nn.Linear, torch.nn.Conv1d),
+    ],
+    ids=lambda value: getattr(
+        value, "__name__", str(value)
+    ),  # no address: each process has its own
+)
+def test_a_value_through_json(value: Any, other: Any) -> None:
+    baked = bake(Path("v"), value, None)
+    assert baked is not None
+    (again,), unknown = from_json([baked.to_json()])
+    assert unknown == ()
+    for check in (BakedValues((baked,)), BakedValues((again,))):
+        run = check.checker()
+        assert run is not None
+        assert run({"v": value})
+        assert not run({"v": other})
+        assert not run({})
+        assert check.mismatches({"v": value}) == []
+        assert len(check.mismatches({"v": other})) == 1
+
+
+def test_a_length() -> None:
+    baked = bake(Path("STEPS"), [1, 2], "owner", length=True)
+    assert baked is not None
+    scope = {"STEPS": [3, 4]}
+    values = BakedValues((baked,), {"owner": scope})
+    run = values.checker()
+    assert run is not None
+    assert run({})
+    scope["STEPS"].append(5)
+    assert not run({})
+    assert values.mismatches({}) == ["STEPS (global of owner): compiled with length 2, now 3"]
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, torch.ones(1), object(), types, [float]])
+def test_what_is_no_constant_is_not_baked(value: Any) -> None:
+    assert bake(Path("v"), value, "owner") is None
+
+
+def test_a_local_function_is_known_in_this_process_only() -> None:
+    baked = bake(Path("act"), lambda x: x, None)
+    assert baked is not None
+    assert not baked.known
+    (found, unknown) = from_json([{**baked.to_json(), "value": {"object": "no_such_module:act"}}])
+    assert found == ()
+    assert "cannot be compared" in unknown[0]
+
+
+def test_a_global_without_its_module_is_not_reachable() -> None:
+    values = BakedValues((Baked(Path("S"), 1, "equals", "gone"),), {})
+    assert values.reachable == ()
+    assert values.checker() is None

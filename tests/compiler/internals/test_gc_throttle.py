@@ -1,0 +1,72 @@
+import gc
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+import gc, sys
+from workbench.compiler.internals.gc_throttle import few_collections
+before = gc.get_threshold()
+{before}
+try:
+    with few_collections():
+        print(gc.get_threshold()[0] > 100_000, gc.isenabled(), gc.get_freeze_count())
+        kept = [[] for _ in range(2000)]
+        {inside}
+except KeyboardInterrupt:
+    pass
+print(gc.get_threshold() == before, gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+
+
+def run(before="", inside=""):
+    program = CHILD.format(before=before, inside=inside)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("inside", ["", "raise KeyboardInterrupt"])
+def test_the_collector_is_held_back_and_let_go(inside):
+    assert run(inside=inside) == [["True", "True", "0"], ["True", "True", "False"]]
+
+
+def test_a_collector_that_is_off_stays_off():
+    held, after = run(before="gc.disable()")
+    assert held[:2] == ["False", "False"]
+    assert after[:2] == ["True", "False"]
+
+
+def test_what_the_user_froze_stays_frozen():
+    _, after = run(before="gc.freeze()")
+    assert after == ["True", "True", "True"]
+
+
+def test_a_later_compilation_collects_the_young_only():
+    later = "sys.modules['torch._inductor' + '.compile_fx'] = None"
+    show = "print(*gc.get_threshold())"
+    before, held, within, after = run(before=f"{later}; {show}", inside=show)
+    assert held[0] == "False"
+    assert within[:2] == before[:2]
+    assert int(within[2]) >= 1000 > int(before[2])
+    assert after == ["True", "True", "False"]
+
+
+def test_two_at_once_leave_the_first_values():
+    program = (
+        "import gc\nfrom workbench.compiler.internals.gc_throttle import few_collections\n"
+        "before = gc.get_threshold()\nfirst, second = few_collections(), few_collections()\n"
+        "first.__enter__(), second.__enter__()\n"
+        "first.__exit__(None, None, None), second.__exit__(None, None, None)\n"
+        "assert gc.get_threshold() == before"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=100, check=True)
+
+
+def test_garbage_made_meanwhile_is_found_by_a_full_collection():
+    inside = "a = []; a.append(a); del a; print(gc.get_count()[0] > 2000)"
+    _, counted, _ = run(inside=inside)
+    assert counted == ["True"]
+    assert gc.isenabled()

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import explained
+import explained_helper
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.pipeline.explain import explain
+
+X = torch.ones(4, 4)
+
+
+@pytest.mark.parametrize(
+    ("fn", "breaking"),
+    [
+        (explained.in_loop, explained.in_loop),
+        (explained.in_comprehension, explained.in_comprehension),
+        (explained.in_try, explained.in_try),
+        (explained.caught, explained.caught),
+        (explained.branching, explained.branching),
+        (explained.in_helper, explained_helper.helper),
+        (explained.Parent(), explained.Sub),
+    ],
+)
+def test_each_break_once_on_the_right_line(fn: Callable[..., Any], breaking: Any) -> None:
+    explanation = explain(fn, (X,))
+    assert sorted(b.line for b in explanation.breaks) == explained.marked(breaking)
+    for found in explanation.breaks:
+        assert found.text.endswith(explained.MARK)
+        assert found.gb_id is not None
+        assert found.count >= 1
+        assert found.file.endswith(f"{breaking.__module__}.py")
+
+
+def test_a_clean_function_is_one_graph() -> None:
+    explanation = explain(explained.clean, (X,))
+    assert (explanation.breaks, explanation.graph_count) == ((), 1)
+    assert explanation.op_count > 3
+    assert explanation.guards
+    assert repr(explanation).startswith("Explanation(0 breaks, 1 graphs")
+    assert "no graph break" in str(explanation)
+
+
+def test_graphs_and_operators_are_counted_as_torch_compile_would_make_them() -> None:
+    explanation = explain(explained.branching, (X,))
+    assert explanation.graph_count == 2
+    assert [g.stage for g in explanation.report.graphs] == ["dynamo", "dynamo"]
+
+
+def test_an_error_of_the_function_is_raised() -> None:
+    def wrong(x: torch.Tensor) -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        explain(wrong, (X,))
+
+
+def test_what_was_compiled_before_stays_compiled() -> None:
+    torch.compiler.reset()
+    graphs: list[Any] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        graphs.append(module)
+        return module.forward
+
+    compiled = torch.compile(explained.branching, backend=backend)
+    compiled(X)
+    before = len(graphs)
+    assert len(explain(compiled, (X,)).breaks) == 1
+    compiled(X)
+    assert len(graphs) == before
+
+
+def test_a_function_that_dynamo_skips_is_looked_at_again() -> None:
+    torch.compiler.reset()
+    torch.compile(explained.in_try, backend="eager")(X)
+    lines = [b.line for b in explain(explained.in_try, (X,)).breaks]
+    assert sorted(lines) == explained.marked(explained.in_try)
+
+
+def test_the_random_state_and_counters_are_left_alone() -> None:
+    from torch._dynamo.utils import counters
+
+    counters.clear()
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    explain(lambda x: x + torch.rand(1), (X,))
+    assert torch.equal(torch.rand(1), expected)
+    assert not counters["stats"]
+
+
+def test_the_second_look_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    explain(explained.in_try, (X,))
+    assert capsys.readouterr().out.split() == ["one", "two"]
+
+
+def test_a_second_run_that_ends_early_is_said_to() -> None:
+    def guarded(x: torch.Tensor) -> torch.Tensor:
+        try:
+            if x.sum() > 0:
+                raise ValueError("caught by the function itself")
+        except ValueError:
+            x = x + 1
+        return x
+
+    found = explain(guarded, (torch.ones(3),))
+    assert [row.text for row in found.breaks] == ["if x.sum() > 0:"]
+    (note,) = found.report.request.notes
+    assert "ended with ValueError: caught by the function itself" in note
+
+
+def test_recompilations_are_those_of_the_call_alone() -> None:
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    def loop(batches: list[torch.Tensor]) -> float:
+        total = 0.0
+        for batch in batches:
+            total += inner(batch).sum().item()
+        return total
+
+    found = explain(loop, ([torch.ones(n) for n in (4, 4, 3)],)).report.recompiles
+    assert [(row.function, row.reason.partition(": ")[2]) for row in found] == [
+        ("inner", "tensor 'x' size mismatch at index 0. expected 4, actual 3")
+    ]
+
+
+def test_a_branch_of_cond_that_is_not_captured_is_a_break() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x, (x,))
+
+    (found,) = explain(fn, (X,)).breaks
+    assert (found.line, found.gb_id) == (fn.__code__.co_firstlineno + 1, "GB0040")
+    assert found.kind == "Encountered aliasing during higher order op tracing"
+    with pytest.raises(wb.CaptureError, match="in one graph: Encountered aliasing") as caught:
+        wb.aot_compile(fn, (X,), backend="eager")
+    assert "at " in str(caught.value)
+    assert "return input.clone()" in str(caught.value)
+
+
+def test_each_reason_why_breaks_may_be_missing_is_told() -> None:
+    def fn(x: torch.Tensor) -> Any:
+        try:
+            if x.sum() > 0:
+                raise ValueError("caught by the function itself")
+        except ValueError:
+            x = x + 1
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x, (x,))
+
+    ended, second = explain(fn, (X,)).report.request.notes
+    assert "where torch.cond or its like was not captured" in ended
+    assert "the second run" in second
+
+
+def test_torch_repeats_no_break_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    import hashlib
+
+    def fn(x: torch.Tensor) -> float:
+        return (x + len(hashlib.md5(b"a").digest())).sum().item()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(explain(fn, (X,)).breaks) == 3
+    assert "Graph break from" not in capfd.readouterr().err

@@ -1,0 +1,45 @@
+"""Operations by hand: a multiply-add is two, each function of an element in a loop one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.export import Dim
+
+from workbench.compiler.contract.request import Options
+from workbench.compiler.pipeline.pipeline import compile_ahead
+
+
+def flops(fn: Callable[..., Any], *shapes: tuple[int, ...], **options: Any) -> list[int | None]:
+    args = tuple(torch.randn(shape) for shape in shapes)
+    report = compile_ahead(fn, args, None, Options(**options)).report
+    return [kernel.flops for kernel in report.kernels]
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes", "expected"),
+    [
+        (lambda x: x.exp() * 2 + 1, [(8, 16)], [3 * 8 * 16]),
+        (lambda x: x.t().contiguous(), [(8, 16)], [0]),
+        (lambda x: x.sum(-1), [(8, 16)], [8 * 16]),
+        (lambda a, b: a @ b, [(4, 8), (8, 6)], [2 * 4 * 8 * 6]),
+        (torch.bmm, [(3, 4, 8), (3, 8, 6)], [2 * 3 * 4 * 8 * 6]),
+        (torch.addmm, [(6,), (4, 8), (8, 6)], [2 * 4 * 8 * 6]),
+    ],
+)
+def test_operations_of_a_kernel(fn: Any, shapes: list[Any], expected: list[int]) -> None:
+    assert flops(fn, *shapes) == expected
+
+
+def test_a_convolution_counts_for_every_output_and_weight() -> None:
+    found = flops(lambda x, w: F.conv2d(x, w), (2, 3, 10, 10), (5, 3, 3, 3))
+    assert 2 * (2 * 5 * 8 * 8) * (3 * 3 * 3) in found
+
+
+def test_with_dynamic_shapes_the_example_counts() -> None:
+    shapes = ({0: Dim("rows", min=2, max=64)},)
+    assert flops(lambda x: x.exp() + 1, (8, 16), dynamic_shapes=shapes) == [2 * 8 * 16]

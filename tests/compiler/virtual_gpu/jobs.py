@@ -1,0 +1,19 @@
+"""Jobs for a worker, written as a call of `wb.aot_compile` is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.virtual_gpu.messages import Job
+from workbench.compiler.virtual_gpu.shipping import Call, pack
+from workbench.compiler.virtual_gpu.surroundings import here
+
+
+def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:
+    call = Call(fn, args, {}, Options(**options), TorchState.current())
+    return Job(gpu, pack(call, getattr(fn, "__name__", "module")), here())

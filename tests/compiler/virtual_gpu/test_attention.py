@@ -1,0 +1,74 @@
+"""scaled_dot_product_attention becomes what a build of torch for the device would call."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tests.compiler.virtual_gpu.jobs import job
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.virtual_gpu.client import Worker
+from workbench.specs import Catalogue
+
+CUDNN, FLASH, EFFICIENT = "cudnn_attention", "flash_attention", "efficient_attention"
+
+
+def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def masked(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def grouped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True)
+
+
+def calls(worker: Worker, fn: object, gpu: str, *args: Tensor) -> list[str]:
+    device = Device(Catalogue.built_in()[gpu])
+    report = worker.compile(job(fn, *args, gpu=device))  # type: ignore[arg-type]
+    ops = [op for kernel in report.kernels if kernel.language == "extern" for op in kernel.ops]
+    return [op for op in ops if "attention" in op]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "dtype", "heads", "expected"),
+    [
+        ("h100", torch.bfloat16, 64, CUDNN),
+        ("b200", torch.float16, 128, CUDNN),
+        ("h100", torch.bfloat16, 256, FLASH),
+        ("h100", torch.float32, 64, EFFICIENT),
+        ("a100", torch.bfloat16, 64, FLASH),
+        ("v100", torch.float16, 64, EFFICIENT),
+        ("h100", torch.float64, 64, None),
+        ("mi300x", torch.bfloat16, 64, FLASH),
+    ],
+)
+def test_the_kernel_follows_from_device_and_type(
+    worker: Worker, gpu: str, dtype: torch.dtype, heads: int, expected: str | None
+) -> None:
+    q, k, v = (torch.randn(2, 4, 128, heads).to(dtype) for _ in range(3))
+    wanted = [] if expected is None else [f"aten._scaled_dot_product_{expected}.default"]
+    assert calls(worker, causal, gpu, q, k, v) == wanted
+
+
+def test_a_mask_excludes_flash_attention(worker: Worker) -> None:
+    q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16) for _ in range(3))
+    mask = torch.ones(128, 128, dtype=torch.bool)
+    wanted = [f"aten._scaled_dot_product_{EFFICIENT}.default"]
+    assert calls(worker, masked, "a100", q, k, v, mask) == wanted
+
+
+def test_grouped_heads(worker: Worker) -> None:
+    q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16) for _ in range(3))
+    assert calls(worker, grouped, "a100", q, k, v) == [f"aten._scaled_dot_product_{FLASH}.default"]
+
+
+def test_the_backward_pass_calls_the_same_kernel(worker: Worker) -> None:
+    q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16).requires_grad_() for _ in range(3))
+    found = calls(worker, causal, "a100", q, k, v)
+    assert f"aten._scaled_dot_product_{FLASH}.default" in found
+    assert f"aten._scaled_dot_product_{FLASH}_backward.default" in found

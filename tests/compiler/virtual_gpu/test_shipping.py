@@ -1,0 +1,92 @@
+"""Functions travel whole, tensors as descriptions."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+
+from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.shipping import Call, pack, unpack
+from workbench.errors import UsageError
+
+SCALE = 3
+LOCK = threading.Lock()
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return x * SCALE
+
+
+def locked(x: torch.Tensor) -> torch.Tensor:
+    with LOCK:
+        return x + 1
+
+
+def call(target: Any, *args: Any) -> Call:
+    return Call(target, args, {}, Options(), TorchState.current())
+
+
+def there_and_back(target: Any, *args: Any) -> tuple[Call, int]:
+    data = pack(call(target, *args), "it")
+    with virtual_gpu(H100, lambda choice, n: float(n)):
+        return unpack(data, tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())), len(data)
+
+
+def test_tensors_become_fakes_on_the_device() -> None:
+    x = torch.randn(8, 4).t().to(torch.bfloat16).requires_grad_()
+    arrived = there_and_back(scaled, x)[0].args[0]
+    assert isinstance(arrived, tp.FAKE_TENSOR.get())
+    assert (arrived.device.type, arrived.shape, arrived.stride()) == ("cuda", (4, 8), (1, 4))
+    assert (arrived.dtype, arrived.requires_grad) == (torch.bfloat16, True)
+    assert x.device.type == "cpu"
+
+
+def test_seven_billion_parameters_take_no_memory() -> None:
+    layers = [torch.nn.Linear(8192, 8192, device="meta") for _ in range(105)]
+    arrived, size = there_and_back(torch.nn.Sequential(*layers), torch.empty(1, 8192))
+    assert sum(p.numel() for p in arrived.target.parameters()) > 7e9
+    assert all(isinstance(p, torch.nn.Parameter) for p in arrived.target.parameters())
+    assert size < 200_000
+
+
+def test_tied_parameters_stay_tied() -> None:
+    first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    second.weight = first.weight
+    arrived = there_and_back(torch.nn.Sequential(first, second), torch.empty(1, 4))[0].target
+    assert arrived[0].weight is arrived[1].weight
+    assert arrived[0].bias is not arrived[1].bias
+
+
+def test_marks_of_dynamic_dimensions_travel() -> None:
+    x = torch.randn(8, 4)
+    torch._dynamo.mark_dynamic(x, 0)
+    arrived = there_and_back(scaled, x)[0].args[0]
+    assert arrived._dynamo_dynamic_indices == {0}
+
+
+def test_the_users_functions_travel_with_the_values_that_they_see(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(globals(), "SCALE", 7)
+    arrived = there_and_back(scaled, torch.randn(2))[0].target
+    assert arrived is not scaled
+    assert arrived.__globals__["SCALE"] == 7
+
+
+@pytest.mark.parametrize(
+    ("target", "args", "words"),
+    [
+        (scaled, (torch.eye(3).to_sparse(),), "only dense tensors can"),
+        (locked, (torch.randn(2),), "cannot be sent to the process that compiles"),
+    ],
+)
+def test_what_cannot_travel_is_refused(target: Any, args: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        pack(call(target, *args), "it")

@@ -1,0 +1,111 @@
+"""A GPU of this machine fills the same tables; here torch only believes that it is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from tests.compiler.virtual_gpu.device.test_virtual import first
+from tests.compiler.virtual_gpu.gpus import H100, MI300X
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.machine_code.compiled_configs import CompiledConfig, ConfigRecorder
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.errors import CaptureError
+from workbench.handles.dispatch import compile_anywhere
+from workbench.report import Report
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x.relu() * 2, -1)
+
+
+def breaks(x: torch.Tensor) -> torch.Tensor:
+    print("a graph break")
+    return x + 1
+
+
+def compile_on(gpu: Device, fn: Any = softmax, **options: Any) -> Report:
+    with virtual_gpu(gpu, first):
+        mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
+        with mode:
+            x = torch.empty(64, 128, device="cuda")
+            return compile_anywhere(fn, (x,), None, Options(**options)).report
+
+
+@pytest.mark.parametrize("gpu", [H100, MI300X], ids=lambda gpu: gpu.target)
+@pytest.mark.parametrize("target", ["host", "cuda"])
+def test_the_tables_of_a_virtual_gpu_are_filled(gpu: Device, target: str) -> None:
+    report = compile_on(gpu, target=target)
+    (kernel,) = report.kernels
+    assert report.request.target == target
+    assert {row.kernel for row in report.resources} == {kernel.id}
+    assert kernel.registers == report.resources[0].registers
+    assert (kernel.spills, kernel.language) == (0, "triton")
+    stages = {row.stage for row in report.assembly}
+    assert ("amdgcn" if gpu.is_amd else "sass") in stages
+    assert [row.target for row in report.roofline] == [gpu.target]
+    assert report.request.notes == ()
+    assert not len(report.fidelity)
+
+
+def test_a_gpu_that_nobody_described_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = replace(H100.spec, device_name="NVIDIA H100 Half", sms=66)
+    report = compile_on(Device(spec))
+    assert [row.target for row in report.roofline] == ["nvidia-h100-half"]
+    (note,) = report.request.notes
+    assert note.startswith("NVIDIA H100 Half is not in wb.targets()")
+
+
+def test_a_failure_keeps_its_report() -> None:
+    with pytest.raises(CaptureError) as caught:
+        compile_on(H100, breaks)
+    assert caught.value.report is not None
+    assert caught.value.report.request.tf32 == ("convolutions",)
+
+
+def test_the_cpu_has_no_roofline() -> None:
+    report = compile_anywhere(softmax, (torch.randn(8, 8),), None, Options()).report
+    assert not len(report.roofline)
+    assert not len(report.resources)
+    assert report.request.tf32 == ()
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_kernel_from_another_process_is_read_from_the_cache(
+    is_loaded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inductor's own launcher has no function then, and once loaded no path."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    place = tmp_path / tp.TRITON_HASH_KEY.get()("0" * 64)
+    place.mkdir()
+    (place / "add.cubin").write_bytes(b"code")
+    (place / "add.ptx").write_text("// ptx")
+    (tmp_path / "add.py").write_text("the source")
+    path = None if is_loaded else str(place / "add.cubin")
+    kernel = SimpleNamespace(cubin_path=path, name="add", hash="0" * 64, num_warps=4, shared=16)
+    config = SimpleNamespace(kwargs={"XBLOCK": 64}, num_stages=2)
+    tuner = SimpleNamespace(
+        compile_results=[SimpleNamespace(kernel=kernel, config=config)],
+        fn=SimpleNamespace(fn=None, __name__="add"),
+        filename=str(tmp_path / "add.py"),
+        inductor_meta={"kernel_name": "triton_add"},
+        triton_meta={"device": 0},
+    )
+    found: list[CompiledConfig] = []
+    recorder = ConfigRecorder(Patches(), found.append)
+    recorder._on_tuner(tuner)
+    recorder._on_tuner(tuner)
+    (config_,) = found
+    assert (config_.kernel, config_.choice, config_.warps) == ("triton_add", "XBLOCK=64", 4)
+    assert (config_.binary, config_.texts, config_.source) == (
+        *(b"code", {"ptx": "// ptx"}),
+        "the source",
+    )

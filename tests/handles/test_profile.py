@@ -1,0 +1,173 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.measuring.timing import (
+    HOST_CLOCK,
+    Clock,
+    DeviceClock,
+    Program,
+    Timings,
+    clock_of,
+    clock_overhead_ns,
+    programs_of,
+    proxies,
+)
+from workbench.errors import WorkbenchError
+from workbench.handles.profile import _Matcher, measure_machine, profile
+from workbench.report import Kernel, Report, Request, Table
+from workbench.report.profile import Machine
+
+QUICK = Machine(bytes_per_s=1e10, threads=1, clock_ns=50.0)
+
+
+def steps(w, x):
+    return torch.softmax(torch.relu(x) @ w, -1).sort(-1)[0]
+
+
+def compiled(backend="inductor"):
+    w, x = torch.randn(32, 16, requires_grad=True), torch.randn(8, 32)
+    return torch.compile(steps, fullgraph=True, backend=backend).aot_compile(((w, x), {})), (w, x)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    kernels = [
+        Kernel("k0", "extern_kernels.mm", "extern", "i0", bytes_read=1000, bytes_written=24),
+        Kernel("k1", "extern_kernels.mm", "extern", "i1", is_backward=True),
+    ]
+    report = Report(request=Request(name="steps"), tables={"kernels": Table.of(Kernel, kernels)})
+    call, args = compiled()
+    before = args[0].grad
+    found = profile(call, args, {}, report, eager=steps, repeats=5, machine=QUICK)
+    assert args[0].grad is before is None
+    return found
+
+
+def test_every_kernel_and_library_call_is_measured(measured):
+    forward = [row.name for row in measured.kernels if not row.is_backward]
+    assert forward[0].startswith("cpp_fused")
+    assert "extern_kernels.mm" in forward
+    assert any(name.startswith("torch.ops.aten.sort") for name in forward)
+    assert any(row.is_backward for row in measured.kernels)
+    assert all(row.time_us >= 0 for row in measured.kernels)
+    assert measured.call_us > 0
+
+
+def test_the_report_gets_the_times_and_stays_what_it_was_otherwise(measured):
+    times = {kernel.id: kernel.time_us for kernel in measured.report.kernels}
+    assert times["k0"] > 0
+    assert times["k1"] > 0
+    row = next(row for row in measured.kernels if row.kernel == "k0")
+    assert row.bytes == 1024
+    assert row.bandwidth_share == pytest.approx(row.bytes_per_s / QUICK.bytes_per_s)
+
+
+def test_eager_operators_stand_beside_it(measured):
+    names = {row.name for row in measured.operators if not row.is_backward}
+    assert {"aten.relu.default", "aten.mm.default"} <= names
+    assert measured.eager_us > 0
+
+
+def test_the_original_of_a_call_without_gradients_has_none():
+    layer, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
+    found = wb.aot_compile(layer, (x,), grad=False).profile(x)
+    assert [row.name for row in found.operators if row.is_backward] == []
+
+
+def test_the_frame_and_the_summary(measured):
+    assert list(measured.frame()["name"]) == [row.name for row in measured.kernels]
+    assert set(measured.frame("operators").columns) == {"name", "is_backward", "calls", "time_us"}
+    kernels, operators = len(measured.kernels), len(measured.operators)
+    assert repr(measured) == f"Profile(steps, {kernels} kernels, {operators} eager operators)"
+    assert any("50 ns" in note for note in measured.notes)
+
+
+def test_the_program_is_left_as_it_was():
+    call, args = compiled()
+    programs = programs_of(lambda: call(*args))
+    before = [dict(program.scope) for program in programs]
+
+    def interrupted():
+        with proxies(programs, Timings()):
+            assert [dict(p.scope) for p in programs] != before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [dict(program.scope) for program in programs] == before
+
+
+def test_inputs_are_copied():
+    def bump(x):
+        x.add_(1)
+        return x * 2
+
+    x = torch.zeros(4)
+    call = torch.compile(bump, fullgraph=True).aot_compile(((torch.zeros(4),), {}))
+    profile(call, (x,), {}, Report(), repeats=2, machine=QUICK)
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def test_without_generated_code_it_says_so():
+    call, args = compiled("eager")
+    report = Report(request=Request(backend="eager"))
+    with pytest.raises(WorkbenchError, match=r"no generated kernels.*backend='inductor'"):
+        profile(call, args, {}, report, machine=QUICK)
+
+
+def test_calls_of_one_name_go_to_its_rows_in_order():
+    rows = [Kernel(f"k{n}", "extern_kernels.mm", "extern", "i0") for n in range(2)]
+    rows.append(Kernel("k2", "cpp_fused_0", "cpp", "i0", calls=2))
+    match = _Matcher(Report(tables={"kernels": Table.of(Kernel, rows)}))
+    names = ["extern_kernels.mm", "cpp_fused_0", "extern_kernels.mm", "cpp_fused_0", "other"]
+    found = [match.next(name, is_backward=False) for name in names]
+    assert [k and k.id for k in found] == ["k0", "k2", "k1", "k2", None]
+
+
+def test_helpers_are_no_kernels():
+    scope = {"empty_strided_cpu": torch.empty_strided, "len": len}
+    assert list(Program(scope, is_backward=False, names=set(scope)).kernels()) == []
+
+
+def test_the_machine_is_measured():
+    machine = measure_machine()
+    assert machine.bytes_per_s > 1e8
+    assert 0 < clock_overhead_ns(100) < 1e6
+
+
+class Steps(Clock):
+    """A clock of a device: a moment is a number, and nothing is known before it was waited for."""
+
+    def __init__(self) -> None:
+        self.moment, self.waited = 0, 0
+
+    def now(self) -> int:
+        self.moment += 1
+        return self.moment
+
+    def wait(self) -> None:
+        self.waited += 1
+
+
+def test_triton_kernels_are_timed_by_the_clock_of_their_device():
+    started = []
+    tuner = SimpleNamespace(compile_results=[], run=lambda *args, **_: started.append(args), n=3)
+    program = Program({"triton_0": tuner, "other": 1}, is_backward=False, names={"triton_0"})
+    assert isinstance(clock_of([program]), DeviceClock)
+    timings = Timings(Steps())
+    with proxies([program], timings):
+        program.scope["triton_0"].run(1, stream=0)
+        program.scope["triton_0"].run(2, stream=0)
+        assert program.scope["triton_0"].n == 3
+    assert started == [(1,), (2,)]
+    assert timings.taken() == [((0, "triton_0"), 1), ((0, "triton_0"), 1)]
+    assert timings.clock.waited == 1
+    assert timings.taken() == []
+    assert program.scope["triton_0"] is tuner
+
+
+def test_a_program_without_triton_kernels_is_timed_on_the_host():
+    assert clock_of([Program({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK

@@ -1,0 +1,86 @@
+"""The configurations of one kernel, compiled and ranked by a model."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.compiler.contract.request import Options
+from workbench.compiler.virtual_gpu.client import Worker
+from workbench.errors import UsageError
+from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
+from workbench.handles.ranked import gpu_of, rank_configs
+from workbench.specs import Catalogue
+
+H100 = Catalogue.built_in()["h100"]
+TEMPLATES = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
+
+
+def column_sum(x: Tensor) -> Tensor:
+    return torch.relu(x).sum(0)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    return torch.relu(a @ b)
+
+
+@pytest.fixture(scope="module")
+def compiled(worker: Worker) -> CompiledElsewhere:
+    x = torch.randn(4096, 256)
+    return compile_elsewhere(column_sum, (x,), {}, Options(), H100, worker=worker)
+
+
+def ranked(compiled: CompiledElsewhere, worker: Worker) -> RankedConfigs:
+    blocks = {"XBLOCK": (1, 32), "R0_BLOCK": (8, 128)}
+    return rank_configs(
+        compiled.report, H100, "k0", blocks=blocks, warps=(4,), stages=(1,), worker=worker
+    )
+
+
+def test_each_configuration_is_compiled_and_has_a_place(
+    compiled: CompiledElsewhere, worker: Worker
+) -> None:
+    found = ranked(compiled, worker)
+    assert {row.choice for row in found.rows} == {
+        f"XBLOCK={x}, R0_BLOCK={r}" for x in (1, 32) for r in (8, 128)
+    }
+    assert [row.rank for row in found.rows] == [1, 2, 3, 4]
+    times = [row.model_us or 0.0 for row in found.rows]
+    assert times == sorted(times)
+    assert all(row.estimate and row.registers and row.occupancy for row in found.rows)
+    assert found.rows[0].losing is None
+    assert "times the best by the model" in str(found.rows[-1].losing)
+    assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
+
+
+def test_the_space_derives_from_the_kernel(compiled: CompiledElsewhere, worker: Worker) -> None:
+    own = next(row for row in compiled.report.resources if row.kernel == "k0")
+    found = rank_configs(compiled.report, H100, "k0", warps=(own.warps,), worker=worker)
+    assert own.choice in {row.choice for row in found.rows}
+    assert len(found.rows) > 4
+
+
+def test_what_does_not_exist_is_refused_with_what_does(compiled: CompiledElsewhere) -> None:
+    with pytest.raises(UsageError, match=r"no Triton kernel 'k9'. Those of this .*k0 \(triton_"):
+        compiled.rank_configs("k9")
+    with pytest.raises(UsageError, match=r"no block size 'BLOCK_M'. It has XBLOCK, R0_BLOCK"):
+        compiled.rank_configs("k0", blocks={"BLOCK_M": (64,)})
+    assert gpu_of(compiled.report) == H100
+
+
+@pytest.mark.slow
+def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(worker: Worker) -> None:
+    a = torch.randn(1024, 1024, dtype=torch.bfloat16)
+    there = compile_elsewhere(product, (a, a), {}, Options(options=TEMPLATES), H100, worker=worker)
+    blocks = {"BLOCK_M": (64, 256), "BLOCK_N": (64, 256), "BLOCK_K": (128,)}
+    found = rank_configs(
+        there.report, H100, "k0", blocks=blocks, warps=(8,), stages=(4,), worker=worker
+    )
+    best, worst = found.rows[0], found.rows[-1]
+    assert best.rank == 1
+    assert best.model_us
+    assert worst.choice == "BLOCK_M=256, BLOCK_N=256, BLOCK_K=128"
+    assert str(worst.losing).startswith("cannot be launched: 524288 bytes of shared memory")
+    assert worst.rank is None

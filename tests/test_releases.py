@@ -1,0 +1,55 @@
+"""Files that earlier releases wrote are still read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+
+RELEASES = sorted((Path(__file__).parent / "records").glob("v*"))
+by_release = pytest.mark.parametrize("folder", RELEASES, ids=lambda folder: folder.name)
+
+
+@by_release
+def test_a_record_opens_and_answers(folder: Path) -> None:
+    report = wb.Report.load(folder / "block.wbr")
+    assert report.request.name == "Release"
+    assert report.outcome.ok
+    assert list(report.frame("kernels")["language"]) == ["extern", "cpp", "extern", "cpp"]
+
+
+@by_release
+def test_an_artifact_loads_and_computes_what_it_did(folder: Path) -> None:
+    missing = [row for row in wb.check(folder / "block.aot").requirements if row.verdict == "fail"]
+    if missing:
+        pytest.skip(f"the artifact needs {missing[0].name}")
+    kept = torch.load(folder / "tensors.pt", weights_only=True)
+    loaded = wb.load(folder / "block.aot", trust=wb.inspect(folder / "block.aot").digest)
+    torch.testing.assert_close(loaded(kept["x"]), kept["y"])
+
+
+@by_release
+def test_a_package_loads_and_computes_what_it_did(folder: Path) -> None:
+    missing = [row for row in wb.check(folder / "block.pt2").requirements if row.verdict == "fail"]
+    if missing:
+        pytest.skip(f"the package needs {missing[0].name}")
+    kept = torch.load(folder / "tensors.pt", weights_only=True)
+    with wb.load(folder / "block.pt2", trust=wb.inspect(folder / "block.pt2").digest) as package:
+        torch.testing.assert_close(package(kept["x"]), kept["y"])
+
+
+@by_release
+@pytest.mark.parametrize("name", ["sums.csv", "sums.sqlite"])
+def test_a_sweep_opens_with_its_rows(folder: Path, name: str) -> None:
+    found = wb.Sweep.load(folder / name)
+    assert list(found.frame()["status"]) == ["done", "done"]
+
+
+@by_release
+@pytest.mark.parametrize("name", ["block.aot", "block.pt2"])
+def test_what_is_inside_can_be_told(folder: Path, name: str) -> None:
+    found = wb.inspect(folder / name)
+    assert "x float32[4, 8] cpu" in repr(found)

@@ -1,0 +1,173 @@
+"""Two compilations compared: a record that answers as text, tables and a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.report.record import Report
+from workbench.report.rows import Kernel
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.analysis.diff.side_by_side import Difference
+    from workbench.analysis.diff.sources import SourceDifference
+    from workbench.views.diff.view import DiffView
+
+PARTS = (
+    "outcome",
+    "environment",
+    "request",
+    "graphs",
+    "nodes",
+    "breaks",
+    "guards",
+    "recompiles",
+    "fusion",
+    "kernels",
+    "traffic",
+    "autotune",
+    "resources",
+    "times",
+    "phases",
+)
+"""What is compared, in the order of the compiler."""
+MEASURED = ("times", "phases")
+"""Parts whose numbers differ from run to run: no difference between two compilations by itself."""
+
+Value = float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs; `a` and `b` are what stands there in either compilation.
+
+    `change` is "added" or "removed" (b has it, b lacks it), "changed", for numbers "more" or
+    "less". Of nodes also "symbolic" or "fixed" (a size), "arguments" and "inputs"; of guards
+    "kept" or "dropped"; of kernels "split", "merged" or "regrouped"; of fusion "fused", "apart" or
+    "reason". `unit` is that of two numbers: "bytes", "s", "us", "share" or none. `id_a` and `id_b`
+    are ids in the reports, several with a comma.
+    """
+
+    part: str
+    item: str
+    change: str
+    a: Value = None
+    b: Value = None
+    unit: str = ""
+    note: str = ""
+    id_a: str | None = None
+    id_b: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMatch:
+    """Kernels of both compilations that compute the same: ids, in the order of the program.
+
+    `relation` is "same", "changed", "split", "merged", "regrouped", "added" or "removed"; `alike`
+    is the share of operations in common, from 0 to 1; `why` says what differs; `lines` counts the
+    lines of source that do, None where one of them has no source.
+    """
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    relation: str
+    alike: float = 1.0
+    why: tuple[str, ...] = ()
+    lines: int | None = None
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What differs between two compilations, and which kernels of one are which of the other.
+
+    Everything is seen from `a` to `b`. `same` counts, by part, what is the same in both; `missing`
+    says, by part, why it could not be compared.
+    """
+
+    a: Report = field(repr=False)
+    b: Report = field(repr=False)
+    names: tuple[str, str]
+    changes: tuple[Change, ...]
+    kernels: tuple[KernelMatch, ...]
+    same: tuple[tuple[str, int], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def kernel_rows(self) -> tuple[dict[str, Kernel], dict[str, Kernel]]:
+        """The kernels of either compilation by id, in the order of the program."""
+        a, b = ({kernel.id: kernel for kernel in report.kernels} for report in (self.a, self.b))
+        return a, b
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs, besides what was measured."""
+        return all(change.part in MEASURED for change in self.changes)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What matters most, in plain words, the most important first; measured times included."""
+        from workbench.views.diff.sentences import sentences
+
+        return tuple(sentence.text for sentence in sentences(self))
+
+    def frame(self, part: str | None = None) -> pandas.DataFrame:
+        """A row for each difference, of one part or of all.
+
+        Parts: outcome, environment, request, graphs, nodes, breaks, guards, recompiles, fusion,
+        kernels, traffic, autotune, resources, times, phases. Raises `UsageError` for another one.
+        """
+        from workbench.views.diff.text import frame
+
+        return frame(self, part)
+
+    def source(self, kernel: str) -> SourceDifference:
+        """The source of a kernel of `a` (or, if it is new, of `b`) beside what it became.
+
+        Numbers of temporaries and of kernels do not count, those of sizes (`ks0`) do. Raises
+        `UsageError` for a kernel that does not exist or has no source.
+        """
+        from workbench.analysis.diff.sources import source_of
+
+        return source_of(self, kernel)
+
+    def machine_code(self, kernel: str, stage: str | None = None) -> Difference:
+        """The code of a kernel of `a` for its GPU beside that of the kernel that it became.
+
+        `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that
+        both have. Raises `UsageError` where there is no such code.
+        """
+        from workbench.analysis.diff.sources import machine_code_of
+
+        return machine_code_of(self, kernel, stage)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A self-contained page, which needs no network; written to `path` when given."""
+        from workbench.views.diff.page import page
+
+        return page(self, path)
+
+    def view(self) -> DiffView:
+        """The interactive view as a widget of its own."""
+        from workbench.views.diff.view import DiffView
+
+        return DiffView(self)
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        from workbench.views.diff.text import text
+
+        return text(self)
+
+    def _ipython_display_(self) -> None:
+        from workbench.views.diff.view import display
+
+        display(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.views.diff.page import fragment
+
+        return {"text/plain": repr(self), "text/html": fragment(self)}

@@ -1,0 +1,1 @@
+"""What fusion did with memory traffic, and why pairs stayed apart."""

@@ -1,0 +1,253 @@
+"""Why two scheduler nodes stayed apart, as one sentence that names the buffers in common."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from workbench.analysis.fusion.fusion import Rejected, rejected
+from workbench.analysis.fusion.kinds import is_fallback, is_library
+from workbench.report import Kernel, Report
+
+SHORT: Mapping[str, str] = {
+    "intermediate nodes between node1 & node2": "another node lies between",
+    "other pairs come first: lower priority in the backend": "another pair came first",
+    "the backend cannot fuse them and does not say why": "the backend gives no reason",
+    "node2 is extern or nop": "the second is a library call",
+    "node1 is extern but not a triton kernel": "the first is a library call",
+    "node1 must go before node2": "the order forbids it",
+}
+"""Torch's reasons in plain words; others are shown as torch gives them."""
+
+_SIZES = re.compile(r"numel|rnumel")
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """The answer: a short reason, the whole sentence, a remedy if one is known.
+
+    `shared` are ids of buffers, `a_nodes` and `b_nodes` FX nodes.
+    """
+
+    reason: str
+    sentence: str
+    help: str | None
+    shared: tuple[str, ...]
+    a_kernel: str | None
+    b_kernel: str | None
+    a_nodes: tuple[str, ...]
+    b_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotFused:
+    """Two groups of the final program that stayed apart, and why, in one sentence.
+
+    `a` and `b` are names of the scheduler, `a_kernel` and `b_kernel` the kernels that run them;
+    `help` is what may change it, None where nothing is known; `shared_bytes` is the most data that
+    they had in common; they were tried in so many `rounds`.
+    """
+
+    a_kernel: str | None
+    b_kernel: str | None
+    reason: str
+    shared_bytes: int | None
+    why: str
+    help: str | None
+    a: str
+    b: str
+    rounds: int
+    graph: str
+
+
+def not_fused(report: Report) -> list[NotFused]:
+    """Every pair of final groups that stayed apart with its answer, most common data first."""
+    why_not = Apart(report)
+    found = []
+    for pair in rejected(report):
+        why = why_not(pair)
+        found.append(
+            NotFused(
+                why.a_kernel,
+                why.b_kernel,
+                why.reason,
+                pair.shared,
+                why.sentence,
+                why.help,
+                pair.a,
+                pair.b,
+                pair.rounds,
+                pair.graph,
+            )
+        )
+    return found
+
+
+class Apart:
+    """Answers for the pairs of one report; looks everything up once."""
+
+    def __init__(self, report: Report):
+        self._report = report
+        self._members: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._origins: dict[str, tuple[str, ...]] = {}
+        for node in report.scheduler_nodes:
+            if node.phase == "before":
+                self._origins[node.id] = node.origins
+                self._members[node.graph, node.name] = (node.id,)
+        for node in report.scheduler_nodes:
+            if node.phase == "after":
+                names = [member.rpartition(":")[2] for member in node.members or (node.name,)]
+                self._members[node.graph, node.name] = tuple(f"{node.graph}:{n}" for n in names)
+        self._kernels = {n: k for k in report.kernels for n in self._nodes_of(k)}
+        self._next = self._successors()
+        self._used: dict[str, dict[str, None]] = defaultdict(dict)
+        for buffer in report.buffers:
+            for user in (*buffer.written_by, *buffer.read_by):
+                self._used[user][buffer.id] = None
+        self._partners: dict[tuple[str, str], str] = {}
+        for pair in report.fusion:
+            if pair.verdict == "fused":
+                self._partners.setdefault((pair.graph, pair.a), pair.b)
+                self._partners.setdefault((pair.graph, pair.b), pair.a)
+
+    def _nodes_of(self, kernel: Kernel) -> Iterable[str]:
+        for name in kernel.scheduler_nodes:
+            yield from (name,) if ":" in name else self._named(name)
+
+    def _named(self, name: str) -> Iterable[str]:
+        for (_, known), parts in self._members.items():
+            if known == name:
+                yield from parts
+
+    def _parts(self, graph: str, name: str) -> tuple[str, ...]:
+        return self._members.get((graph, name), (f"{graph}:{name}",))
+
+    def _successors(self) -> dict[str, list[tuple[str, str]]]:
+        """By scheduler node: who reads what it writes, and through which buffer."""
+        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for buffer in self._report.buffers:
+            for writer in buffer.written_by:
+                found[writer] += [(reader, buffer.id) for reader in buffer.read_by]
+        return found
+
+    def __call__(self, pair: Rejected) -> WhyNot:
+        """The answer for one pair."""
+        a, b = self._parts(pair.graph, pair.a), self._parts(pair.graph, pair.b)
+        shared = self._shared(a, b)
+        reason = SHORT.get(pair.reason, _named_nodes(pair))
+        because, remedy = self._because(pair, a, b, shared)
+        a_kernel, b_kernel = self._kernel(a), self._kernel(b)
+        other, both = b_kernel.id if b_kernel else pair.b, ""
+        if a_kernel is not None and a_kernel is b_kernel:
+            other, both = pair.b, f" Both are loops of {other} all the same."
+        return WhyNot(
+            reason,
+            f"Not fused with {other}: {reason}. {because}{both}".strip(),
+            remedy,
+            tuple(shared),
+            a_kernel.id if a_kernel else None,
+            b_kernel.id if b_kernel else None,
+            self._fx(a),
+            self._fx(b),
+        )
+
+    def _kernel(self, nodes: Iterable[str]) -> Kernel | None:
+        return next((self._kernels[node] for node in nodes if node in self._kernels), None)
+
+    def _fx(self, nodes: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(o for node in nodes for o in self._origins.get(node, ())))
+
+    def _shared(self, a: tuple[str, ...], b: tuple[str, ...]) -> list[str]:
+        theirs = {buffer for node in b for buffer in self._used.get(node, ())}
+        ours = dict.fromkeys(buffer for node in a for buffer in self._used.get(node, ()))
+        return [buffer for buffer in ours if buffer in theirs]
+
+    def _because(
+        self, pair: Rejected, a: tuple[str, ...], b: tuple[str, ...], shared: list[str]
+    ) -> tuple[str, str | None]:
+        names = " and ".join(id.rpartition(":")[2] for id in shared)
+        if pair.reason == "no shared data":
+            return _no_shared_data(names), None
+        if pair.reason.startswith("intermediate nodes"):
+            return self._between(a, b)
+        if pair.reason.startswith("other pairs come first"):
+            return self._first(pair), None
+        if "extern" in pair.reason or "nop" in pair.reason:
+            return "A library call is code that the compiler cannot put anything into.", _TEMPLATE
+        if _SIZES.search(pair.reason):
+            return "One kernel has one set of loops, and theirs run over different sizes.", None
+        if "device mismatch" in pair.reason:
+            return "One kernel runs on one device.", "Move both to the same device."
+        common = f"Both use {names}." if names else "They use no common buffer."
+        return common, None
+
+    def _between(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str | None]:
+        path = self._path(a, b) or self._path(b, a)
+        if path is None:
+            return "What lies between needs the one and is needed by the other.", None
+        first, through = path[0]
+        middle = self._kernel((first,))
+        start, end = (a, b) if self._path(a, b) else (b, a)
+        words = [self._words(nodes) for nodes in (start, (first,), end)]
+        text = (
+            f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
+            f"{words[2]} needs what comes of it: one kernel cannot wait for another in its middle."
+        )
+        if middle is not None and is_fallback(middle):
+            op = middle.name.removeprefix("torch.ops.")
+            return text, f"Use an operator that Inductor has code for instead of {op}."
+        return text, _TEMPLATE if middle is not None and is_library(middle) else None
+
+    def _words(self, nodes: tuple[str, ...]) -> str:
+        kernel = self._kernel(nodes)
+        if kernel is None:
+            return nodes[0].rpartition(":")[2]
+        if kernel.calls > 1:  # one code for several layers: say which call is meant
+            return f"{kernel.id} at {nodes[0].rpartition(':')[2]}"
+        if is_fallback(kernel):
+            return f"{kernel.id} ({kernel.name.removeprefix('torch.ops.')}, a fallback)"
+        if is_library(kernel):
+            return f"{kernel.id} ({kernel.name.rpartition('.')[2]}, a library call)"
+        return kernel.id
+
+    def _path(self, a: tuple[str, ...], b: tuple[str, ...]) -> list[tuple[str, str]] | None:
+        """The shortest way from `a` to `b` over nodes of neither: nodes with the buffer to each."""
+        waiting: deque[tuple[str, list[tuple[str, str]]]] = deque((node, []) for node in a)
+        seen = set(a)
+        while waiting:
+            node, way = waiting.popleft()
+            for reader, buffer in self._next.get(node, ()):
+                if reader in b and way:
+                    return way
+                if reader not in seen and reader not in b:
+                    seen.add(reader)
+                    waiting.append((reader, [*way, (reader, buffer)]))
+        return None
+
+    def _first(self, pair: Rejected) -> str:
+        for name in (pair.a, pair.b):
+            partner = self._partners.get((pair.graph, name))
+            if partner is not None:
+                return f"{name} was fused with {partner}; the pair was then no longer there."
+        return "A pair with more in common took one of them."
+
+
+_TEMPLATE = (
+    "mode='max-autotune' may replace the library call by a generated template, which takes its "
+    "neighbours in."
+)
+
+
+def _no_shared_data(names: str) -> str:
+    if names:
+        return (
+            f"Both use {names}, but at different addresses, so a common kernel would read "
+            "nothing less."
+        )
+    return "They use no common buffer, so a common kernel would read nothing less."
+
+
+def _named_nodes(pair: Rejected) -> str:
+    return pair.reason.replace("node1", pair.a).replace("node2", pair.b)

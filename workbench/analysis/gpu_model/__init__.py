@@ -1,0 +1,1 @@
+"""What a GPU can do with a kernel, by models; nothing is run."""

@@ -1,0 +1,213 @@
+"""A model of what launches cost a call, and of what CUDA graphs save; it was not measured here.
+
+The CPU starts one kernel after the other and does not wait for them; the GPU runs them in order:
+
+    launched(i) = launched(i-1) + cost of a launch
+    start(i)    = later of launched(i), end(i-1)
+
+So launches cost time only where the GPU would have to wait for the CPU. With CUDA graphs the CPU
+starts a whole part at once, after copying the inputs that are not where the graph expects them:
+one more launch, which reads and writes them once at the bandwidth of the memory. A kernel on the
+CPU waits for everything before it and is not counted itself.
+
+The time of a kernel is the measured one where there is one, else its bound in `roofline`, which is
+too low; what CUDA graphs save is then too high. Not in the model, because they are the same with
+and without CUDA graphs or no source is known: guards and the rest of a call's Python (tens of µs),
+checks of addresses before a replay, pauses between kernels on the GPU, the first calls, which
+record.
+
+Where the defaults of `LaunchCosts` are from; each was measured on another machine than yours:
+
+    kernel_us    6.8  a kernel without arguments, with 19 of them 9.1: github.com/meta-pytorch/
+                      tritonbench/pull/1017, row nop_inductor_per_kernel, GB200, 2026
+    library_us   8    torch.add of 512 x 512, launched without waiting: github.com/flagos-ai/
+                      Torch-FL/pull/27, A100, 2026
+    graph_us     3.5  the CPU's part of a replay of 80 kernels: cuda.juliagpu.org/dev/usage/graphs
+    shortest_us  0.9  the same replay: 70 µs for 80 small kernels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from workbench.analysis.gpu_model.launch_costs import KernelLaunch, LaunchCosts, Launches
+from workbench.errors import UsageError
+from workbench.report import Kernel, Report
+
+_WHOLE = (
+    "compiled without CUDA graphs: counted as if the whole program were one; "
+    "mode='reduce-overhead' says which parts torch records"
+)
+_LEAST = "no kernel was measured: their times are bounds, so what is saved is at most this"
+_SOME_LEAST = "some kernels were not measured: their times are bounds"
+_ON_CPU = "kernels on the CPU wait for the GPU and are not counted"
+Part = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A start of a kernel; `waits`: the CPU first waits for the GPU."""
+
+    row: KernelLaunch
+    waits: bool = False
+
+    @property
+    def part(self) -> Part:
+        return self.row.graph, self.row.part
+
+
+@dataclass
+class _Clock:
+    """When the CPU has launched what it had to, and when the GPU is done."""
+
+    host: float = 0.0
+    device: float = 0.0
+    spans: list[tuple[float, float]] = field(default_factory=list)  # of the CPU, without waiting
+
+    @property
+    def spent(self) -> float:
+        return sum(end - start for start, end in self.spans)
+
+    def launch(self, cost_us: float) -> None:
+        self.spans.append((self.host, self.host + cost_us))
+        self.host += cost_us
+
+    def run(self, device_us: float) -> float:
+        start = max(self.host, self.device)
+        self.device = start + device_us
+        return start
+
+
+def launches(report: Report, costs: LaunchCosts) -> Launches:
+    """The model for a compilation for a GPU.
+
+    Raises `UsageError` for a record without kernels on a GPU.
+    """
+    steps = list(_steps(report, costs))
+    if not any(step.row.device_us for step in steps):
+        raise UsageError(
+            f"{report.request.name} has no kernels on a GPU, so there is nothing to launch. "
+            "Compile with target='h100' or another of wb.targets(); the GPU need not be here."
+        )
+    parts = list(report.cuda_graphs)
+    copied = {(p.graph, p.part): p.copied_bytes or 0 for p in parts if p.verdict == "recorded"}
+    rates = [row.bandwidth_gbs for row in report.roofline if row.bandwidth_gbs]
+    made = _simulated(report.request.target, steps, costs, copied, rates[0] if rates else None)
+    is_known = bool(parts) and all(
+        p.copied_bytes is not None for p in parts if p.verdict == "recorded"
+    )
+    return replace(
+        made,
+        copied_bytes=sum(copied.values()) if is_known else None,
+        notes=tuple(_notes(steps, bool(parts))),
+    )
+
+
+def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
+    """The model for kernels that take the GPU so many microseconds each, as one CUDA graph.
+
+    Raises `UsageError` for a time that is negative, or without any.
+    """
+    if not times_us or min(times_us) < 0:
+        raise UsageError("Pass the times of kernels in microseconds, at least one, none negative.")
+    steps = [
+        _Step(KernelLaunch(f"k{n}", "", "", 0, True, costs.kernel_us, float(us), "given", 0, 0))
+        for n, us in enumerate(times_us)
+    ]
+    return _simulated("", steps, costs, {("", 0): 0}, None)
+
+
+def _simulated(
+    target: str,
+    steps: Sequence[_Step],
+    costs: LaunchCosts,
+    copied: Mapping[Part, int],
+    bandwidth_gbs: float | None,
+) -> Launches:
+    plain, graphed = _Clock(), _Clock()
+    starts = [_single(plain, step) for step in steps]
+    graph_starts: list[float] = []
+    replays = 0
+    for part, group in groupby(steps, key=lambda step: step.part):
+        members = list(group)
+        if members[0].row.in_graph:
+            if copied.get(part) and bandwidth_gbs:
+                graphed.launch(costs.library_us)
+                graphed.run(max(2 * copied[part] / bandwidth_gbs / 1e3, costs.shortest_us))
+            graphed.launch(costs.graph_us)
+            replays += 1
+            graph_starts += [graphed.run(step.row.device_us) for step in members]
+        else:
+            graph_starts += [_single(graphed, step) for step in members]
+    rows = (
+        replace(step.row, start_us=start, graph_start_us=later)
+        for step, start, later in zip(steps, starts, graph_starts, strict=True)
+    )
+    return Launches(
+        target=target,
+        rows=tuple(rows),
+        costs=costs,
+        plain_us=plain.device,
+        graph_us=graphed.device,
+        host_us=plain.spent,
+        graph_host_us=graphed.spent,
+        replays=replays,
+        host_spans=tuple(plain.spans),
+        graph_host_spans=tuple(graphed.spans),
+    )
+
+
+def _single(clock: _Clock, step: _Step) -> float:
+    if step.waits:
+        clock.host = clock.device = max(clock.host, clock.device)
+        return clock.host
+    clock.launch(step.row.launch_us)
+    return clock.run(step.row.device_us)
+
+
+def _steps(report: Report, costs: LaunchCosts) -> Iterator[_Step]:
+    """Every start of a kernel: in the order of the record, one that is called again beside it."""
+    bounds = {row.kernel: row.bound_us for row in report.roofline}
+    parts = list(report.cuda_graphs)
+    places = {id: (p.part, p.verdict == "recorded") for p in parts for id in p.kernels}
+    for kernel in report.kernels:
+        on_cpu = kernel.language == "cpp"
+        part, is_recorded = places.get(kernel.id, (0, not parts))
+        device_us, source = (0.0, "CPU") if on_cpu else _time(kernel, bounds, costs)
+        launch_us = costs.library_us if kernel.language == "extern" else costs.kernel_us
+        row = KernelLaunch(
+            kernel=kernel.id,
+            name=kernel.name,
+            graph=kernel.graph,
+            part=part,
+            in_graph=is_recorded and not on_cpu,
+            launch_us=0.0 if on_cpu else launch_us,
+            device_us=device_us,
+            source=source,
+            start_us=0.0,
+            graph_start_us=0.0,
+        )
+        yield from [_Step(row, waits=on_cpu)] * max(kernel.calls, 1)
+
+
+def _time(
+    kernel: Kernel, bounds: Mapping[str, float | None], costs: LaunchCosts
+) -> tuple[float, str]:
+    if kernel.time_us is not None:
+        return kernel.time_us / max(kernel.calls, 1), "measured"
+    bound = bounds.get(kernel.id) or 0.0
+    return (bound, "bound") if bound > costs.shortest_us else (costs.shortest_us, "shortest")
+
+
+def _notes(steps: Sequence[_Step], is_recorded: bool) -> Iterator[str]:
+    if not is_recorded:
+        yield _WHOLE
+    sources = {step.row.source for step in steps if not step.waits}
+    if "measured" not in sources:
+        yield _LEAST
+    elif len(sources) > 1:
+        yield _SOME_LEAST
+    if any(step.waits for step in steps):
+        yield _ON_CPU

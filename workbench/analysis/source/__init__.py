@@ -1,0 +1,1 @@
+"""What became of each source line, and what could be written instead."""

@@ -1,0 +1,1 @@
+"""A sweep as a table: what it measured, which setting to take."""

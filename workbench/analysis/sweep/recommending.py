@@ -1,0 +1,153 @@
+"""The setting to take as a plain sentence and a line of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
+from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
+from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
+
+if TYPE_CHECKING:
+    from workbench.analysis.sweep.sweep import Sweep
+
+_AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
+_WORDS = {
+    "latency": "the time of a call",
+    "throughput": "the time for an item",
+    "first_call": "the time of the first call",
+    "memory": "the peak memory",
+}
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to take, why, and how to write it down."""
+
+    choice: Choice
+    sentence: str
+    code: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The chosen value of each axis."""
+        return dict(self.choice.winner.settings)
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\n\n{self.code}"
+
+    def _repr_html_(self) -> str:
+        # a notebook takes what stands between two "$", such as in `^bmm$`, for a formula
+        return (
+            f'<div class="mathjax_ignore"><p>{escape(self.sentence)}</p>'
+            f"<pre>{escape(self.code)}</pre></div>"
+        )
+
+
+def recommend(
+    sweep: Sweep, *, objective: str = "latency", constraint: Constraint = None
+) -> Recommendation:
+    """The best setting of a sweep; raises `UsageError` where no row fits."""
+    choice = choose(sweep.trials, sweep.sizes, objective=objective, constraint=constraint)
+    sentence = " ".join(_sentences(choice, sweep.sizes))
+    return Recommendation(choice, sentence, code_of(choice.winner, sweep.expression))
+
+
+def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
+    winner, next_one = choice.winner, choice.runner_up
+    yield f"Take {winner.title}: {_against_original(winner, choice.objective, sizes)}."
+    if next_one is not None:
+        yield _against_next(choice, next_one)
+    yield from (_effect(effect, choice.objective) for effect in choice.effects[:2])
+    warnings = {row.warning for row in winner.rows if row.warning}
+    for warning in sorted(warnings):
+        yield f"But {warning}."
+
+
+def _effect(effect: Effect, objective: str) -> str:
+    """What an axis changes, with the interval of the pair that is furthest apart."""
+    found = effect.comparison
+    if found is not None and not found.differ:
+        return f"{effect.axis} made no difference that can be told from the noise."
+    if effect.ratio - 1 < LEAST_DIFFERENCE:
+        return f"{effect.axis} made no difference."
+    sure = f"; where it is clearest {found.words}" if found is not None else ""
+    return (
+        f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
+        f"{_WORDS[objective]} {effect.ratio:.2f} × as large{sure}."
+    )
+
+
+def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...]) -> str:
+    row = winner.rows[0]
+    if objective == "memory":
+        return f"a call takes at most {row.peak_bytes:,} bytes"
+    if objective == "first_call":
+        return f"the first call takes {1000 * (row.first_call_s or 0):.3g} ms"
+    if row.is_model:
+        return f"a model gives it {row.call_us:.3g} µs a call; nothing was run"
+    parts = []
+    for one in winner.rows:
+        where = ", ".join(f"{n}={v}" for n, v in one.settings if n in sizes)
+        factor = f"{one.speedup:.2f} × ({one.speedup_low:.2f} to {one.speedup_high:.2f})"
+        parts.append(f"{factor} at {where}" if where else factor)
+    return f"{', '.join(parts)} as fast as the original, with 95 % confidence"
+
+
+def _against_next(choice: Choice, next_one: Candidate) -> str:
+    found = choice.comparison
+    if found is None:
+        return f"Next comes {next_one.title}."
+    if not found.differ:
+        return (
+            f"{next_one.title} cannot be told from it ({_percent(found.ratio.low)} to "
+            f"{_percent(found.ratio.high)}); this one compiles faster."
+            if _compiles_faster(choice.winner, next_one)
+            else f"{next_one.title} cannot be told from it."
+        )
+    return f"{next_one.title}, the next, is {found.words}."
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _compiles_faster(a: Candidate, b: Candidate) -> bool:
+    seconds = [median_interval([row.compile_s or 0.0 for row in one.rows]).median for one in (a, b)]
+    return seconds[0] < seconds[1]
+
+
+def code_of(winner: Candidate, name: str) -> str:
+    """The call that compiles with this setting."""
+    chosen = dict(winner.settings)
+    kernels = {n: v for n, v in chosen.items() if is_kernel_axis(n)}
+    options = {n: v for n, v in chosen.items() if n not in (*_AXES, TEMPLATE, *kernels)}
+    if TEMPLATE in chosen:
+        options[CHOICE_NAMES] = chosen[TEMPLATE]
+    words, lines = [f"{name}, args"], []
+    for axis in ("backend", "mode", "target"):
+        if axis in chosen and chosen[axis] not in ("None",):
+            words.append(f"{axis}={chosen[axis]!r}")
+    if options:
+        inner = ", ".join(f"{n!r}: {_literal(v)}" for n, v in options.items())
+        words.append(f"options={{{inner}}}")
+    if chosen.get("dynamic") == "True":
+        words.append("dynamic_shapes=…  # every size as Dim.AUTO")
+    if "dtype" in chosen:
+        lines.append(f"# the module and its inputs as torch.{chosen['dtype']}")
+    if "threads" in chosen:
+        lines.append(f"torch.set_num_threads({chosen['threads']})")
+    if kernels:
+        words_of = ", ".join(f"{n}={v}" for n, v in kernels.items())
+        lines.append(
+            f"# then {words_of}: time it on the device, Inductor tunes blocks itself there"
+        )
+    return "\n".join([*lines, f"wb.aot_compile({', '.join(words)})"])
+
+
+def _literal(text: str) -> str:
+    is_literal = text in ("True", "False", "None") or text.lstrip("-").replace(".", "", 1).isdigit()
+    return text if is_literal else repr(text)

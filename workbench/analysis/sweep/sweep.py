@@ -1,0 +1,200 @@
+"""A sweep: rows of settings with what was measured, as a table, charts, a page and an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.report.record import Report
+from workbench.report.trials import Trial, apart
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+    from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.diff.rivals import Rivals
+    from workbench.analysis.sweep.recommending import Recommendation
+    from workbench.views.sweep.view import SweepView
+
+CHARTS = ("heat", "parallel", "pareto", "distribution")
+"""The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
+time, and the rounds of each setting."""
+
+Read = Callable[[Trial], bytes | None]
+_STORE = (".sqlite", ".sqlite3", ".db")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What was measured under many settings.
+
+    `name` is the function, `expression` what stands for it in code, `axes` the values of each axis
+    as texts in the order in which they were given, `sizes` the axes that the inputs were made of,
+    `trials` the rows in the order of the settings. `from_store` counts rows that were not run
+    again. `notes` say what a reader should know, such as why the store was not asked. `read` gives
+    the record of a row, `view` is the live view that has followed the sweep.
+
+    Examples
+    --------
+    >>> found = wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
+    >>> list(found.frame()["status"])
+    ['done', 'done']
+    >>> found.export("f.csv")
+    >>> wb.Sweep.load("f.csv")
+    Sweep(f over mode (2): 2 done)
+    """
+
+    name: str
+    axes: Mapping[str, tuple[str, ...]]
+    sizes: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    seconds: float = field(default=0.0, compare=False)
+    from_store: int = field(default=0, compare=False)
+    notes: tuple[str, ...] = ()
+    expression: str = "fn"
+    read: Read | None = field(default=None, repr=False, compare=False)
+    view: SweepView | None = field(default=None, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each setting: its axes, how it ended, and every figure with its unit."""
+        from workbench.views.sweep.frame import frame
+
+        return frame(self)
+
+    def choices(self, rows: Sequence[int | Trial] | None = None) -> pandas.DataFrame:
+        """Every choice inside of the kernels: a row for each that was timed, or ranked by a model.
+
+        After the axes come `op`, `choice`, `kind`, `time_us` (of the choice alone, by Inductor's
+        autotuner), `against_best`, `chosen`, `is_model` (nothing was timed) and `why` it fell out.
+        `rows` are those of some settings, by number.
+        """
+        from workbench.views.sweep.choices import choices
+
+        return choices(self, rows)
+
+    def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
+        """Winner and runner-up of every tuned operation of one row, with their code."""
+        return self.report(row).rivals()
+
+    def best(
+        self,
+        objective: str = "latency",
+        constraint: Mapping[str, Any] | Callable[[Trial], bool] | None = None,
+    ) -> Recommendation:
+        """The setting to take, why, how sure that is, and the line of code that uses it.
+
+        `objective` is "latency", "throughput" (of the first size, such as the batch),
+        "first_call" or "memory". `constraint` is a function of a row, or maps an axis to its value
+        and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
+        where no row fits.
+        """
+        from workbench.analysis.sweep.recommending import recommend
+
+        return recommend(self, objective=objective, constraint=constraint)
+
+    def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
+        """One of the charts `heat`, `parallel`, `pareto` and `distribution`.
+
+        A heat map takes `x=` and `y=`, the names of two axes, and `figure=`, a column of `frame()`.
+        Raises `UsageError` for a chart, axis or figure that there is not.
+        """
+        from workbench.views.sweep.figures import plot
+
+        return plot(self, chart, **choice)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page with the table and the charts, which needs no network; written to `path`."""
+        from workbench.views.sweep.page import page
+
+        return page(self, path)
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.
+
+        An `.sqlite` file is a store: what is there already stays, and `wb.sweep(store=…)` answers
+        from it. A table has the columns of `frame()` and what `load` needs besides. Parquet needs
+        pyarrow (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError`
+        where nothing can be written.
+        """
+        from workbench.sweeps import load_sweep as opening
+        from workbench.views.sweep import exchange
+
+        is_store = os.fspath(path).lower().endswith(_STORE)
+        opening.export(self, path) if is_store else exchange.write(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str] | None = None, which: str | int | None = None) -> Sweep:
+        """Open a store, also somebody else's, or what `export` wrote; nothing is written or run.
+
+        `path` is by default the store of this user. `which` is a function's name or a row of
+        `stored(path)`; by default it is the last sweep. Raises `UsageError` when there is none,
+        `ArtifactError` for another file.
+        """
+        from workbench.sweeps import load_sweep as opening
+        from workbench.views.sweep import exchange
+
+        if path is not None and os.fspath(path).lower().endswith(exchange.SUFFIXES):
+            return exchange.read(path)
+        return opening.opened(path, which)
+
+    @staticmethod
+    def stored(path: str | PathLike[str] | None = None) -> pandas.DataFrame:
+        """The sweeps of a store, by default of this user: a row for each, the last one last.
+
+        Columns: `name`, `over` (axes with how many values), `settings`, `done`, `machine`, `when`.
+        """
+        from workbench.sweeps import load_sweep as opening
+
+        return opening.stored(path)
+
+    def report(self, row: int | Trial) -> Report:
+        """The full record of one row, by its number or itself.
+
+        Raises `UsageError` when none was kept.
+        """
+        from workbench.errors import UsageError
+        from workbench.report.storage import from_bytes
+
+        trial = self.trials[row] if isinstance(row, int) else row
+        content = None if self.read is None else self.read(trial)
+        if content is None:
+            raise UsageError(
+                f"There is no record of {trial.title}: {trial.reason or 'it was not kept'}."
+            )
+        return from_bytes(content)
+
+    def diff(self, a: int | Trial, b: int | Trial) -> Diff:
+        """What differs between the records of two rows, by their numbers or themselves.
+
+        Raises `UsageError` when one was not kept.
+        """
+        from workbench.analysis.diff import compare
+
+        first, second = (self.trials[row] if isinstance(row, int) else row for row in (a, b))
+        return compare(self.report(first), self.report(second), apart(first, second))
+
+    def __repr__(self) -> str:
+        """A short stable summary without times: how the settings ended."""
+        counts: dict[str, int] = {}
+        for trial in self.trials:
+            counts[trial.status] = counts.get(trial.status, 0) + 1
+        ended = ", ".join(f"{count} {status}" for status, count in counts.items())
+        axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
+        return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"
+
+    def _ipython_display_(self) -> None:
+        from workbench.views.sweep.view import display
+
+        display(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from workbench.views.sweep.page import fragment
+
+        return {"text/plain": repr(self), "text/html": fragment(self)}

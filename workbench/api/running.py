@@ -1,0 +1,282 @@
+"""What runs compiled code: verified, timed, on other GPUs, in fresh processes, swept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.sweep.sweep import Sweep
+    from workbench.compiler.contract.request import Progress
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.verify import Verification
+    from workbench.report.profile import Profile
+    from workbench.report.roundtrip import RoundTrip
+    from workbench.report.trials import Trial
+
+
+def verify(
+    x: Compiled | CompiledElsewhere,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    reference: Callable[..., Any] | None = None,
+    per_kernel: bool = False,
+    float64: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
+    """Compare compiled code with the original on copies of these inputs.
+
+    What was compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's
+    interpreter.
+
+    Parameters
+    ----------
+    reference
+        What to compare with, in place of the original.
+    per_kernel
+        Compare after every kernel with the captured graph, so that the first wrong one is named.
+    float64
+        Compare with the captured graph in double precision.
+    rtol, atol
+        In place of the tolerance of each dtype; without an atol that of a virtual GPU grows with
+        the root mean square of the value, where that is above 1.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to compare with, or no numbers to compute with.
+
+    Examples
+    --------
+    >>> wb.verify(compiled, (x,)).ok
+    True
+    """
+    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.verify import refuse_for_host
+    from workbench.handles.verify import verify as run
+
+    if isinstance(x, CompiledElsewhere):
+        from workbench.compiler.interpreter.checking import Tolerance
+        from workbench.compiler.interpreter.verifying import Question, verify_program
+
+        asked = Question(
+            tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)
+        )
+        return verify_program(x.program, x.original, asked)
+    refuse_for_host(per_kernel=per_kernel, float64=float64)
+    return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
+
+
+def profile(
+    x: Compiled | CompiledElsewhere, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Profile:
+    """Measure every kernel and library call of the unchanged generated code.
+
+    Examples
+    --------
+    >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
+    ['k0']
+    """
+    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.profile import profile_compiled
+
+    if isinstance(x, CompiledElsewhere):
+        x.profile(*args)
+    return profile_compiled(x, args, dict(kwargs or {}))
+
+
+def matrix(
+    x: Any,
+    args: tuple[Any, ...] | None = None,
+    *,
+    targets: Sequence[str],
+    configs: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Matrix:
+    """Compile every Triton kernel for several GPUs, none of which has to be here, and compare.
+
+    What is compared is one source: the kernels as they were generated for the target of the
+    compilation. A kernel that cannot be compiled for a GPU has a note there.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` returned for a GPU, a report of it, or a function or module, which is
+        compiled for the first target. Of a report the TTIR is compiled, never its source.
+    args
+        The example inputs of a function.
+    targets
+        Names of GPUs in `targets()`.
+    configs
+        Which configuration is compared, by kernel: `{"k0": "k0:c1"}`; the first by default.
+    progress
+        Called with what was just compiled and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        A target does not exist, or there is no Triton kernel; the message says what to do.
+
+    Examples
+    --------
+    >>> wb.matrix(f, (x,), targets=["h100", "a100"]).frame("registers")
+    registers  h100  a100
+    kernel
+    k0           12    12
+    """
+    from workbench.handles.matrix import matrix as run
+
+    return run(x, args, targets, configs=configs, progress=progress)
+
+
+def roundtrip(
+    x: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    ways: Sequence[str] | None = None,
+    reference: Callable[..., Any] | None = None,
+    model: str | None = None,
+    progress: Progress | None = None,
+) -> RoundTrip:
+    """Save, load in a fresh process, call, and compare with eager: times of every phase.
+
+    Each way runs the same call in a process of its own, one after the other, with an empty cache
+    folder. An interrupt ends the process that runs and removes every file.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile`, `package` or `load` returned.
+    args, kwargs
+        The inputs of the call; they are copied into every process.
+    ways
+        Some of "eager", "compile_cold" (torch.compile with an empty cache), "compile_warm" (again,
+        with the cache that a process before it has filled), "torch" (torch's own loader of the
+        same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each.
+    reference
+        What to compare with and to run as eager, in place of the original.
+    model
+        Which model is called, of several in a package.
+    progress
+        Called with each way and the seconds since the start.
+
+    Raises
+    ------
+    UsageError
+        The inputs cannot be sent to another process; a way that cannot be gone says why in `.ways`.
+    ArtifactError
+        It cannot be saved.
+
+    Examples
+    --------
+    >>> wb.roundtrip(compiled, (x,), ways=("ours", "eager")).ok
+    True
+    """
+    from workbench.roundtrip.trip import roundtrip as run
+
+    return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
+
+
+def sweep(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] | Callable[..., tuple[Any, ...]],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    over: Mapping[str, Sequence[Any]],
+    executor: Executor | None = None,
+    store: str | PathLike[str] | None = None,
+    strategy: str = "grid",
+    objective: str = "latency",
+    trials: int | None = None,
+    seconds: float | None = None,
+    jobs: int | None = None,
+    timeout_s: float = 600.0,
+    memory_bytes: int | None = None,
+    compile_only: bool = False,
+    spread: float = 0.01,
+    measure_s: float = 3.0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    progress: Callable[[Trial, bool], None] | None = None,
+) -> Sweep:
+    """Compile and measure a function under many settings.
+
+    Each setting is compiled in a process of its own, compared with eager, and timed in turn with
+    the original; one that fails, crashes, hangs or fills memory is a row with its reason. What was
+    measured before, of the same code on the same machine, comes from the store.
+
+    Parameters
+    ----------
+    args
+        The example inputs, or a function that makes them of the sizes in `over`, such as
+        `lambda batch: (torch.randn(batch, 64),)`.
+    over
+        The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
+        `target` (names in `targets()`: figures of a model in place of times), an option of
+        Inductor by its name, or a size that `args` takes. Inside of kernels:
+        `max_autotune_gemm_backends` ("ATEN,CPP"), `template` (a regular expression for names of
+        the autotuner's choices), and for virtual GPUs parameters of Triton kernels: `XBLOCK`,
+        `num_warps`, `k0.num_stages`, ….
+    executor
+        Where trials run: any concurrent.futures.Executor, such as Dask's `client.get_executor()`;
+        by default this machine.
+    store
+        An SQLite file, by default in the user's cache folder.
+    strategy, objective, trials, seconds
+        "grid" tries everything; "random", "halving" and "tpe" (by Optuna) look for what is best
+        for "latency", "throughput", "first_call" or "memory", within a budget of trials or seconds.
+    jobs
+        How many trials run at a time; compilations do so, measurements wait for each other.
+    timeout_s, memory_bytes
+        What one trial may take.
+    compile_only
+        Run nothing: compile times, kernels and traffic alone.
+    spread, measure_s
+        Measure until half of the 95 % interval is this share of the median, or for so many seconds.
+    rtol, atol
+        The tolerance against eager, in place of that of the dtype.
+    progress
+        Called with each row, and whether it came from the store. Its method `started`, if it has
+        one, is told first what runs: `.so_far()` and `.cancel()` may be called by any thread.
+
+    Raises
+    ------
+    UsageError
+        An axis or a value is unknown; the nearest match is named.
+    KeyboardInterrupt
+        On an interrupt; what is done is its attribute `sweep`, and in the store.
+
+    Examples
+    --------
+    >>> wb.sweep(f, (x,), over={"mode": ["default", "max-autotune"]}, measure_s=0.1)
+    Sweep(f over mode (2): 2 done)
+    """
+    from workbench.sweeps.entry import Wanted, run_sweep
+    from workbench.sweeps.paired_timing import Patience
+    from workbench.sweeps.strategies import Budget, Search
+    from workbench.sweeps.trial_run import Plan
+
+    workers = jobs or (1 if executor is None else 4)
+    return run_sweep(
+        fn,
+        args,
+        kwargs,
+        Wanted(
+            over=over,
+            executor=executor,
+            store=store,
+            search=Search(strategy, Budget(trials, seconds), objective, workers),
+            jobs=jobs,
+            plan=Plan(
+                Patience(spread, measure_s), timeout_s, memory_bytes, compile_only, rtol, atol
+            ),
+            on_trial=progress,
+        ),
+    )

@@ -1,0 +1,226 @@
+"""What is looked at: a view, a comparison, a log, names and targets."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.gpu_model.launch_costs import Launches
+    from workbench.report.cache_keys import WhyRecompiled
+    from workbench.trace_logs.reading import Trace
+
+
+def show(x: Any) -> Any:
+    """What a notebook displays for a compilation, an explanation, a report, a diff or a sweep.
+
+    Examples
+    --------
+    >>> wb.show(compiled)  # in a notebook the view, elsewhere its text
+    f (inductor, host)
+    inputs    x: float32 [64, 64] on cpu
+    ...
+    """
+    from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.sweep.sweep import Sweep
+    from workbench.views.display import show as run
+
+    return x if isinstance(x, Diff | Sweep) else run(x)
+
+
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
+    """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
+
+    Graphs are matched by structure and shapes, kernels by what they compute. The result prints
+    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
+        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
+        returned has measured times of kernels to compare as well.
+    names
+        What the two are called; by default their files or what was compiled.
+
+    Raises
+    ------
+    UsageError
+        One of them has no report.
+    ArtifactError
+        A file is damaged, or holds no report.
+
+    Examples
+    --------
+    >>> sizes = {"x": {0: torch.export.Dim("rows", min=2)}}
+    >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
+    >>> found = wb.diff(compiled, flexible)
+    >>> print(found.sentences[1])
+    1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
+    """
+    from workbench.analysis.diff import compare
+    from workbench.artifacts.inspect.report_in import names_of, report_of
+
+    return compare(report_of(a), report_of(b), names or names_of(a, b))
+
+
+def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
+    """Why torch's cache had no code for the second compilation, though it had for the first.
+
+    Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
+    device. The result is a sentence; `.table` has every part.
+
+    Parameters
+    ----------
+    a, b
+        What `aot_compile`, `package` or `load` returned, a report, or the path of an `.aot`,
+        `.pt2` or `.wbr` file, also of another machine; nothing from it is executed.
+
+    Raises
+    ------
+    UsageError
+        One of them holds no record of a cache key.
+
+    Examples
+    --------
+    >>> print(wb.why_recompiled(compiled, wb.aot_compile(f, (x[:3],))))
+    b was compiled again because the shape of input 1 differs: (64, 64) / (3, 64).
+    """
+    from workbench.analysis.diff.cache_keys import why_recompiled as run
+    from workbench.artifacts.inspect.report_in import names_of, report_of
+
+    return run(report_of(a), report_of(b), names_of(a, b))
+
+
+def launches(
+    x: Any,
+    *,
+    kernel_us: float | None = None,
+    library_us: float | None = None,
+    graph_us: float | None = None,
+    shortest_us: float | None = None,
+) -> Launches:
+    """What starting the kernels one by one costs a call on a GPU, and what CUDA graphs save.
+
+    A model: nothing is run, and the GPU need not be here. The CPU starts kernels without waiting
+    for them, so that launches cost time only where the GPU has to wait. The result prints its
+    figures; `.frame()` has a row for each launch, `.plot()` draws both ways.
+    `workbench.analysis.gpu_model.launches` says what is in the model, what is not, and where the
+    costs are from; they were measured on other machines.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile` returned for a GPU, one that is here or not, a report or its file;
+        compiled with `mode="reduce-overhead"`, the record says which parts torch turns into CUDA
+        graphs (`report.frame("cuda_graphs")`). What `profile` returned has measured times of
+        kernels. Or a list of times of kernels in µs.
+    kernel_us, library_us, graph_us, shortest_us
+        What the model charges in µs, where you have measured it: the CPU's cost of a launch of a
+        Triton kernel (default 6.8), of a library call (8), of a replay (3.5); the least time of any
+        kernel (0.9).
+
+    Raises
+    ------
+    UsageError
+        There are no kernels on a GPU.
+
+    Examples
+    --------
+    >>> wb.launches([1.0] * 200, kernel_us=3).saved > 0.6  # 200 kernels of 1 µs each
+    True
+    """
+    from dataclasses import fields
+
+    from workbench.analysis.gpu_model.launch_costs import LaunchCosts
+    from workbench.analysis.gpu_model.launches import launches as run
+    from workbench.analysis.gpu_model.launches import of_times
+    from workbench.artifacts.inspect.report_in import report_of
+
+    given = (kernel_us, library_us, graph_us, shortest_us)
+    names = (field.name for field in fields(LaunchCosts))
+    costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
+    return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
+
+    The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
+    kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
+    several logs it holds everything, compile ids and threads named after the log; `.logs` has the
+    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`. Kinds of
+    records that are not known are in `.extra["unknown_records"]`; what was passed over in a
+    damaged log is counted in the notes of the request. Texts are checked against the digests in
+    their records, timers and other small records are not. Torch is not imported.
+
+    Parameters
+    ----------
+    path
+        A `*.log` or `*.log.gz` file, or a folder of them.
+
+    Raises
+    ------
+    UsageError
+        There is no log, or it cannot be read.
+
+    Examples
+    --------
+    >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
+    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
+    """
+    from workbench.trace_logs.reading import read_trace as run
+
+    return run(path)
+
+
+def targets(name: str | None = None) -> pandas.DataFrame:
+    """The GPUs that can be a target, a row for each; of one GPU, each number with its source.
+
+    Own GPUs are tables in `*.toml` or `*.json` files of the folder `gpus` in the data folder
+    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::
+
+        [h100-half]
+        base = "h100"
+        sms = [66, "half of an H100"]
+
+    Examples
+    --------
+    >>> print(wb.targets().query("name == 'h100'").sms.item())
+    132
+    """
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+    from workbench.views.targets import target_frame, targets_frame
+
+    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
+    return targets_frame(gpus) if name is None else target_frame(gpus[name])
+
+
+def target_names() -> list[str]:
+    """The names of the virtual GPUs, those that the user described included."""
+    from workbench.settings import Settings
+    from workbench.specs import Catalogue
+
+    return [gpu.name for gpu in Catalogue.of_user(Settings.from_environment().data_folder)]
+
+
+def aotinductor_names() -> pandas.DataFrame:
+    """How articles write AOTInductor, and what that is in torch now: a row per way of writing.
+
+    Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
+    gone), `instead` (what to write with torch), `here` (what to write with this package), `why`,
+    and `holds`: whether the installed torch is as the row says.
+
+    Examples
+    --------
+    >>> names = wb.aotinductor_names()
+    >>> print(names[names.verdict == "gone"].written.iloc[0])
+    from torch._export import capture_pre_autograd_graph
+    """
+    from workbench.compiler.pipeline.aotinductor_names import names_frame
+
+    return names_frame()

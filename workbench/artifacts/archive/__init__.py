@@ -1,0 +1,1 @@
+"""Zip files of artifacts and packages: read, checked and written."""

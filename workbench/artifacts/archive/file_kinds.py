@@ -1,0 +1,138 @@
+"""One way to open every kind of file: artifacts and packages of ours, and what torch writes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, BinaryIO
+
+from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage, package_in
+from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.zip_frame import chunks, read_frame
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:  # a package starts without what artifacts need
+    from workbench.artifacts.archive.container import Opened
+    from workbench.artifacts.manifest.manifest import Manifest
+
+TORCH_HEADER = b"PT2AOT\x01"
+_PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
+_PAYLOAD_LIMIT = 4 << 30
+_COMPILED = "data/aotinductor/"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpenedFile:
+    """A checked file of one of five kinds.
+
+    "artifact" (.aot of ours), "package" (.pt2 of ours), "torch" (a pickle of torch's
+    save_compiled_function), "torch package" (.pt2 of torch with compiled code) or
+    "exported program" (what torch.export.save wrote).
+    """
+
+    kind: str
+    file: BinaryIO
+    size: int
+    artifact: Opened | None = None
+    package: OpenedPackage | None = None
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of an artifact; other files have none."""
+        return self.artifact.manifest if self.artifact else None
+
+    @property
+    def signed(self) -> Manifest | PackageManifest | None:
+        """The manifest that signatures cover, which torch's files do not have."""
+        return self.package.manifest if self.package else self.manifest
+
+    @cached_property
+    def digest(self) -> str:
+        """What `trust=` takes: the manifest's hash, or that of all bytes of a file of torch."""
+        if self.signed is not None:
+            return self.signed.digest
+        digest = hashlib.sha256()
+        for chunk in chunks(self.file, 0, self.size):
+            digest.update(chunk)
+        return f"sha256:{digest.hexdigest()}"
+
+    def require_function(self, name: str) -> None:
+        """Raise `ArtifactError` unless the file holds a compiled function, not a package."""
+        if self.package is not None:
+            raise ArtifactError(f"{name} is a .pt2 file. Open it with wb.load({name!r}).")
+
+    def whole(self) -> bytes:
+        """The content of a file of torch, read from the open file, compared with the digest."""
+        expected = self.digest
+        self.file.seek(0)
+        content = self.file.read(min(self.size, _PAYLOAD_LIMIT))  # read(n) sets n bytes aside
+        if f"sha256:{hashlib.sha256(content).hexdigest()}" != expected:
+            raise ArtifactError("The file was changed while it was read. Load it again.")
+        return content
+
+
+def pickle_start(content: bytes) -> int:
+    """Where the pickle starts in what torch wrote: newer releases put a header before it."""
+    return len(TORCH_HEADER) if content.startswith(TORCH_HEADER) else 0
+
+
+@contextmanager
+def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
+    """Open a file and tell what it is; executes nothing.
+
+    Raises `ArtifactError` when it is missing, empty, damaged or of another kind.
+    """
+    name = os.fspath(path)
+    with open_file(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        head = file.read(16)
+        if not head:
+            raise ArtifactError(f"{name} is empty: the copy was cut short. Get the file again.")
+        if head[:2] == b"PK":
+            yield _open_zip(name, file, size)
+            return
+        if head.startswith(b"\x7fELF"):
+            raise ArtifactError(
+                f"{name} is a bare shared library, such as torch._inductor.aot_compile makes: it "
+                "says nothing about its inputs. Make a package of the model with wb.package."
+            )
+        if not head[pickle_start(head) :].startswith(_PICKLES):
+            raise ArtifactError(
+                f"{name} is neither an artifact or package of this workbench nor a file that "
+                "torch's save_compiled_function, aoti_compile_and_package or torch.export.save "
+                "wrote. Give the path of an .aot or .pt2 file."
+            )
+        _check_pickle_end(name, file)
+        yield OpenedFile("torch", file, size)
+
+
+def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
+    frame = read_frame(file)
+    if not all("/" in entry.filename for entry in frame.entries) or not frame.entries:
+        from workbench.artifacts.archive.container import artifact_in
+
+        return OpenedFile("artifact", file, size, artifact_in(frame))
+    package = package_in(frame)
+    if package.manifest is not None:
+        return OpenedFile("package", file, size, package=package)
+    if FORMAT not in package.entries:
+        raise ArtifactError(
+            f"{name} is a zip file without {FORMAT}: not a .pt2 file. Give the path of an .aot or "
+            ".pt2 file."
+        )
+    if any(member.startswith(_COMPILED) for member in package.entries):
+        return OpenedFile("torch package", file, size, package=package)
+    return OpenedFile("exported program", file, size, package=package)
+
+
+def _check_pickle_end(name: str, file: BinaryIO) -> None:
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b".":  # every pickle ends with STOP
+        raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")

@@ -1,0 +1,123 @@
+"""The `.pt2` file: torch's own archive, with or without a manifest of ours, read as a zip only."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from workbench.artifacts.archive.members import Members, compare_sizes, read_manifest
+from workbench.artifacts.archive.zip_frame import AGAIN, Frame, frame_hash, read_frame
+from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedModel, PackageManifest
+from workbench.errors import ArtifactError
+
+FORMAT = "archive_format"  # the member by which torch knows its own archives
+_PART_LIMIT = 255  # bytes of a file name in Linux
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpenedPackage(Members):
+    """A `.pt2` whose frame and manifest were checked; its members were not read yet.
+
+    Names of members are relative to `root`, the one folder in the archive. `manifest` is None for
+    an archive that torch itself wrote: its members have checksums only.
+    """
+
+    root: str
+    manifest: PackageManifest | None
+
+    def hash_of(self, name: str) -> str | None:
+        """The SHA-256 in hex that the manifest gives; None in a file of torch."""
+        listed = None if self.manifest is None else self.manifest.members.get(name)
+        return None if listed is None else listed.sha256
+
+
+def open_package(file: BinaryIO) -> OpenedPackage:
+    """Check the frame of a `.pt2` and read its manifest; executes nothing.
+
+    Raises what `package_in` raises.
+    """
+    return package_in(read_frame(file))
+
+
+def package_in(frame: Frame) -> OpenedPackage:
+    """The package that a zip file holds, its manifest compared with the members.
+
+    Raises `ArtifactError` for links, encrypted or compressed members, names that leave the
+    folder, duplicates, members that overlap, and whatever is not what the manifest lists.
+    """
+    file = frame.file
+    if frame.comment and frame_hash(file, frame.entries) != frame.comment:
+        raise ArtifactError(f"The package is damaged: its zip directory was changed. {AGAIN}")
+    root, entries = _below_root(frame.entries)
+    if MANIFEST not in entries:
+        return OpenedPackage(file, entries, root, None)
+    content = read_manifest(file, entries[MANIFEST])
+    manifest = PackageManifest.from_bytes(content)
+    if content != manifest.to_bytes() or manifest.root != root:
+        raise ArtifactError(f"The manifest of the package is damaged or foreign. {AGAIN}")
+    if not frame.comment:
+        raise ArtifactError(f"The package is damaged: its zip directory has no seal. {AGAIN}")
+    others = {name: entry for name, entry in entries.items() if name != MANIFEST}
+    compare_sizes(others, manifest.members)
+    _check_models(manifest)
+    return OpenedPackage(file, entries, root, manifest)
+
+
+def _below_root(
+    found: Iterable[zipfile.ZipInfo],
+) -> tuple[str, Mapping[str, zipfile.ZipInfo]]:
+    """The one folder of an archive, and its members by their names below it."""
+    entries = {_checked(entry.filename): entry for entry in found}
+    roots = {name.partition("/")[0] for name in entries}
+    if len(roots) != 1:
+        raise ArtifactError(
+            f"The zip file holds {len(roots)} folders where a .pt2 holds one: a foreign file."
+        )
+    folders = {str(folder) for name in entries for folder in PurePosixPath(name).parents}
+    if both := folders & entries.keys():
+        raise ArtifactError(
+            f"The member {min(both)} is a file and a folder: a foreign file. Nothing was unpacked."
+        )
+    root = roots.pop()
+    return root, {name[len(root) + 1 :]: entry for name, entry in entries.items()}
+
+
+def _checked(name: str) -> str:
+    """The name of a member that stays below its folder; raises `ArtifactError` for others."""
+    parts = name.split("/")
+    if {"", ".", ".."} & {*parts} or any(len(part.encode()) > _PART_LIMIT for part in parts):
+        raise ArtifactError(
+            f"The archive holds a member named {name!r:.300}, which does not belong there: a "
+            "foreign file. Nothing was unpacked."
+        )
+    return name
+
+
+def _check_models(manifest: PackageManifest) -> None:
+    """Raise `ArtifactError` when a model names a member, or bytes of one, that are not there."""
+    names = [model.name for model in manifest.models]
+    if len({*names}) != len(names):
+        raise ArtifactError("The manifest lists two models of one name: a foreign file.")
+    for model in manifest.models:
+        for name in _named(model):
+            if name not in manifest.members:
+                raise ArtifactError(
+                    f"The package is damaged: {name}, which model {model.name} needs, is not in "
+                    f"it. {AGAIN}"
+                )
+        for constant in model.constants:
+            member = manifest.members[constant.member] if constant.member else None
+            end = constant.offset + constant.size
+            if min(constant.offset, constant.size) < 0 or (member and end > member.size):
+                raise ArtifactError(
+                    f"The package is damaged: {constant.fqn} does not lie in {constant.member}. "
+                    f"{AGAIN}"
+                )
+
+
+def _named(model: PackagedModel) -> Iterable[str]:
+    beside = (constant.member for constant in model.constants)
+    return (name for name in (model.library, model.report, model.reference, *beside) if name)

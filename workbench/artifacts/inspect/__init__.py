@@ -1,0 +1,1 @@
+"""What is inside a file, learnt without executing anything from it."""

@@ -1,0 +1,170 @@
+"""What an `ExportedProgram` archive (torch.export.save) says: signature, ranges, weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.inspect.facts import Facts, Text
+from workbench.artifacts.inspect.packages import read_json
+from workbench.artifacts.inspect.rows import (
+    ConstantFacts,
+    GuardFacts,
+    ModelFacts,
+    NeedFacts,
+    ValueFacts,
+)
+
+_MODELS = "models/"
+_JSON_LIMIT = 32 << 20
+_FOLDERS = {"weights": "data/weights/", "constants": "data/constants/"}
+_DTYPES = {  # torch._export.serde.schema.ScalarType
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32",
+    8: "float64", 9: "complex32", 10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16",
+    28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz",
+    32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
+}  # fmt: skip
+_SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
+
+
+def exported_facts(package: OpenedPackage) -> Facts:
+    """What the JSON of each program says; a program that is too big or damaged is a note."""
+    members = [n for n in package.entries if n.startswith(_MODELS) and n.endswith(".json")]
+    found = {PurePosixPath(n).stem: read_json(package, n, _JSON_LIMIT) for n in members}
+    constants = list(_constants(package))
+    needs = {need.name: need for program in found.values() for need in _needs(program)}
+    lost = [name for name, program in found.items() if not program]
+    return Facts(
+        models=[_model(name, constants) for name in found],
+        values=[row for name, program in found.items() for row in _values(name, program)],
+        constants=constants,
+        guards=[row for name, program in found.items() for row in _guards(name, program)],
+        needs=list(needs.values()),
+        texts=[_text(package, member) for member in members],
+        notes=[
+            *(f"{name} is damaged or bigger than {_JSON_LIMIT} bytes: not read" for name in lost),
+            "a graph, not compiled: torch.export.load and torch run it",
+        ],
+    )
+
+
+def _model(name: str, constants: list[ConstantFacts]) -> ModelFacts:
+    mine = [constant for constant in constants if constant.model == name]
+    size = sum(constant.size or 0 for constant in mine)
+    return ModelFacts(name, "", "", "in the archive", len(mine), size)
+
+
+def _at(data: Any, *keys: str) -> Any:
+    """What stands below keys in JSON, or None where something else stands."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _values(model: str, program: Mapping[str, Any]) -> Iterator[ValueFacts]:
+    tensors = _at(program, "graph_module", "graph", "tensor_values")
+    ranges = _at(program, "range_constraints")
+    signature = _at(program, "graph_module", "signature")
+    for side, key in (("input", "user_input"), ("output", "user_output")):
+        for spec in _rows(_at(signature, f"{side}_specs")):
+            argument = _at(spec, key, "arg")
+            if not isinstance(argument, dict):
+                continue
+            kind, value = next(iter(argument.items()), ("", None))
+            name = str(_at(value, "name") or value)
+            facts = _at(tensors, name) if kind == "as_tensor" else None
+            yield ValueFacts(
+                model=model,
+                direction=side,
+                name=name,
+                kind=kind.removeprefix("as_"),
+                dtype=_dtype(facts),
+                shape=_sizes(_at(facts, "sizes"), ranges) if facts else "",
+                device=str(_at(facts, "device", "type") or ""),
+                stride=_sizes(_at(facts, "strides"), None) if facts else "",
+            )
+
+
+def _dtype(facts: Any) -> str:
+    number = _at(facts, "dtype")
+    return _DTYPES.get(number, str(number)) if isinstance(number, int) else ""
+
+
+def _sizes(sizes: Any, ranges: Any) -> str:
+    return f"[{', '.join(_size(size, ranges) for size in _rows(sizes))}]"
+
+
+def _size(size: Mapping[str, Any], ranges: Any) -> str:
+    expression = _at(size, "as_expr", "expr_str")
+    if not isinstance(expression, str):
+        return str(size.get("as_int", "?"))
+    shown = _SYMBOL.sub(r"\1", expression)
+    found = _at(ranges, shown)
+    low, high = (_at(found, end) for end in ("min_val", "max_val"))
+    if low is None and high is None:
+        return shown
+    return f"{shown} in {'' if low is None else low}..{'' if high is None else high}"
+
+
+def _constants(package: OpenedPackage) -> Iterator[ConstantFacts]:
+    for what, folder in _FOLDERS.items():
+        for member in package.entries:
+            if not (member.startswith(folder) and member.endswith(f"_{what}_config.json")):
+                continue
+            model = PurePosixPath(member).name.removesuffix(f"_{what}_config.json")
+            config = _at(read_json(package, member, _JSON_LIMIT), "config")
+            for name, row in config.items() if isinstance(config, dict) else ():
+                yield _constant(package, model, folder, str(name), row)
+
+
+def _constant(
+    package: OpenedPackage, model: str, folder: str, name: str, row: Any
+) -> ConstantFacts:
+    member = f"{folder}{_at(row, 'path_name')}"
+    meta = _at(row, "tensor_meta")
+    other = "buffer" if folder == _FOLDERS["weights"] else "constant"
+    return ConstantFacts(
+        model=model,
+        name=name,
+        kind="parameter" if _at(row, "is_param") else other,
+        dtype=_dtype(meta),
+        shape=_sizes(_at(meta, "sizes"), None),
+        size=package.size(member) if member in package.entries else None,
+        place=member if member in package.entries else "not in the archive",
+    )
+
+
+def _guards(model: str, program: Mapping[str, Any]) -> Iterator[GuardFacts]:
+    code = program.get("guards_code")
+    for text in code if isinstance(code, list) else ():
+        yield GuardFacts(model, "SHAPE", str(text), True, "checked by the loaded module")
+    ranges = _at(program, "range_constraints")
+    for name, row in ranges.items() if isinstance(ranges, dict) else ():
+        low, high = _at(row, "min_val"), _at(row, "max_val")
+        ends = f"{'' if low is None else low}..{'' if high is None else high}"
+        yield GuardFacts(model, "RANGE", f"{name} in {ends}", True, "checked by the loaded module")
+
+
+def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
+    if isinstance(version := program.get("torch_version"), str):
+        yield NeedFacts("torch", version, "the release that exported it")
+    schema = program.get("schema_version")
+    if isinstance(_at(schema, "major"), int):
+        number = f"{_at(schema, 'major')}.{_at(schema, 'minor')}"
+        yield NeedFacts("schema", number, "torch's own format")
+    opset = program.get("opset_version")
+    for name, version in opset.items() if isinstance(opset, dict) else ():
+        yield NeedFacts(f"operators of {name}", str(version), "the version of their definitions")
+
+
+def _text(package: OpenedPackage, member: str) -> Text:
+    size = package.size(member)
+    text = package.raw(member).decode("utf-8", "replace") if size <= _JSON_LIMIT // 4 else None
+    return Text(member, "json", size, text)

@@ -1,0 +1,159 @@
+"""Looking inside a file without executing anything from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import PurePosixPath
+
+from workbench.artifacts.archive.container import MANIFEST, PAYLOAD, SKELETON, WEIGHTS
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
+from workbench.artifacts.archive.members import Members
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.inspect.exported import exported_facts
+from workbench.artifacts.inspect.facts import Facts
+from workbench.artifacts.inspect.functions import artifact_facts, torch_file_facts
+from workbench.artifacts.inspect.libraries import libraries_in
+from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
+from workbench.artifacts.inspect.packages import package_facts, torch_package_facts
+from workbench.artifacts.inspect.pickles import graded, imports, pickles_in, summaries
+from workbench.artifacts.inspect.report import ArtifactReport
+from workbench.artifacts.inspect.rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
+from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.trust.trust import TrustStore
+
+HASHED = 64 << 20  # bytes of members that are compared with their hashes: about 0.05 s
+_PICKLE_LIMIT = 256 << 20  # bytes; the memory that reading takes is about twice as much
+_KINDS = {
+    ".so": "library", ".cpp": "source", ".h": "source", ".json": "JSON", ".blob": "weights",
+    ".cubin": "GPU code", ".hsaco": "GPU code", ".fatbin": "GPU code", ".ptx": "GPU code",
+    ".b64": "report", ".wbr": "report", ".pt": "pickled tensors", ".safetensors": "weights",
+}  # fmt: skip
+_NAMED = {
+    MANIFEST: "manifest",
+    PACKAGE_MANIFEST: "manifest",
+    PAYLOAD: "pickle",
+    SKELETON: "pickle",
+    WEIGHTS: "weights",
+}
+
+
+def inspect(
+    path: str | PathLike[str], *, verify: bool = False, store: TrustStore | None = None
+) -> ArtifactReport:
+    """Look inside a file of any kind; nothing from it is executed.
+
+    Members are compared with their hashes, the smallest first, up to 64 MiB in all; with
+    `verify=True` all of them are. Raises `ArtifactError` when it is no artifact or its frame is
+    damaged; a damaged member is marked in the result.
+    """
+    with open_any(path) as opened:
+        members = opened.artifact or opened.package
+        pickles = dict(_pickles(opened))
+        facts = _facts(opened, pickles)
+        digest = "" if _is_long(opened) and not verify else opened.digest
+        found = libraries_in(members)
+        return ArtifactReport(
+            path=os.fspath(path),
+            kind=opened.kind,
+            digest=digest,
+            signature=(store or TrustStore.of_user()).standing(digest, opened.signed),
+            size=opened.size,
+            manifest=opened.signed,
+            members=tuple(_members(members, verify)) if members else (),
+            pickles=tuple(pickles.items()),
+            models=tuple(facts.models),
+            inputs=tuple(row for row in facts.values if row.direction == "input"),
+            outputs=tuple(row for row in facts.values if row.direction == "output"),
+            constants=tuple(facts.constants),
+            guards=tuple(facts.guards),
+            needs=tuple(facts.needs),
+            outside=tuple(facts.outside),
+            kernels=tuple(facts.kernels),
+            libraries=found.libraries,
+            sections=found.sections,
+            symbols=found.symbols,
+            names=graded(row for name, part in pickles.items() for row in imports(name, part)),
+            pickled=tuple(row for name, part in pickles.items() for row in summaries(name, part)),
+            notes=tuple(facts.notes),
+            texts=tuple(facts.texts),
+            reports=facts.reports,
+        )
+
+
+def _is_long(opened: OpenedFile) -> bool:
+    """Whether the digest takes reading a big file to its end."""
+    return opened.signed is None and opened.kind != "torch" and opened.size > HASHED
+
+
+def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
+    if opened.artifact is not None:
+        return artifact_facts(opened.artifact, pickles.values())
+    if opened.package is None:
+        return torch_file_facts(pickle_content(opened), pickles.values())
+    if opened.package.manifest is not None:
+        return package_facts(opened.package, opened.package.manifest)
+    if opened.kind == "torch package":
+        return torch_package_facts(opened.package)
+    return exported_facts(opened.package)
+
+
+def pickle_content(opened: OpenedFile) -> bytes:
+    """The pickle in a file of torch's save_compiled_function; nothing of one beyond the limit."""
+    content = opened.whole() if opened.size <= _PICKLE_LIMIT else b""
+    return content[pickle_start(content) :]
+
+
+def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
+    if opened.artifact is not None:
+        for name in (PAYLOAD, SKELETON):
+            if name in opened.artifact.entries:
+                size = opened.artifact.size(name)
+                content = opened.artifact.raw(name) if size <= _PICKLE_LIMIT else None
+                yield name, _read(content, size)
+    elif opened.package is not None:
+        yield from pickles_in(opened.package)
+    else:
+        content = opened.whole() if opened.size <= _PICKLE_LIMIT else None
+        yield "file", _read(content, opened.size)
+
+
+def _read(content: bytes | None, size: int) -> PickleFacts:
+    if content is None:
+        problem = f"not read: {size} bytes are more than {_PICKLE_LIMIT}"
+        return PickleFacts(size, (), 0, complete=False, problem=problem)
+    return read_pickle(content[pickle_start(content) :])
+
+
+def _members(members: Members, verify: bool) -> Iterator[MemberFacts]:
+    states = _states(members, verify)
+    for name in members.entries:
+        yield MemberFacts(
+            name=name,
+            kind=_NAMED.get(name) or _KINDS.get(PurePosixPath(name).suffix, "data"),
+            size=members.size(name),
+            state=states[name],
+            sha256=_listed(members, name),
+        )
+
+
+def _states(members: Members, verify: bool) -> dict[str, str]:
+    left = HASHED
+    found: dict[str, str] = {}
+    for name in sorted(members.entries, key=members.size):
+        left -= members.size(name)
+        if name in (MANIFEST, PACKAGE_MANIFEST):
+            found[name] = WHOLE  # it was compared with itself when it was opened
+        elif left < 0 and not verify:
+            found[name] = NOT_HASHED
+        else:
+            found[name] = WHOLE if members.is_whole(name) else DAMAGED
+    return found
+
+
+def _listed(members: Members, name: str) -> str:
+    if isinstance(members, OpenedPackage) and not isinstance(members.manifest, PackageManifest):
+        return ""
+    return "" if name in (MANIFEST, PACKAGE_MANIFEST) else members.hash_of(name) or ""

@@ -1,0 +1,74 @@
+"""The ELF files of a file: sections, symbols, what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.artifacts.archive.members import Members
+from workbench.artifacts.inspect.rows import LibraryFacts, SectionFacts, SymbolFacts
+from workbench.artifacts.machine.elf import Elf, read_elf
+
+_MOST_LIBRARIES = 500
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """The rows of all libraries of one file."""
+
+    libraries: tuple[LibraryFacts, ...] = ()
+    sections: tuple[SectionFacts, ...] = ()
+    symbols: tuple[SymbolFacts, ...] = ()
+
+
+def libraries_in(members: Members | None) -> Libraries:
+    """Read the headers and tables of every ELF file among the members, not their content."""
+    if members is None:
+        return Libraries()
+    found = list(_elf_files(members))
+    return Libraries(
+        tuple(_library(name, members.size(name), elf) for name, elf in found),
+        tuple(
+            SectionFacts(name, part.name, part.kind, part.address, part.size, part.flags)
+            for name, elf in found
+            if isinstance(elf, Elf)
+            for part in elf.sections
+        ),
+        tuple(
+            SymbolFacts(name, symbol.name, symbol.kind, symbol.is_exported, symbol.size)
+            for name, elf in found
+            if isinstance(elf, Elf)
+            for symbol in elf.symbols
+        ),
+    )
+
+
+def _elf_files(members: Members) -> Iterator[tuple[str, Elf | str]]:
+    count = 0
+    for name in members.entries:
+        part = members.part(name)
+        if part.read_at(0, 4) != b"\x7fELF" or count >= _MOST_LIBRARIES:
+            continue
+        count += 1
+        try:
+            yield name, read_elf(part)
+        except ValueError as error:
+            yield name, str(error)
+
+
+def _library(name: str, size: int, elf: Elf | str) -> LibraryFacts:
+    if isinstance(elf, str):
+        return LibraryFacts(name, "", size, (), (), (), 0, 0, elf)
+    exported = sum(symbol.is_exported for symbol in elf.symbols)
+    more = elf.symbol_count > len(elf.symbols) + 1 and len(elf.symbols) >= 50_000
+    return LibraryFacts(
+        member=name,
+        machine=elf.machine,
+        size=size,
+        needed=elf.library.needed,
+        versions=elf.library.versions,
+        search=elf.search,
+        exports=exported,
+        imports=len(elf.symbols) - exported,
+        problem=f"only the first of {elf.symbol_count} symbols are listed" if more else "",
+    )

@@ -1,0 +1,244 @@
+"""What a `.pt2` with compiled code says: ours by its manifest, torch's by its C++ and metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.inspect import requirements, wrapper_code
+from workbench.artifacts.inspect.facts import REPORT_LIMIT, Facts, Text, shape_text
+from workbench.artifacts.inspect.functions import inputs
+from workbench.artifacts.inspect.reported import report_facts
+from workbench.artifacts.inspect.rows import (
+    ConstantFacts,
+    GuardFacts,
+    ModelFacts,
+    NeedFacts,
+    OutsideFacts,
+    ValueFacts,
+)
+from workbench.artifacts.manifest.package_manifest import (
+    PackagedConstant,
+    PackagedModel,
+    PackageManifest,
+)
+from workbench.errors import ArtifactError
+
+CODE = "data/aotinductor/"
+_LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".py": "python", ".ptx": "ptx"}
+_TEXT_LIMIT, _TEXTS_LIMIT = 8 << 20, 32 << 20
+_METADATA_LIMIT = 1 << 20
+_PLACES = {
+    "inside": "inside the library",
+    "beside": "beside the library, mapped",
+    "later": "given later by update_weights",
+}
+
+
+def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
+    """What the manifest of a package of ours says, and the sources that travel with it."""
+    reports, notes = _reports(package, manifest)
+    texts = member_texts(package)
+    for name, content in reports.items():
+        if manifest.model(name).device != "cpu":  # kernels of a GPU have their sources there only
+            told = report_facts(name, content)
+            known = {text.text for text in texts}
+            texts += [t for t in told.texts if t.language == "triton" and t.text not in known]
+            notes += told.notes
+    return Facts(
+        models=[_model(model) for model in manifest.models],
+        values=[row for model in manifest.models for row in _values(model)],
+        constants=[_constant(m, constant) for m in manifest.models for constant in m.constants],
+        guards=[row for model in manifest.models for row in _guards(model)],
+        needs=[
+            requirements.torch_row(manifest.versions.torch),
+            *requirements.system_rows(manifest.needs),
+            *requirements.build_rows({m.isa: None for m in manifest.models if m.isa}),
+            *_device_needs(package),
+        ],
+        outside=[row for model in manifest.models for row in _later(model)],
+        texts=texts,
+        reports=reports,
+        notes=notes,
+    )
+
+
+def torch_package_facts(package: OpenedPackage) -> Facts:
+    """What torch's metadata and generated C++ say of a package that it wrote itself."""
+    texts = member_texts(package)
+    models: dict[str, list[Text]] = {model: [] for model in model_names(package)}
+    for text in texts:
+        if (model := _model_of(text.name)) in models:
+            models[model].append(text)
+    constants: list[ConstantFacts] = []
+    values: list[ValueFacts] = []
+    for model, found in models.items():
+        for text in found:
+            constants += wrapper_code.constants(model, text.text or "")
+            values += wrapper_code.values(model, text.text or "")
+    return Facts(
+        models=[_torch_model(package, model, constants) for model in models],
+        values=values,
+        constants=constants,
+        needs=_device_needs(package),
+        texts=texts,
+        notes=[
+            "written by torch itself: it checks no inputs when it is called, and does not record "
+            "which release made it"
+        ],
+    )
+
+
+def model_names(package: OpenedPackage) -> list[str]:
+    """The folders of compiled models in the archive."""
+    return sorted({_model_of(name) for name in package.entries if name.startswith(CODE)} - {""})
+
+
+def _model_of(member: str) -> str:
+    parts = member.removeprefix(CODE).split("/")
+    return parts[0] if member.startswith(CODE) and len(parts) > 1 else ""
+
+
+def member_texts(package: OpenedPackage) -> list[Text]:
+    """The sources among the members; big ones by name only."""
+    left, found = _TEXTS_LIMIT, []
+    for name in package.entries:
+        language = _LANGUAGES.get(PurePosixPath(name).suffix)
+        if language is None:
+            continue
+        size, text = package.size(name), None
+        if size <= min(left, _TEXT_LIMIT):
+            left -= size
+            text = package.raw(name).decode("utf-8", "replace")
+        found.append(Text(name, language, size, text))
+    return found
+
+
+def metadata(package: OpenedPackage) -> dict[str, str]:
+    """What torch's metadata files say, such as AOTI_CPU_ISA; later files add to former ones."""
+    found: dict[str, str] = {}
+    for name in package.entries:
+        if name.startswith(CODE) and name.endswith("_metadata.json"):
+            data = read_json(package, name, _METADATA_LIMIT)
+            found.update({str(k): str(v) for k, v in data.items() if v})
+    return found
+
+
+def read_json(package: OpenedPackage, name: str, limit: int) -> Mapping[str, Any]:
+    """The JSON object in a member; an empty one for what is damaged or bigger than `limit`."""
+    if name not in package.entries or package.size(name) > limit:
+        return {}
+    try:
+        found = json.loads(package.raw(name))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _device_needs(package: OpenedPackage) -> list[NeedFacts]:
+    facts = metadata(package)
+    names = {
+        "AOTI_CPU_ISA": ("instructions", "the instruction set as torch names it"),
+        "AOTI_MACHINE": ("processor", ""),
+        "AOTI_PLATFORM": ("system", ""),
+        "AOTI_DEVICE_KEY": ("device", ""),
+        "AOTI_COMPUTE_CAPABILITY": ("gpu", "its compute capability"),
+    }
+    is_ours = package.manifest is not None
+    skipped = {"AOTI_CPU_ISA", "AOTI_MACHINE", "AOTI_PLATFORM"} if is_ours else set()
+    return [
+        NeedFacts(names[key][0], value, names[key][1])
+        for key, value in facts.items()
+        if key in names and key not in skipped
+    ]
+
+
+def _reports(
+    package: OpenedPackage, manifest: PackageManifest
+) -> tuple[dict[str, bytes], list[str]]:
+    found: dict[str, bytes] = {}
+    notes: list[str] = []
+    for model in manifest.models:
+        if model.report is None:
+            continue
+        if package.size(model.report) > REPORT_LIMIT:
+            notes.append(f"the report of {model.name} is too big to be read here")
+            continue
+        try:
+            found[model.name] = package_report.decode(package.raw(model.report))
+        except ArtifactError as error:
+            notes.append(f"the report of {model.name} cannot be read: {error}")
+    return found, notes
+
+
+def _model(model: PackagedModel) -> ModelFacts:
+    return ModelFacts(
+        name=model.name,
+        device=model.device,
+        library=model.library,
+        weights=_PLACES.get(model.weights, model.weights),
+        constants=len(model.constants),
+        bytes=sum(constant.size for constant in model.constants),
+        needs_proxy=model.needs_proxy,
+        bucket=", ".join(f"{name}={size}" for name, size in (model.bucket or {}).items()),
+    )
+
+
+def _values(model: PackagedModel) -> Iterator[ValueFacts]:
+    leaves = model.contract.get("leaves")
+    rows = [leaf for leaf in leaves if isinstance(leaf, dict)] if isinstance(leaves, list) else []
+    yield from inputs(model.name, rows)
+    for number, output in enumerate(model.outputs):
+        yield ValueFacts(
+            model=model.name,
+            direction="output",
+            name=f"output {number}",
+            kind=output.type,
+            dtype=output.dtype,
+            shape=shape_text(output.shape),
+            device=model.device,
+        )
+
+
+def _constant(model: PackagedModel, constant: PackagedConstant) -> ConstantFacts:
+    place = _PLACES.get(model.weights, model.weights)
+    return ConstantFacts(
+        model=model.name,
+        name=", ".join((constant.fqn, *constant.aliases)),
+        kind=constant.kind,
+        dtype=constant.dtype,
+        shape=shape_text(constant.shape),
+        size=constant.size,
+        place=f"{constant.member} at {constant.offset}" if constant.member else place,
+    )
+
+
+def _guards(model: PackagedModel) -> Iterator[GuardFacts]:
+    found = model.contract.get("guards")
+    for text in found if isinstance(found, list) else ():
+        yield GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
+
+
+def _later(model: PackagedModel) -> Iterator[OutsideFacts]:
+    if model.weights == "later":
+        for constant in model.constants:
+            yield OutsideFacts("weight", constant.fqn, "Package.update_weights({...})")
+
+
+def _torch_model(package: OpenedPackage, model: str, constants: list[ConstantFacts]) -> ModelFacts:
+    mine = [constant for constant in constants if constant.model == model]
+    libraries = [n for n in package.entries if _model_of(n) == model and n.endswith(".so")]
+    beside = any(_model_of(n) == model and n.endswith(".blob") for n in package.entries)
+    return ModelFacts(
+        name=model,
+        device=metadata(package).get("AOTI_DEVICE_KEY", ""),
+        library=libraries[0] if libraries else "",
+        weights=_PLACES["beside" if beside else "inside"],
+        constants=len(mine),
+        bytes=sum(constant.size or 0 for constant in mine),
+        needs_proxy=any(_model_of(n) == model and "proxy" in n for n in package.entries),
+    )

@@ -1,0 +1,96 @@
+"""The report of anything that has one: an object, or a file, from which nothing is executed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.container import REPORT
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.archive.members import Members
+from workbench.artifacts.archive.package_report import SUFFIX
+from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.errors import ArtifactError, UsageError
+from workbench.report import Report
+from workbench.report.storage import from_bytes
+
+_GZIP = b"\x1f\x8b"
+
+
+def report_of(x: Any) -> Report:
+    """The report itself, that in `.report`, or that in a `.wbr`, `.aot` or `.pt2` file.
+
+    Raises `UsageError` for anything else and `ArtifactError` for a damaged file.
+    """
+    if isinstance(x, Report):
+        return x
+    if isinstance(x, str | os.PathLike):
+        return report_in(x)
+    found = getattr(x, "report", None)
+    if callable(found):  # what inspect returned: it holds the reports of all models of a file
+        found = found()
+    if not isinstance(found, Report):
+        raise UsageError(
+            f"{type(x).__name__}: this is no report and has none in .report. Pass what aot_compile,"
+            " package, load or inspect returned, a report, or a path: of a .wbr, .aot, .pt2 file."
+        )
+    return found
+
+
+def report_in(path: str | os.PathLike[str]) -> Report:
+    """The report in a file; nothing from the file is executed.
+
+    Raises `ArtifactError` when the file is damaged or holds none, `UsageError` when it holds one
+    for each of several models.
+    """
+    with open_file(path) as file:
+        if file.read(2) == _GZIP:
+            file.seek(0)
+            return from_bytes(file.read())
+    with open_any(path) as opened:
+        if opened.artifact is not None:
+            return _member(opened.artifact, REPORT, path)
+        manifest = None if opened.package is None else opened.package.manifest
+        if opened.package is None or manifest is None:
+            raise ArtifactError(
+                f"{os.fspath(path)} was written by torch and holds no report. Compile again with "
+                "aot_compile or package, which record one."
+            )
+        return _member(opened.package, _only_report(manifest, path), path)
+
+
+def _only_report(manifest: PackageManifest, path: str | os.PathLike[str]) -> str:
+    members = {model.name: model.report for model in manifest.models if model.report}
+    if len(members) > 1:
+        raise UsageError(
+            f"{os.fspath(path)} holds the reports of {', '.join(members)}. Take one of them: "
+            f"wb.inspect({os.fspath(path)!r}).report({next(iter(members))!r})."
+        )
+    return next(iter(members.values()), REPORT)
+
+
+def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
+    if name not in opened.entries:
+        raise ArtifactError(f"{os.fspath(path)} holds no report: it was saved without one.")
+    if not opened.is_whole(name):
+        raise ArtifactError(f"The report in {os.fspath(path)} is damaged. Get the file again.")
+    content = opened.raw(name)
+    return from_bytes(package_report.decode(content) if name.endswith(SUFFIX) else content)
+
+
+def names_of(a: Any, b: Any) -> tuple[str, str]:
+    """What two compilations are called: by their files, else by what was compiled."""
+    names = _name(a), _name(b)
+    return names if names[0] != names[1] else ("a", "b")
+
+
+def _name(x: Any) -> str:
+    if isinstance(x, str | os.PathLike):
+        return Path(x).name
+    found = getattr(x, "path", None)
+    if isinstance(found, str | os.PathLike):
+        return Path(found).name
+    return report_of(x).request.name or "compilation"

@@ -1,0 +1,180 @@
+"""What code for one kind of GPU needs of a machine: that GPU, its toolkit, torch and Triton."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.artifacts.machine.devices import GpuFacts
+from workbench.artifacts.machine.machine import Machine, numbers
+from workbench.artifacts.machine.requirement import Requirement, Rows
+
+if TYPE_CHECKING:
+    from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
+
+_NUMBER = re.compile(r"sm_(\d+)(\d)([af]?)$")
+_DRIVERS = {  # by major toolkit: CUDA Toolkit Release Notes, "Minimum Required Driver Version"
+    11: "450.80.02",
+    12: "525.60.13",
+    13: "580.65.06",
+}
+
+
+@dataclass(frozen=True)
+class GpuCode:
+    """Code for GPUs in a file: of kind "machine code" or "PTX" for `arch`, or a "bundle"."""
+
+    kind: str
+    arch: str
+
+
+def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
+    """A row each for torch, Triton, the toolkit and the GPU; nothing for other artifacts."""
+    needed = manifest.built_for
+    if needed is None:
+        return
+    rows = Rows(machine)
+    yield _torch(needed, machine, rows)
+    yield _triton(needed, machine, rows)
+    yield _toolkit(needed, machine, rows)
+    yield _gpu(needed, machine, rows)
+    toolkit = numbers(needed.toolkit or "")
+    if toolkit and not needed.is_amd:
+        yield from _driver(toolkit, machine, rows)
+
+
+def code_rows(
+    code: Iterable[GpuCode], toolkit: tuple[int, ...], machine: Machine
+) -> Iterator[Requirement]:
+    """A row each for the GPU, the toolkit and the driver of what a package holds for GPUs."""
+    found = sorted({*code}, key=lambda part: (part.kind, part.arch))
+    if not found:
+        return
+    rows = Rows(machine)
+    words = ", ".join(f"{part.kind} {part.arch}".strip() for part in found)
+    gpus = _gpus(machine) if machine.gpus else None
+    if any(part.kind == "bundle" for part in found):
+        advice = "which GPUs the bundle is for is not read"
+        yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
+    else:
+        fits = any(_code_runs(part, gpu.arch) for part in found for gpu in machine.gpus)
+        yield rows.row("gpu", fits, words, gpus, "no GPU here runs this code: compile for it")
+    if toolkit:
+        cuda = numbers(machine.cuda or "")
+        wanted = f"CUDA {toolkit[0]}"
+        advice = "install a build of torch for that major release of CUDA"
+        yield rows.row("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)
+        yield from _driver(toolkit, machine, rows)
+
+
+def _code_runs(code: GpuCode, arch: str) -> bool:
+    return (ptx_runs_on if code.kind == "PTX" else runs_on)(code.arch, arch)
+
+
+def ptx_runs_on(code: str, arch: str) -> bool:
+    """Whether a driver can compile PTX for one architecture to another.
+
+    PTX is compiled for its own and for every later compute capability; with the letter a only for
+    exactly its own, with f for its family (CUDA C++ Programming Guide, "PTX Compatibility").
+    """
+    needed, found = _NUMBER.match(code), _NUMBER.match(arch)
+    if needed is None or found is None or needed[3]:
+        return runs_on(code, arch)
+    return (int(found[1]), int(found[2])) >= (int(needed[1]), int(needed[2]))
+
+
+def _driver(toolkit: tuple[int, ...], machine: Machine, rows: Rows) -> Iterator[Requirement]:
+    """Whether the driver runs what a toolkit of this major release makes."""
+    least = _DRIVERS.get(toolkit[0])
+    if least is not None and machine.driver:
+        fits = numbers(machine.driver) >= numbers(least)
+        advice = f"CUDA {toolkit[0]} needs a newer driver"
+        yield rows.row("driver", fits, f"at least {least}", machine.driver, advice)
+
+
+def wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:
+    """One sentence when no GPU of the machine runs the artifact's code, else None."""
+    needed = manifest.built_for
+    if needed is None or _gpu(needed, machine, Rows(machine)).verdict != "fail":
+        return None
+    return (
+        f"{path} was compiled for {needed.gpu} ({needed.title}), and this machine has "
+        f"{_gpus(machine)}: load it where that GPU is, or look inside with "
+        f"wb.inspect({path!r})."
+    )
+
+
+def runs_on(code: str, arch: str) -> bool:
+    """Whether a GPU of one architecture runs code for another, both as "sm_90a" or "gfx942".
+
+    NVIDIA's code runs on the same major compute capability from its minor one on; code with the
+    letter a only on exactly its own, with f on its family
+    (CUDA C++ Programming Guide, "Binary Compatibility" and "Feature Set Compiler Targets").
+    """
+    needed, found = _NUMBER.match(code), _NUMBER.match(arch)
+    if needed is None or found is None:
+        return code == arch
+    same_major = needed[1] == found[1]
+    if needed[3] == "a":
+        return same_major and needed[2] == found[2]
+    return same_major and int(found[2]) >= int(needed[2])
+
+
+def _torch(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+    release, _, build = needed.torch.partition("+")
+    found, _, found_build = machine.torch.partition("+")
+    words = needed.torch if build else f"{release}, any build for the GPU"
+    again = "compile again with the release of torch that the machine has"
+    row = rows.row("torch", release == found, words, machine.torch, again)
+    if row.verdict == "pass" and build and found_build and build != found_build:
+        advice = "another build of the same release: torch itself would refuse the file"
+        return Requirement("torch", "warn", words, machine.torch, advice)
+    return row
+
+
+def _triton(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+    wanted, found = needed.triton or "", machine.triton or ""
+    fits = wanted.split(".")[:2] == found.split(".")[:2]
+    again = "compile again with the release of Triton that the machine has"
+    row = rows.row("triton", fits, wanted, machine.triton, again)
+    if row.verdict == "pass" and wanted != found:
+        advice = "kernels that Triton itself starts are compiled again on the first load"
+        return Requirement("triton", "warn", wanted, found, advice)
+    return row
+
+
+def _toolkit(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+    vendor = "ROCm" if needed.is_amd else "CUDA"
+    wanted = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
+    found = machine.toolkit
+    advice = f"install a build of torch for {vendor}"
+    row = rows.row("toolkit", (found or "").startswith(vendor), wanted, found, advice)
+    if row.verdict == "pass" and needed.toolkit and wanted != found:
+        advice = "another toolkit than was named: torch itself would refuse the file"
+        return Requirement("toolkit", "warn", wanted, str(found), advice)
+    return row
+
+
+def _gpu(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+    fitting = [gpu for gpu in machine.gpus if runs_on(needed.arch, gpu.arch)]
+    found = _gpus(machine) if machine.gpus else None
+    advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
+    row = rows.row("gpu", bool(fitting), needed.title, found, advice)
+    if row.verdict == "fail" and not machine.gpus:
+        return Requirement("gpu", "fail", needed.title, _gpus(machine), advice)
+    if row.verdict == "pass" and needed.device_name not in [gpu.name for gpu in fitting]:
+        advice = f"the code runs; sizes and grids were chosen for {needed.device_name}"
+        return Requirement("gpu", "warn", needed.title, row.found, advice)
+    return row
+
+
+def _gpus(machine: Machine) -> str:
+    if not machine.gpus:
+        return "a GPU that cannot be read" if machine.gpu else "no GPU"
+    return ", ".join(dict.fromkeys(map(_shown, machine.gpus)))
+
+
+def _shown(gpu: GpuFacts) -> str:
+    return f"{gpu.name} ({gpu.arch})"

@@ -1,0 +1,241 @@
+"""A machine as far as artifacts care: read here without torch, or from a description."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from workbench.artifacts.machine.devices import GpuFacts, gpus_here
+from workbench.errors import UsageError
+
+FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
+_TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
+_CUDA_BUILD = re.compile(r"\+cu(\d+)(\d)$")
+_LINE = re.compile(r"^(__version__|cuda|hip)\b[^=]*=\s*(?:'([^']*)'|None)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What matters about a machine when an artifact is to run there.
+
+    An empty text, None or an empty collection says that it is not known, but `gpu` and `cuda` of
+    this machine are. `cuda` and `hip` are the toolkit that its torch is built with. `str()` is
+    JSON, which `wb.check(path, machine=…)` and `Compiled.save(path, machine=…)` read. `modules`
+    are the names that can be imported there; `is_here` says that it is this machine.
+    """
+
+    python: str = ""
+    magic: str = ""
+    torch: str = ""
+    system: str = ""
+    machine: str = ""
+    triton: str | None = None
+    cpu_flags: frozenset[str] = frozenset()
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    gpu: bool = False
+    gpus: tuple[GpuFacts, ...] = ()
+    cuda: str | None = None
+    hip: str | None = None
+    driver: str | None = None
+    full_python: str = ""
+    modules: frozenset[str] = frozenset()
+    is_here: bool = field(default=False, compare=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was read on the machine: what it lacks, the machine lacks."""
+        return bool(self.python and self.magic and self.system)
+
+    @property
+    def toolkit(self) -> str | None:
+        """The toolkit of its torch in words, such as "CUDA 13.0"; None when there is none."""
+        if self.cuda:
+            return f"CUDA {self.cuda}"
+        return f"ROCm {self.hip}" if self.hip else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that JSON can hold."""
+        data = {name: value for name, value in asdict(self).items() if name != "is_here"}
+        return {**data, "cpu_flags": sorted(self.cpu_flags), "modules": sorted(self.modules)}
+
+    def __str__(self) -> str:
+        """The JSON text: `python -m workbench.machine > target.json`."""
+        return json.dumps(self.to_json(), indent=1)
+
+    def __repr__(self) -> str:
+        """A short summary."""
+        gpus = ", ".join(gpu.name for gpu in self.gpus) or "no GPU"
+        parts = [f"python {self.python}", f"torch {self.torch or 'none'}"]
+        parts += [f"triton {self.triton}"] if self.triton else []
+        return f"Machine({', '.join(parts)}, {self.machine}, {gpus})"
+
+    @classmethod
+    def of(cls, description: Any) -> Machine:
+        """A machine from what a user gives: one, a mapping, or the path of a JSON file.
+
+        Raises `UsageError` when it is none of them or names something unknown.
+        """
+        if isinstance(description, Machine):
+            return description
+        if isinstance(description, str | PathLike):
+            description = _read(description)
+        if not isinstance(description, Mapping):
+            raise UsageError(
+                f"machine is a {type(description).__name__}: expected what wb.machine() returned, "
+                "a dict such as {'torch': '2.13.0+cu130', 'cuda': '13.0'}, or the path of a JSON "
+                "file that `python -m workbench.machine > target.json` wrote."
+            )
+        return _from_mapping(description)
+
+
+def _read(path: str | PathLike[str]) -> Any:
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"machine={os.fspath(path)!r} cannot be read ({error}). Write it on the machine: "
+            "python -m workbench.machine > target.json"
+        ) from error
+
+
+def _from_mapping(data: Mapping[str, Any]) -> Machine:
+    known = [part.name for part in fields(Machine) if part.name != "is_here"]
+    unknown = [str(name) for name in data if name not in known]
+    if unknown:
+        raise UsageError(
+            f"machine names {', '.join(unknown)}, which is unknown. Known are: {', '.join(known)}."
+        )
+    try:
+        gpus = tuple(GpuFacts(**gpu) for gpu in data.get("gpus", ()))
+    except TypeError as error:
+        raise UsageError(
+            "machine['gpus'] is a list of dicts, such as [{'name': 'NVIDIA H100 80GB HBM3', "
+            f"'arch': 'sm_90'}}]: {error}."
+        ) from error
+    sets = {name: frozenset(data.get(name, ())) for name in ("cpu_flags", "modules")}
+    parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
+    if not data.get("cuda") and (built := _CUDA_BUILD.search(str(data.get("torch")))):
+        parts["cuda"] = f"{built[1]}.{built[2]}"
+    for name, value in parts.items():
+        if name in _TEXTS and not isinstance(value, str | None):
+            raise UsageError(f"machine[{name!r}] is {value!r}: expected a text, such as '13.0'.")
+    return Machine(**parts)
+
+
+def current_machine(*, symbols: bool = True) -> Machine:
+    """The facts of this machine and this Python; imports no torch, starts no CUDA.
+
+    Without `symbols` no system library is read: the linker refuses what does not fit by itself.
+    """
+    built, found = torch_build(), gpus_here()
+    return Machine(
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        magic=importlib.util.MAGIC_NUMBER.hex(),
+        torch=built.get("__version__") or "",
+        triton=release("triton"),
+        system=platform.system(),
+        machine=platform.machine(),
+        cpu_flags=cpu_flags(),
+        symbols=_symbols() if symbols else {},
+        gpu=bool(found.gpus) or Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists(),
+        gpus=found.gpus,
+        cuda=built.get("cuda"),
+        hip=built.get("hip"),
+        driver=found.driver,
+        full_python=platform.python_version(),
+        is_here=True,
+    )
+
+
+def described_machine() -> Machine:
+    """The facts of `current_machine` and the names of modules that can be imported here."""
+    installed = {
+        name for name in importlib.metadata.packages_distributions() if name.isidentifier()
+    }
+    return replace(current_machine(), modules=frozenset(installed) | sys.stdlib_module_names)
+
+
+def torch_build() -> dict[str, str | None]:
+    """`__version__`, `cuda` and `hip` of the installed torch, read without importing it.
+
+    The package's own metadata leave out which build it is, such as +cu130.
+    """
+    spec = importlib.util.find_spec("torch")
+    try:
+        text = (Path(spec.origin).parent / "version.py").read_text() if spec and spec.origin else ""
+    except OSError:
+        text = ""
+    found: dict[str, str | None] = {name: value or None for name, value in _LINE.findall(text)}
+    return found if found.get("__version__") else {"__version__": release("torch")}
+
+
+def release(name: str) -> str | None:
+    """The release of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def cpu_flags() -> frozenset[str]:
+    """The flags of the first processor in /proc/cpuinfo."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numeric parts of a release, for comparison."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < 20)
+
+
+def _symbols() -> dict[str, str]:
+    """The newest version of each family of symbols that this machine's libraries define."""
+    from workbench.artifacts.machine.elf import (
+        read_library,  # a start of a package needs none of it
+    )
+
+    found: dict[str, str] = {}
+    for family, name in FAMILIES.items():
+        for folder in _library_folders():
+            try:
+                library = read_library((folder / name).read_bytes())
+            except (OSError, ValueError):
+                continue
+            versions = [v.rpartition("_") for v in library.defines]
+            known = [number for kind, _, number in versions if kind == family]
+            found[family] = max(known, key=numbers, default="")
+            break
+    return found
+
+
+def _library_folders() -> Iterator[Path]:
+    """Where the libraries come from: loaded ones first, then torch's own, then the system's."""
+    try:
+        maps = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        maps = []
+    loaded = {os.path.dirname(line.split(maxsplit=5)[-1]) for line in maps if ".so" in line}
+    yield from map(Path, sorted(loaded))
+    spec = importlib.util.find_spec("torch")
+    if spec is not None and spec.origin:
+        yield Path(spec.origin).parent / "lib"
+    machine = platform.machine()
+    yield from map(Path, (f"/lib/{machine}-linux-gnu", f"/usr/lib/{machine}-linux-gnu"))
+    yield from map(Path, ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"))

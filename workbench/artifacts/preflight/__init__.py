@@ -1,0 +1,1 @@
+"""What a file needs, compared with a machine."""

@@ -1,0 +1,199 @@
+"""The requirements of a file of any kind, compared with a machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from workbench.artifacts.archive.file_kinds import OpenedFile
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.inspect.exported import exported_facts
+from workbench.artifacts.inspect.functions import torch_file_facts
+from workbench.artifacts.inspect.inspection import pickle_content
+from workbench.artifacts.inspect.libraries import Libraries, libraries_in
+from workbench.artifacts.inspect.packages import metadata
+from workbench.artifacts.machine.elf_lookup import undefined
+from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
+from workbench.artifacts.machine.machine import FAMILIES, Machine, numbers
+from workbench.artifacts.machine.requirement import Requirement, Rows
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.manifest_rows import SystemNeeds
+from workbench.artifacts.preflight.package_preflight import (
+    device_rows,
+    named_instructions,
+    package_requirements,
+)
+from workbench.artifacts.preflight.preflight import requirements, system_rows
+
+_SHIM = ("aoti_torch_", "torch_")
+_TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
+_PTX_HEAD = 4096  # bytes; the target stands in the first lines
+_SM = re.compile(r"\d+")
+
+
+def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
+    """Everything that an opened file needs; executes nothing from it."""
+    if opened.artifact is not None:
+        yield from requirements(opened.artifact.manifest, machine)
+        yield from _outside(opened.artifact.manifest, machine)
+    elif opened.package is None:
+        yield from _torch_function(pickle_content(opened), machine)
+    elif opened.kind == "exported program":
+        yield from _exported(opened.package, machine)
+    else:
+        yield from _package(opened.package, machine)
+
+
+def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
+    libraries = libraries_in(package)
+    code = gpu_code(package, libraries)
+    if package.manifest is not None:
+        yield from package_requirements(package.manifest, machine, code)
+    else:
+        yield from torch_package_rows(package, machine, libraries)
+        yield from code_rows(code, _toolkit_of(libraries), machine)
+    yield from _interface(libraries, machine)
+
+
+def torch_package_rows(
+    package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
+) -> Iterator[Requirement]:
+    """What torch's metadata name, and the versions of symbols that the libraries need."""
+    libraries = libraries or libraries_in(package)
+    facts = metadata(package)
+    newest: dict[str, str] = {}
+    for version in (version for row in libraries.libraries for version in row.versions):
+        family, _, number = version.rpartition("_")
+        if family in FAMILIES and numbers(number) > numbers(newest.get(family, "")):
+            newest[family] = number
+    needs = SystemNeeds(
+        facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", ""), newest
+    )
+    yield from system_rows(needs, machine)
+    if isa := facts.get("AOTI_CPU_ISA"):
+        yield named_instructions(isa, machine)
+    yield from device_rows([facts.get("AOTI_DEVICE_KEY", "cpu")], machine)
+
+
+def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
+    """The major release of CUDA, from the name of the runtime that a library needs."""
+    names = [name for row in libraries.libraries for name in row.needed]
+    found = [match for name in names if (match := re.fullmatch(r"libcudart\.so\.(\d+).*", name))]
+    return (int(found[0][1]), 0) if found else ()
+
+
+def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
+    """Whether torch here has every function of its C interface that the libraries call."""
+    names = {s.name for s in libraries.symbols if not s.exported and s.name.startswith(_SHIM)}
+    if not names:
+        return
+    words = f"{len(names)} functions"
+    if not machine.is_here:
+        advice = "can be compared on that machine only"
+        yield Requirement("torch's C interface", "warn", words, "not described", advice)
+        return
+    missing = undefined(names, _torch_libraries())
+    found = f"without {', '.join(missing[:3])}" if missing else "all of them"
+    verdict = "fail" if missing else "pass"
+    advice = "compile again with the release of torch that is here" if missing else ""
+    yield Requirement("torch's C interface", verdict, words, found, advice)
+
+
+def _torch_libraries() -> list[Path]:
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.origin:
+        return []
+    return sorted((Path(spec.origin).parent / "lib").glob("lib*torch*.so"))
+
+
+def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
+    """Torch compares exact releases, and compiles the kernels again when it loads its file."""
+    needed = {need.name: need.needed for need in torch_file_facts(content, ()).needs}
+    row = Rows(machine).row
+    again = "torch refuses any other release: make the file again there, or with Compiled.save"
+    found = {"python": machine.full_python or machine.python, "torch": machine.torch}
+    for name in ("python", "torch"):
+        if name in needed:
+            yield row(name, needed[name] == found[name], needed[name], found[name], again)
+    if "triton" in needed and "gpu" in needed:
+        fits = needed["triton"] == machine.triton
+        yield row("triton", fits, needed["triton"], machine.triton, again)
+    if gpu := needed.get("gpu"):
+        names = ", ".join(g.name for g in machine.gpus)
+        yield row("gpu", gpu in names, gpu, names or None, "torch refuses any other GPU")
+    advice = "torch compiles its kernels again on every new machine; a file of ours needs none"
+    yield Requirement(
+        "compiler", "warn", "a C++ compiler for CPU kernels", "not looked for", advice
+    )
+
+
+def _exported(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
+    """Torch reads programs of older releases; those of newer ones as far as it can."""
+    row = Rows(machine).row
+    for need in exported_facts(package).needs:
+        if need.name != "torch":
+            continue
+        made, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
+        again = "install that release of torch, or export again with the one that is there"
+        yield row("torch", there >= made, need.needed, machine.torch, again)
+    advice = "it is a graph, not compiled: make a package of it for a start in milliseconds"
+    yield Requirement("compiled code", "warn", "none", "none", advice)
+
+
+def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
+    """Modules that are imported when the file is loaded, and objects that the caller gives."""
+    contract = manifest.contract
+    imports = contract.get("imports")
+    places = imports.values() if isinstance(imports, dict) else ()
+    modules = {str(p[0] if isinstance(p, list) and p else p) for p in places}
+    modules |= {*manifest.aliases.values(), str(contract.get("function_module") or "")}
+    for module in sorted({name.split(":")[0] for name in modules} - {"", "__main__"}):
+        yield _module_row(module, machine)
+    for name in manifest.external_data:
+        advice = f"hand it over: wb.load(..., external_data={{{name!r}: …}})"
+        yield Requirement("external data", "warn", name, "given by the caller", advice)
+    for name in manifest.missing_names:
+        advice = f"hand it over: wb.load(..., f_globals={{{name!r}: …}})"
+        yield Requirement("global", "warn", name, "given by the caller", advice)
+
+
+def _module_row(module: str, machine: Machine) -> Requirement:
+    top = module.split(".")[0]
+    known = machine.modules or (_importable([top]) if machine.is_here else frozenset())
+    found = top if top in known else None
+    if not known and not machine.is_here:
+        advice = "which modules it has is not described: python -m workbench.machine"
+        return Requirement("module", "warn", module, "not described", advice)
+    if found is None and machine.is_here is False:
+        advice = "not among its installed packages: it may lie in a folder of its own"
+        return Requirement("module", "warn", module, "not listed", advice)
+    advice = "install it, or start Python where it can be imported"
+    return Requirement(
+        "module", "pass" if found else "fail", module, found or "none", "" if found else advice
+    )
+
+
+def _importable(names: Iterable[str]) -> frozenset[str]:
+    """Those of top-level modules that could be imported here; imports none of them."""
+    return frozenset(
+        n for n in names if n in sys.modules or importlib.util.find_spec(n) is not None
+    )
+
+
+def gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...]:
+    """What the members of a package hold for GPUs, by their ELF headers and PTX targets."""
+    machines = {row.machine for row in libraries.libraries}
+    found = {GpuCode("machine code", name) for name in machines if name.startswith("sm_")}
+    for name in package.entries:
+        if name.endswith(".fatbin"):
+            found.add(GpuCode("bundle", ""))
+        elif name.endswith(".ptx"):
+            target = _TARGET.search(package.part(name).read_at(0, _PTX_HEAD))
+            found |= {GpuCode("PTX", target[1].decode())} if target else set()
+    capability = metadata(package).get("AOTI_COMPUTE_CAPABILITY", "")
+    if not found and _SM.fullmatch(capability):
+        found.add(GpuCode("machine code", f"sm_{capability}"))
+    return tuple(sorted(found, key=lambda part: (part.kind, part.arch)))

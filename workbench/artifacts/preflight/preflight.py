@@ -1,0 +1,132 @@
+"""What an artifact needs, compared with a machine; the machine is read without torch."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.artifacts.machine.gpu_needs import gpu_rows, wrong_gpu
+from workbench.artifacts.machine.machine import FAMILIES, Machine, numbers
+from workbench.artifacts.machine.requirement import Requirement, Rows, refuse_failed
+from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds
+from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from workbench.artifacts.manifest.manifest import Manifest
+
+BUILD_FLAGS = frozenset(
+    ("ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "movbe", "abm", "bmi1", "bmi2", "fma", "fma4",
+     "xop", "tbm", "f16c", "avx", "avx2", "adx", "gfni", "vaes", "vpclmulqdq", "avx_vnni",
+     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
+     "avx512_fp16", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg",
+     "avx512_vpopcntdq", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16")
+)  # fmt: skip
+"""Processor flags (as /proc/cpuinfo names them) whose instructions a compiler may emit."""
+
+
+def best_build(builds: Sequence[Build], flags: frozenset[str]) -> Build | None:
+    """The build with the most instructions among those that the processor runs, or None."""
+    fitting = [build for build in builds if flags.issuperset(build.flags)]
+    return max(fitting, key=lambda build: len(build.flags), default=None)
+
+
+def requirements(manifest: Manifest, machine: Machine) -> tuple[Requirement, ...]:
+    """Everything that the artifact needs, compared with the machine."""
+    return (
+        *_versions(manifest, machine),
+        *system_rows(manifest.needs, machine),
+        instruction_row(manifest.builds, machine),
+        *_device(manifest, machine),
+        *gpu_rows(manifest, machine),
+    )
+
+
+def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
+    made, row = manifest.versions, Rows(machine).row
+    again = "make the artifact again with this release"
+    yield row("python", made.python == machine.python, made.python, machine.python, again)
+    yield row("bytecode", made.magic == machine.magic, made.magic, machine.magic, again)
+    if manifest.built_for is not None:
+        return
+    wanted, found = made.torch, machine.torch
+    if manifest.device == "cpu":  # a CPU artifact runs on every build of the release
+        wanted, found = wanted.partition("+")[0], found.partition("+")[0]
+    yield row("torch", wanted == found, wanted, found, again)
+    if manifest.device != "cpu" and made.triton:
+        fits = made.triton == machine.triton
+        yield row("triton", fits, made.triton, machine.triton, again)
+
+
+def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
+    """A row each for the system, the processor and the versions of the libraries' symbols."""
+    row = Rows(machine).row
+    if needs.system:
+        yield row("system", needs.system == machine.system, needs.system, machine.system)
+        yield row("processor", needs.machine == machine.machine, needs.machine, machine.machine)
+    for family, needed in sorted(needs.symbols.items()):
+        found = machine.symbols.get(family)
+        if found is None:
+            yield Requirement(
+                family, "warn", needed, "not found", f"install the library that provides {family}"
+            )
+        else:
+            fits = numbers(found) >= numbers(needed)
+            yield row(family, fits, needed, found, f"a newer {FAMILIES[family]} is needed")
+
+
+def instruction_row(builds: Sequence[Build], machine: Machine) -> Requirement:
+    """Whether the processor has every instruction of one of the builds."""
+    if not builds:
+        return Requirement("instructions", "pass", "none", machine.machine)
+    names = ", ".join(build.name for build in builds)
+    chosen = best_build(builds, machine.cpu_flags)
+    if chosen is not None:
+        return Requirement("instructions", "pass", names, chosen.name)
+    if not machine.cpu_flags:
+        return Rows(machine).row("instructions", False, names, None, "its processor is unknown")
+    lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
+    found = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
+    return Requirement(
+        "instructions", "fail", names, found, "this processor runs none of the packed kernels"
+    )
+
+
+def _device(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
+    if manifest.built_for is not None:
+        return
+    fits = manifest.device in ("cpu", "meta") or machine.gpu
+    yield Rows(machine).row(
+        "device",
+        fits,
+        manifest.device,
+        "cpu and gpu" if machine.gpu else "cpu",
+        f"it was compiled for {manifest.device}, which this machine does not have",
+    )
+
+
+def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
+    """Raise `ArtifactError` that names each requirement which the machine fails."""
+    if words := wrong_gpu(path, manifest, machine):
+        raise ArtifactError(words)
+    again = f"Make it again here: wb.recompile({path!r}, module=model)"
+    refuse_failed(path, requirements(manifest, machine), again)
+
+
+def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
+    """What a set of built libraries needs: the newest version of each family of symbols."""
+    from workbench.artifacts.machine.elf import read_library  # only what is written is read so
+
+    newest: dict[str, str] = {}
+    names: set[str] = set()
+    for content in libraries:
+        try:
+            library = read_library(content)
+        except ValueError:  # another system's format: the loader there will tell
+            continue
+        names.update(library.needed)
+        for version in library.versions:
+            family, _, number = version.rpartition("_")
+            if family in FAMILIES and numbers(number) > numbers(newest.get(family, "")):
+                newest[family] = number
+    return SystemNeeds(platform.system(), platform.machine(), newest, tuple(sorted(names)))

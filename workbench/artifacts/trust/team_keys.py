@@ -1,0 +1,247 @@
+"""The ed25519 keys of teams: read, remembered for one user, used to sign and to check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from workbench.artifacts.manifest.manifest_rows import Signature
+from workbench.errors import ArtifactError, TrustError, UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+ED25519 = "ed25519"
+_PREFIX = f"{ED25519}:"
+_KEY_FILE_LIMIT = 1 << 16
+_SIGNATURES_LIMIT = 64  # nobody signs that often: a longer list is there to keep the reader busy
+
+
+class Signed(Protocol):
+    """The manifest of a file of either kind."""
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        """The signatures over `signed_bytes`."""
+
+    def signed_bytes(self) -> bytes:
+        """The bytes that a signature covers."""
+
+
+@dataclass(frozen=True)
+class TeamKey:
+    """A public key, 32 bytes in hex, under the name that the user gave it."""
+
+    public: str
+    name: str = ""
+    revoked: bool = False
+
+    @property
+    def id(self) -> str:
+        """A short name that follows from the key; it stands in signatures."""
+        return hashlib.sha256(b"ed25519 key" + bytes.fromhex(self.public)).hexdigest()[:32]
+
+    @property
+    def title(self) -> str:
+        """The user's name of the key, or its id."""
+        return self.name or self.id
+
+    @property
+    def text(self) -> str:
+        """The whole key as one word, `ed25519:…`, which a policy file may hold."""
+        return _PREFIX + self.public
+
+    def has_signed(self, manifest: Signed) -> bool:
+        """Whether one of the signatures is of this key and right.
+
+        Raises `TrustError` where the package cryptography is missing.
+        """
+        mine = [s for s in team_signatures(manifest) if s.key == self.id]
+        return bool(mine) and _any_right(self.public, mine, manifest.signed_bytes())
+
+
+def _any_right(public: str, signatures: Iterable[Signature], content: bytes) -> bool:
+    from_bytes = _ed25519().Ed25519PublicKey.from_public_bytes
+    from cryptography.exceptions import InvalidSignature
+
+    key = from_bytes(bytes.fromhex(public))
+    for signature in signatures:
+        try:
+            key.verify(bytes.fromhex(signature.value), content)
+        except (InvalidSignature, ValueError):
+            continue
+        return True
+    return False
+
+
+def team_signatures(manifest: Signed) -> Iterator[Signature]:
+    """The well-formed signatures by keys of teams, right or wrong."""
+    for signature in manifest.signatures[:_SIGNATURES_LIMIT]:
+        texts = (signature.kind, signature.key, signature.value)
+        if all(isinstance(text, str) for text in texts) and signature.kind == ED25519:
+            yield signature
+
+
+# keys as the user hands them over
+
+
+def private_key(
+    key: str | PathLike[str] | Ed25519PrivateKey, password: str | None = None
+) -> Ed25519PrivateKey:
+    """A private key from a PEM file, or the object itself; raises `UsageError` for others."""
+    kind = _ed25519().Ed25519PrivateKey
+    found: Any = _private_pem(key, password) if isinstance(key, (str, PathLike)) else key
+    if not isinstance(found, kind):
+        raise UsageError(
+            f"A file is signed with an ed25519 private key, this is a {type(found).__name__}. "
+            "Make one with: openssl genpkey -algorithm ed25519 -out team.pem"
+        )
+    return cast("Ed25519PrivateKey", found)
+
+
+def _private_pem(path: str | PathLike[str], password: str | None) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    content = _read(path)
+    try:
+        return load_pem_private_key(content, password.encode() if password else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise UsageError(
+            f"{os.fspath(path)} holds no private key in PEM form that could be read ({error}). "
+            "Make one with: openssl genpkey -algorithm ed25519 -out team.pem"
+        ) from error
+
+
+def public_key(key: Any) -> TeamKey:
+    """A public key from a PEM file, its text, `ed25519:…` or an object; raises `UsageError`."""
+    if isinstance(key, str) and key.startswith(_PREFIX):
+        return TeamKey(_hex(key))
+    if isinstance(key, (str, bytes, PathLike)):
+        is_text = not isinstance(key, PathLike) and b"-----BEGIN" in _as_bytes(key)
+        content = _as_bytes(key) if is_text else _read(key)  # type: ignore[arg-type]
+        return _from_object(_from_pem(content), "" if is_text else _name_of(key))
+    return _from_object(key, "")
+
+
+def _from_pem(content: bytes) -> Any:
+    _ed25519()
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    if b"PRIVATE KEY" in content:
+        raise UsageError(
+            "This is a private key, which only its owner should hold. Hand over the public "
+            "one: openssl pkey -in team.pem -pubout -out team.pub.pem"
+        )
+    try:
+        return load_pem_public_key(content)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise UsageError(
+            f"This is no public key in PEM form ({error}). Write it with: "
+            "openssl pkey -in team.pem -pubout -out team.pub.pem"
+        ) from error
+
+
+def _from_object(key: Any, name: str) -> TeamKey:
+    if not isinstance(key, _ed25519().Ed25519PublicKey):
+        raise UsageError(
+            f"A key that signs files is an ed25519 public key, not a {type(key).__name__}."
+        )
+    return TeamKey(key.public_bytes_raw().hex(), name)
+
+
+def _name_of(path: str | bytes | PathLike[str]) -> str:
+    return Path(os.fsdecode(path)).name.partition(".")[0]
+
+
+def _hex(word: str) -> str:
+    digits = word.removeprefix(_PREFIX).lower()
+    if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
+        raise UsageError(f"{word!r} is no key: after 'ed25519:' stand 64 hexadecimal digits.")
+    return digits
+
+
+def _as_bytes(key: str | bytes) -> bytes:
+    return key.encode("utf-8", "replace") if isinstance(key, str) else key
+
+
+def _read(path: str | bytes | PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_KEY_FILE_LIMIT)
+    except OSError as error:
+        raise UsageError(f"Cannot read the key {os.fsdecode(path)}: {error.strerror}.") from error
+
+
+def _ed25519() -> ModuleType:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise TrustError(
+            "Signatures of teams need the package cryptography, which is not installed here: "
+            "pip install cryptography."
+        ) from error
+    return ed25519
+
+
+# the keys that one user knows
+
+
+@dataclass(frozen=True)
+class KnownKeys:
+    """The keys that one user trusts or has revoked, in one file of the data folder."""
+
+    file: Path
+
+    def all(self) -> tuple[TeamKey, ...]:
+        """Every known key; raises `TrustError` when the file cannot be understood."""
+        try:
+            rows = list[Any](json.loads(self.file.read_bytes()))
+            return tuple(
+                TeamKey(_hex(row["public"]), str(row["name"]), bool(row["revoked"])) for row in rows
+            )
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
+            raise TrustError(
+                f"The trusted keys in {self.file} cannot be read ({error}). Mend or remove it."
+            ) from error
+
+    def find(self, key: TeamKey) -> TeamKey | None:
+        """The same key as this user knows it."""
+        return next((known for known in self.all() if known.public == key.public), None)
+
+    def remember(self, key: TeamKey) -> None:
+        """Keep a key, trusted or revoked; raises `ArtifactError` when it cannot be kept."""
+        from workbench.report.atomic import atomic_file  # records take 0.06 s, reading needs none
+
+        others = [known for known in self.all() if known.public != key.public]
+        if any(known.name == key.name for known in others if key.name):
+            raise UsageError(
+                f"Another key is called {key.name!r} already. Choose a name: "
+                "trust_key(key, name='…')."
+            )
+        rows = [{"public": k.public, "name": k.name, "revoked": k.revoked} for k in (*others, key)]
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with atomic_file(self.file) as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(json.dumps(rows, indent=1).encode())
+        except OSError as error:
+            raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
+
+    def revoke(self, key: Any) -> TeamKey:
+        """Trust a key no longer, given as for `public_key` or by its name here."""
+        named = [known for known in self.all() if isinstance(key, str) and known.name == key]
+        found = named[0] if named else public_key(key)
+        revoked = replace(self.find(found) or found, revoked=True)
+        self.remember(revoked)
+        return revoked

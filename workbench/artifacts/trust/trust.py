@@ -1,0 +1,283 @@
+"""Who vouches for a file: signatures by this user and by teams, and digests the user trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import warnings
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.manifest.manifest_rows import Signature
+from workbench.artifacts.manifest.records import with_signatures
+from workbench.artifacts.trust.policy import Policy, read_policy
+from workbench.errors import ArtifactError, TrustError
+from workbench.settings import Settings
+
+if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
+    from workbench.artifacts.manifest.manifest import Manifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
+    from workbench.artifacts.trust.team_keys import KnownKeys, Signed, TeamKey
+
+HMAC = "hmac-sha256"
+Trust = bool | str
+AnyManifest = TypeVar("AnyManifest", bound="Manifest | PackageManifest")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrustStore:
+    """The signing key of one user, the keys and digests that this user trusts, and the policy.
+
+    Without `policy_file` the policy is `policy.toml` in the folder, if there is one.
+    """
+
+    folder: Path
+    policy_file: Path | None = None
+
+    @classmethod
+    def of_user(cls) -> TrustStore:
+        """The store of the user who runs this process."""
+        settings = Settings.from_environment()
+        return cls(settings.data_folder, settings.policy_file)
+
+    @property
+    def team_keys(self) -> KnownKeys:
+        """The public keys of teams that the user trusts or has revoked."""
+        from workbench.artifacts.trust.team_keys import KnownKeys
+
+        return KnownKeys(self.folder / "team_keys.json")
+
+    def policy(self) -> Policy:
+        """What must hold before a file is loaded; raises `TrustError` when it cannot be read."""
+        own = self.folder / "policy.toml"
+        return read_policy(self.policy_file or own, required=self.policy_file is not None)
+
+    @property
+    def _key_file(self) -> Path:
+        return self.folder / "key"
+
+    @property
+    def _digest_file(self) -> Path:
+        return self.folder / "trusted.json"
+
+    def key(self) -> bytes | None:
+        """The signing key, or None when there is none yet."""
+        try:
+            found = self._key_file.read_bytes()
+        except OSError:
+            return None
+        return found if len(found) >= 32 else None
+
+    def make_key(self) -> bytes:
+        """The signing key, made when there is none; raises OSError when it cannot be kept."""
+        if found := self.key():
+            return found
+        self._make_folder()
+        fresh = secrets.token_bytes(64)
+        try:
+            handle = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return self._key_file.read_bytes()
+        with os.fdopen(handle, "wb") as file:
+            file.write(fresh)
+        return fresh
+
+    def _make_folder(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+
+    def sign(self, manifest: AnyManifest) -> AnyManifest:
+        """The manifest with this user's signature beside the others."""
+        key = self.make_key()
+        value = hmac.new(key, manifest.signed_bytes(), "sha256").hexdigest()
+        mine = Signature(HMAC, key_name(key), value)
+        return with_signature(manifest, mine)
+
+    def sign_if_possible(self, manifest: AnyManifest) -> AnyManifest:
+        """The manifest with this user's signature, or as it is where no key can be kept."""
+        try:
+            return self.sign(manifest)
+        except OSError:
+            return manifest
+
+    def signed_by_user(self, manifest: Signed) -> bool:
+        """Whether one of the signatures is this user's and right."""
+        key = self.key()
+        if key is None:
+            return False
+        value = hmac.new(key, manifest.signed_bytes(), "sha256").hexdigest().encode()
+        return any(
+            s.kind == HMAC and hmac.compare_digest(str(s.value).encode("utf-8", "replace"), value)
+            for s in manifest.signatures
+        )
+
+    def team_signer(self, manifest: Signed) -> TeamKey | None:
+        """The known key of a team whose signature is right, a revoked one only if no other is.
+
+        Raises `TrustError` when the package that checks signatures is missing.
+        """
+        if all(signature.kind == HMAC for signature in manifest.signatures):
+            return None
+        from workbench.artifacts.trust.team_keys import team_signatures
+
+        named = {signature.key for signature in team_signatures(manifest)}
+        known = self.team_keys.all() if named else ()
+        right = [key for key in known if key.id in named and key.has_signed(manifest)]
+        return min(right, key=lambda key: key.revoked, default=None)
+
+    def standing(self, digest: str, manifest: Signed | None = None) -> str:
+        """Who vouches for a file, in a few words."""
+        if manifest is not None and self.signed_by_user(manifest):
+            return "signed by you"
+        if digest in self.digests():
+            return "trusted by you"
+        if manifest is None or not manifest.signatures:
+            return "not signed"
+        try:
+            signer = self.team_signer(manifest)
+        except TrustError as error:
+            return f"signed by a team; {error}"
+        if signer is None:
+            return "signed by somebody else"
+        return f"signed by {'revoked ' if signer.revoked else ''}team key {signer.title}"
+
+    def digests(self) -> frozenset[str]:
+        """The digests that the user vouched for."""
+        try:
+            found = json.loads(self._digest_file.read_text())
+        except (OSError, ValueError):
+            return frozenset()
+        return frozenset(str(item) for item in found) if isinstance(found, list) else frozenset()
+
+    def vouch(self, digest: str) -> None:
+        """Remember a digest; raises `ArtifactError` when it cannot be kept."""
+        try:
+            self._make_folder()
+            fresh = self._digest_file.with_suffix(f".{secrets.token_hex(4)}")
+            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                json.dump(sorted({*self.digests(), digest}), file)
+            os.replace(fresh, self._digest_file)
+        except OSError as error:
+            raise ArtifactError(
+                f"Cannot remember that you trust {digest}: {error}. "
+                f"Load with trust={digest!r} instead."
+            ) from error
+
+
+def with_signature(manifest: AnyManifest, mine: Signature) -> AnyManifest:
+    """The manifest with a signature in place of an older one by the same key."""
+    kept: list[Signature] = [
+        s for s in manifest.signatures if (s.kind, s.key) != (mine.kind, mine.key)
+    ]
+    return with_signatures(manifest, (*kept, mine))
+
+
+def key_name(key: bytes) -> str:
+    """A short public name of a key."""
+    return hashlib.sha256(b"key name" + key).hexdigest()[:16]
+
+
+def trust(path: str | PathLike[str]) -> str:
+    """Vouch for a file on this account and return its digest."""
+    with open_any(path) as opened:
+        TrustStore.of_user().vouch(opened.digest)
+        return opened.digest
+
+
+def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
+    """Remember or revoke a public key on this account; see `workbench.trust_key`."""
+    from workbench.artifacts.trust.team_keys import public_key
+
+    known = TrustStore.of_user().team_keys
+    if revoke:
+        return known.revoke(key).text
+    found = public_key(key)
+    before = known.find(found)
+    chosen = name or (before.name if before else "") or found.name
+    known.remember(replace(found, name=chosen))
+    return found.text
+
+
+def check_trust(
+    path: str,
+    digest: str,
+    *,
+    trust: Trust,
+    store: TrustStore,
+    manifest: Signed | None = None,
+) -> None:
+    """Raise `TrustError` unless somebody vouches for the file and the policy allows it.
+
+    `trust` is what the caller of load gave: False, True (warns), or the digest.
+    """
+    if isinstance(trust, str):
+        _check_given(path, digest, trust)
+    policy = store.policy()
+    if policy.signed_by is not None:
+        _demand(path, policy, store, manifest)
+        return
+    if isinstance(trust, str) or digest in store.digests():
+        return
+    if manifest is not None and store.signed_by_user(manifest):
+        return
+    signer = None if manifest is None else store.team_signer(manifest)
+    if signer is not None and not signer.revoked:
+        return
+    if trust and not policy.forbid_trust_true:
+        warnings.warn(
+            f"{path} runs code that nobody vouched for ({digest}). Load it with "
+            f"trust={digest!r} to accept this file alone.",
+            stacklevel=2,
+        )
+        return
+    forbidden = f" The policy {policy.path} forbids trust=True." if trust else ""
+    raise TrustError(_refusal(path, digest, store.standing(digest, manifest), forbidden))
+
+
+def _check_given(path: str, digest: str, given: str) -> None:
+    if not given.startswith("sha256:"):
+        raise TrustError(
+            f"trust={given!r} is no digest: give trust={digest!r} after looking at it."
+        )
+    if not hmac.compare_digest(given.lower().encode(), digest.encode()):
+        raise TrustError(
+            f"{path} is another file than the one that you trust: it has {digest}, you gave "
+            f"{given}. Look at it with wb.inspect({path!r})."
+        )
+
+
+def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | None) -> None:
+    """Raise `TrustError` unless a key that the policy names has signed the file."""
+    if manifest is None:
+        raise TrustError(
+            f"{path} was written by torch and bears no signature, which the policy {policy.path} "
+            "demands. Nothing was executed. Make it again with this workbench and sign it."
+        )
+    if policy.by_user and store.signed_by_user(manifest):
+        return
+    known = store.team_keys.all()
+    revoked = {key.public for key in known if key.revoked}
+    for key in policy.signed_by or ():
+        if key.public not in revoked and key.has_signed(manifest):
+            return
+    raise TrustError(
+        f"{path} is not signed by a key that the policy {policy.path} names "
+        f"({policy.signers(known)}). Nothing was executed, and trust= does not change that. Have "
+        f"the owner of such a key sign it: wb.sign({path!r}, 'team.pem')."
+    )
+
+
+def _refusal(path: str, digest: str, standing: str, forbidden: str) -> str:
+    return (
+        f"{path} would run code and is {standing}. Nothing was executed.{forbidden}\n"
+        f"Look at it first:      wb.inspect({path!r})\n"
+        f"Then vouch for it:     wb.trust({path!r})\n"
+        f"or accept it once:     wb.load(..., trust={digest!r})"
+    )

@@ -1,0 +1,1 @@
+"""Compiled functions as bytes: taken apart, written, read, put together."""

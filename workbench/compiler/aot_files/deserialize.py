@@ -1,0 +1,297 @@
+"""Verified bytes made into something callable: no compiler, no probing, no child process."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import io
+import os
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any, Protocol, SupportsIndex
+
+from workbench.artifacts.archive.file_kinds import pickle_start
+from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.compiler.aot_files import load_steps
+from workbench.compiler.aot_files.generated import KernelRequest, run_generated
+from workbench.compiler.aot_files.packed_kernels import PackedKernels
+from workbench.compiler.aot_files.payload import Kept, built_function, resolve_place
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError
+from workbench.settings import Settings
+
+_CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+_CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
+_DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
+
+
+class Parts(Protocol):
+    """Whoever makes the compiled graphs of a payload callable."""
+
+    packed: bool
+    guarded: bool
+    """Whether the guards are read too; a function that is never checked does without them."""
+
+    def kept(self) -> Kept:
+        """What saving again needs."""
+
+    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
+        """What torch calls to make a compiled graph callable."""
+
+
+def thaw(
+    payload: bytes,
+    libraries: Parts,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
+    check_release: bool = False,
+) -> Any:
+    """Rebuild the compiled function that `freeze` took apart.
+
+    Executes code from the payload: call it with bytes that were verified.
+
+    Parameters
+    ----------
+    payload
+        What torch wrote.
+    libraries
+        Where the built C++ libraries are (their files may be removed afterwards), or who else
+        makes the compiled graphs callable.
+    aliases, f_globals
+        Globals of the bytecode: places to import from, then objects that win over them.
+    external_data
+        The objects that were left out when saving, under the same names.
+    check_release
+        Let torch compare its own record of releases: for files without our manifest.
+    """
+    state = _read_payload(payload, dict(external_data or {}))
+    scope = {name: resolve_place(place) for name, place in (aliases or {}).items()}
+    scope.update(f_globals or {})
+    deserialize, data = state["compiled_fn"]
+    state["compiled_fn"] = _thaw_callable(deserialize, data, libraries)
+    if not libraries.guarded:
+        state["guard_manager"] = object()
+    artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
+    # reading back a guard on an imported module asks for a trace that is going on
+    tracing = tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None))
+    with load_steps.step(load_steps.GUARDS), tracing:
+        if check_release:
+            return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+        # our manifest has compared the releases; torch would also refuse another patch release
+        artifacts.check_compatibility = lambda: None
+        try:
+            return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
+        finally:
+            del artifacts.check_compatibility
+
+
+@contextmanager
+def cache_that_can_be_written(folder: Path) -> Iterator[None]:
+    """Let torch start where its cache folder cannot be made: importing it makes that folder.
+
+    Only then is the folder another one while the block runs, for one thread at a time.
+    """
+    with _CACHE_LOCK:
+        chosen = Settings.from_environment().inductor_cache
+        if chosen is not None and not _can_be_made(Path(chosen)):
+            os.environ[_CACHE_VARIABLE] = str(folder)
+            try:
+                yield
+            finally:
+                os.environ[_CACHE_VARIABLE] = chosen
+            return
+    yield
+
+
+def _can_be_made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, Any]:
+    with load_steps.step(load_steps.IMPORTS):
+        code = tp.SERIALIZED_CODE.get().to_code_object
+        unpickler = tp.AOT_UNPICKLER.get()
+    content = io.BytesIO(payload[pickle_start(payload) :])
+    state = unpickler(external_data, content).load()
+    env = state["runtime_env"]
+    state["runtime_env"] = dataclasses.replace(env, bytecode=code(env.bytecode))
+    state["original_code"] = code(state["original_code"])
+    return dict(state)
+
+
+class Libraries:
+    """Hands out the functions of built C++ libraries; when none are packed, torch compiles them."""
+
+    guarded = True
+
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        build: Build | None,
+        *,
+        packed: bool,
+        gpu: PackedKernels | None = None,
+    ):
+        self._files = files
+        self._build = build
+        self.packed = packed
+        self.gpu = gpu
+        self._contents: dict[str, bytes] = {}
+
+    def kept(self) -> Kept:
+        """What saving again needs."""
+        return Kept(self._contents, self._build, self.gpu.built_for if self.gpu else None)
+
+    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
+        """What torch calls to make a compiled graph callable."""
+        return _starter(part, self)
+
+    def __call__(self, request: KernelRequest) -> Callable[..., Any]:
+        """The function of one kernel."""
+        file = self._files.get(request.key)
+        if file is None and not self.packed:
+            function: Callable[..., Any] = built_function(request)
+            return function
+        if file is None:
+            raise ArtifactError(
+                "The artifact lacks one of its kernels, so it was not written by Compiled.save. "
+                "Make it again on this machine: wb.recompile(path, module=model)."
+            )
+        self._contents[request.key] = file.read_bytes()
+        return _start_library(file, f"{request.key}.{request.entry}", request.entry)
+
+
+def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
+    # every library reads this address when it starts; it is a constant of the process
+    os.environ[_DATA_PTR_VARIABLE] = str(tp.DATA_PTR_OF_TENSOR.get())
+    spec = importlib.util.spec_from_loader(name, ExtensionFileLoader(name, str(file)))
+    if spec is None or spec.loader is None:
+        raise ArtifactError(f"Python cannot load the kernel {file.name} of the artifact.")
+    try:
+        with load_steps.step(load_steps.DLOPEN):
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+    except ImportError as error:
+        raise ArtifactError(
+            f"A kernel of the artifact cannot be started: {error}. If the folder for temporary "
+            "files forbids execution, name another one in TMPDIR."
+        ) from error
+    function: Callable[..., Any] = getattr(module, entry)
+    return function
+
+
+def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
+    bundled: Any = getattr(deserialize, "__self__", None)
+    with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
+        is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
+        if not is_bundled:
+            return deserialize(data)
+        entry = _BundleUnpickler(io.BytesIO(data)).entry()
+        for part in (entry.compiled_fw, entry.compiled_bw):
+            if getattr(getattr(part, "result", None), "source_code", None):
+                part.post_compile = libraries.starter(part)
+        entry.__deepcopy__ = lambda _memo: _ToSaveAgain(data)
+        function = bundled(tp.DESERIALIZE_BUNDLE.get()(entry))
+        if libraries.packed:
+            function.kept = libraries.kept()
+        return function
+
+
+class _BundleUnpickler(pickle.Unpickler):
+    """Reads AOTAutograd's entry without importing what only compiling needs."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}:{name}" == tp.SELECT_DECOMP_TABLE.target:
+            return _decompositions
+        return super().find_class(module, name)
+
+    def entry(self) -> Any:
+        """The entry; user Triton kernels are put into torch's side table."""
+        bundle = self.load()
+        if not isinstance(bundle, tuple):
+            return bundle
+        entry, kernels, constants = bundle
+        if kernels or constants:
+            table = tp.KERNEL_SIDE_TABLE.get()
+            for index, place in kernels.items():
+                kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
+                table.id_to_kernel[index] = kernel
+                table.kernel_to_id[kernel] = index
+            table.constant_args.update(constants)
+        return entry
+
+
+def _decompositions(*args: Any, **kwargs: Any) -> Any:
+    return tp.SELECT_DECOMP_TABLE.get()(*args, **kwargs)
+
+
+class _ToSaveAgain:
+    """The entry as it was stored, read when somebody saves the loaded function."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+
+    @cached_property
+    def _entry(self) -> Any:
+        bundle = pickle.loads(self._data)
+        return bundle[0] if isinstance(bundle, tuple) else bundle
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._entry)  # pickle compares it with what __reduce_ex__ names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._entry, name)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self._entry.__reduce_ex__(protocol)
+
+
+def _starter(part: Any, libraries: Libraries) -> Callable[[Any, Any], Any]:
+    """What torch calls to make a compiled graph callable, without its caches and its compiler."""
+
+    def post_compile(graph: Any, fx_config: Any) -> Any:
+        if bundle := getattr(graph, "_triton_bundle", None):
+            emitter = libraries.gpu.emit if libraries.gpu else tp.TRITON_BUNDLER.get().read_and_emit
+            emitter(bundle)
+        constants = tp.GRAPH_CONSTANTS.get()()
+        module = run_generated(
+            graph.source_code,
+            graph.cache_key,
+            libraries,
+            constants.unwrap(graph),
+            libraries.gpu,
+        )
+        graph.current_callable = module.call
+        graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)
+        graph.compiled_fn_runner = getattr(module, "runner", None)
+        graph.compile_region_name = fx_config.get("compile_region_name")
+        graph.post_compile(part.example_inputs, constants, fx_config)
+        policy = getattr(tp.INDUCTOR_CONFIG.get(), "cudagraph_policy", None)
+        started = _caller(graph) if policy is None else policy.wrap_output(graph)
+        if hasattr(part, "backward_state_indices"):
+            return tp.DISABLE.get()(started, reason="do not trace generated backwards pass")
+        return started
+
+    return post_compile
+
+
+def _caller(graph: Any) -> Callable[[list[Any]], Any]:
+    """Calls the graph without the bookkeeping of torch's caches, which a loaded one has not."""
+
+    def run(inputs: list[Any]) -> Any:
+        return graph.current_callable(inputs)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run

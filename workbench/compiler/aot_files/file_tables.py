@@ -1,0 +1,234 @@
+"""What a saved file is, as tables of the report: facts, members, contract, requirements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.manifest_rows import Build, Versions
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.preflight.check import check
+from workbench.artifacts.trust.trust import TrustStore
+from workbench.compiler.contract import dims
+from workbench.compiler.contract.contract import Contract, Leaf
+from workbench.compiler.sources.sources import Places
+from workbench.errors import ArtifactError
+from workbench.report import Report, Table, file_record
+from workbench.report.artifact_rows import (
+    TABLES,
+    ArtifactFact,
+    ArtifactMember,
+    ContractLeaf,
+    RequirementRow,
+)
+from workbench.report.storage import Lazy
+
+_KEPT = 500  # members, the biggest ones
+_SHOWN_PARAMETERS = 8  # of a module: the others are counted
+
+
+def with_file(report: Report, path: str | PathLike[str], *, place: str | None = None) -> Report:
+    """The report with what the file at `path` is now; `place` is shown in place of the path."""
+    return replace(report, tables={**report.tables, **_tables(path, place)})
+
+
+def with_saved_file(report: Report, path: str | PathLike[str], digest: str) -> Report:
+    """The report with the file that was just written; somebody may have replaced it already."""
+    return replace(report, tables={**report.tables, **_tables_if_same(path, digest)})
+
+
+def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> Report:
+    """The same, but the file is read when somebody looks; by then it may be another one."""
+    made: dict[str, Mapping[str, Table[Any]]] = {}
+
+    def read(name: str) -> Callable[[], Table[Any]]:
+        def table() -> Table[Any]:
+            if not made:
+                made[""] = _tables_if_same(path, digest)
+            return made[""][name]
+
+        return table
+
+    def other(name: str) -> Callable[[], Table[Any]]:
+        return lambda: report.tables[name]
+
+    kept = {name: other(name) for name in report.tables if name not in TABLES}
+    return replace(report, tables=Lazy({**kept, **{name: read(name) for name in TABLES}}))
+
+
+def without_file(report: Report) -> Report:
+    """The report without what is known of a file, as it travels in one."""
+    if not any(name in report.tables for name in file_record.TABLES):
+        return report
+    kept = {n: table for n, table in report.tables.items() if n not in file_record.TABLES}
+    return replace(report, tables=kept)
+
+
+def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Table[Any]]:
+    try:
+        with open_any(path) as opened:
+            if opened.digest == digest:
+                return _tables(path, None)
+        gone = "the file has changed since then"
+    except ArtifactError as error:
+        gone = f"the file cannot be read any more: {error}"
+    facts = [
+        ArtifactFact("Path", Places().shown(os.fspath(path))),
+        ArtifactFact("Now", gone),
+    ]
+    return {**{n: Table.of(row) for n, row in TABLES.items()}, "artifact": _facts_table(facts)}
+
+
+def _facts_table(facts: Iterable[ArtifactFact]) -> Table[Any]:
+    return Table.of(ArtifactFact, facts)
+
+
+def _tables(path: str | PathLike[str], place: str | None) -> Mapping[str, Table[Any]]:
+    with open_any(path) as opened:
+        described = _described(opened)
+        facts = [
+            ArtifactFact("Path", place or Places().shown(os.fspath(path))),
+            ArtifactFact("Size", f"{opened.size} bytes"),
+            ArtifactFact("Digest", opened.digest),
+            ArtifactFact(
+                "Vouched for", TrustStore.of_user().standing(opened.digest, opened.signed)
+            ),
+            *described.facts,
+        ]
+    more = max(0, len(described.members) - _KEPT)
+    return {
+        "artifact": _facts_table(facts),
+        "members": Table.of(ArtifactMember, described.members[:_KEPT], omitted=more),
+        "contract": Table.of(ContractLeaf, described.contract),
+        "requirements": Table.of(RequirementRow, _requirements(path)),
+    }
+
+
+def _requirements(path: str | PathLike[str]) -> Iterator[RequirementRow]:
+    try:
+        rows = check(path).requirements
+    except ArtifactError:  # a file of torch's own records nothing
+        return
+    for row in rows:
+        yield RequirementRow(row.name, row.verdict, row.needed, row.found, row.advice)
+
+
+@dataclass(frozen=True)
+class _Described:
+    facts: tuple[ArtifactFact, ...]
+    members: tuple[ArtifactMember, ...] = ()
+    contract: tuple[ContractLeaf, ...] = ()
+
+
+def _described(opened: OpenedFile) -> _Described:
+    manifest = opened.signed
+    if isinstance(manifest, PackageManifest):
+        return _package(manifest)
+    if isinstance(manifest, Manifest):
+        return _artifact(manifest)
+    kinds = {"torch": "a pickle of torch's save_compiled_function: loading it runs code"}
+    return _Described((ArtifactFact("Kind", kinds.get(opened.kind, f"{opened.kind} of torch")),))
+
+
+def _artifact(manifest: Manifest) -> _Described:
+    bundled = manifest.weights is not None
+    has_receiver = manifest.contract.get("receiver") is not None
+    weights = "in the file" if bundled else "handed over at load: module=" if has_receiver else ""
+    dropped = len(manifest.guards.get("dropped", ()))
+    facts = (
+        ArtifactFact("Kind", "compiled function (.aot)"),
+        ArtifactFact("Made by", _made_by(manifest.versions)),
+        ArtifactFact("Kernels for", _isa(manifest.builds)),
+        *([ArtifactFact("Weights", weights)] if weights else []),
+        *([ArtifactFact("Built for", manifest.built_for.title)] if manifest.built_for else []),
+        ArtifactFact("Guards left out", str(dropped)),
+        *_listed("Handed over at load", (*manifest.external_data, *manifest.missing_names)),
+    )
+    contract = Contract.from_json(manifest.contract["inputs"])
+    return _Described(facts, tuple(_members(manifest)), tuple(_inputs(contract)))
+
+
+def _package(manifest: PackageManifest) -> _Described:
+    models = manifest.models
+    kernels = _isa([model.isa for model in models if model.isa is not None])
+    facts = (
+        ArtifactFact("Kind", "AOTInductor package (.pt2)"),
+        ArtifactFact("Made by", _made_by(manifest.versions)),
+        ArtifactFact("Kernels for", kernels),
+        *_listed("Models", [model.name for model in models]),
+        *_listed("Devices", dict.fromkeys(model.device for model in models)),
+        *_listed("Weights", dict.fromkeys(model.weights for model in models)),
+    )
+    rows: list[ContractLeaf] = []
+    for model in models:
+        named = model.name if len(models) > 1 else ""
+        rows += _inputs(Contract.from_json(model.contract), named)
+        for n, output in enumerate(model.outputs):
+            shape = f"[{', '.join(map(str, output.shape))}]" if output.type == "tensor" else ""
+            dtype = output.dtype if output.type == "tensor" else output.type
+            rows.append(ContractLeaf("output", f"out[{n}]", dtype, shape, model.device, named))
+    return _Described(facts, tuple(_members(manifest)), tuple(rows))
+
+
+def _made_by(made: Versions) -> str:
+    triton = f", triton {made.triton}" if made.triton else ""
+    return f"torch {made.torch}{triton}, Python {made.python}, aot-workbench {made.workbench}"
+
+
+def _isa(builds: Iterable[Build]) -> str:
+    return ", ".join(dict.fromkeys(build.name for build in builds)) or "no C++ kernels"
+
+
+def _listed(name: str, values: Iterable[str]) -> list[ArtifactFact]:
+    words = ", ".join(values)
+    return [ArtifactFact(name, words)] if words else []
+
+
+_WHAT = (
+    ("report.wbr", "report"),
+    ("payload", "guards, bytecode, program"),
+    ("weights.safetensors", "weights"),
+    ("skeleton", "module without its tensors"),
+)
+_ENDINGS = {
+    ".so": "library",
+    ".cpp": "generated C++",
+    ".h": "header",
+    ".blob": "weights",
+    ".o": "object code",
+    ".json": "metadata",
+    ".b64": "report",
+    ".cubin": "machine code of a GPU",
+}
+
+
+def _members(manifest: Manifest | PackageManifest) -> Iterator[ArtifactMember]:
+    """The members by size, biggest first."""
+    for name, member in sorted(manifest.members.items(), key=lambda item: -item[1].size):
+        known = next((words for known, words in _WHAT if name == known), None)
+        what = known or _ENDINGS.get(Path(name).suffix, "data of torch")
+        yield ArtifactMember(name, what, member.size, member.sha256)
+
+
+def _inputs(contract: Contract, model: str = "") -> Iterator[ContractLeaf]:
+    """The leaves of a call; the module's own tensors after them, a few of many."""
+    leaves = contract.leaves or ()
+    own = [leaf for leaf in leaves if leaf.path.root == contract.receiver]
+    yield from (_leaf(leaf, model) for leaf in leaves if leaf.path.root != contract.receiver)
+    yield from (_leaf(leaf, model) for leaf in own[:_SHOWN_PARAMETERS])
+    if len(own) > _SHOWN_PARAMETERS:
+        left = len(own) - _SHOWN_PARAMETERS
+        yield ContractLeaf("input", f"{left} more of {contract.receiver}", "", "", "", model)
+
+
+def _leaf(leaf: Leaf, model: str) -> ContractLeaf:
+    if leaf.kind != "tensor":
+        return ContractLeaf("input", str(leaf.path), leaf.type, leaf.value, "", model)
+    shape = dims.text(leaf.shape)
+    return ContractLeaf("input", str(leaf.path), leaf.dtype, shape, leaf.device, model)

@@ -1,0 +1,274 @@
+"""A file on disk made into something callable: checked, trusted, verified, then thawed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.artifacts.archive import container
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
+from workbench.artifacts.machine.machine import Machine, current_machine
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.preflight.preflight import best_build, check_fits
+from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
+from workbench.compiler.aot_files import load_steps
+from workbench.compiler.aot_files.deserialize import Libraries, cache_that_can_be_written, thaw
+from workbench.compiler.aot_files.main_aliases import classes_in_main
+from workbench.compiler.aot_files.packed_kernels import PackedKernels
+from workbench.compiler.aot_files.payload import resolve_place
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError, WorkbenchError
+from workbench.report import Report
+from workbench.report.storage import from_bytes
+
+if TYPE_CHECKING:
+    from workbench.compiler.aot_files.weights import Weights
+
+
+@dataclass(frozen=True)
+class LoadedArtifact:
+    """What a file gave.
+
+    `manifest` and `report` are None for a file of torch's own; `module` is the one that was
+    handed in (filled when it was on the meta device) or the one from the file.
+    """
+
+    callable: Any
+    digest: str
+    manifest: Manifest | None = None
+    report: Report | None = None
+    module: Any | None = None
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the caller of load gave."""
+
+    path: str
+    module: Any | None
+    external_data: Mapping[str, Any]
+    f_globals: Mapping[str, Any]
+
+
+def load_artifact(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    external_data: Mapping[str, Any] | None = None,
+    f_globals: Mapping[str, Any] | None = None,
+    trust: Trust = False,
+    verify_weights: bool = False,
+    store: TrustStore | None = None,
+    machine: Machine | None = None,
+) -> LoadedArtifact:
+    """Check, verify and thaw a file; nothing of it runs before it is trusted.
+
+    Also reads what torch's `save_compiled_function` wrote, under the same rule. Code is always
+    compared with its hash, weights with `verify_weights=True`. `machine` is the one that the file
+    has to fit: this one unless given.
+
+    Raises `ArtifactError` when the file is damaged or does not fit this machine, `TrustError`
+    when nobody vouches for it.
+    """
+    request = _Request(os.fspath(path), module, dict(external_data or {}), dict(f_globals or {}))
+    load_steps.begin(load_steps.READ)
+    machine = machine or current_machine()
+    with open_any(path) as opened:
+        opened.require_function(request.path)
+        if opened.manifest is not None:
+            check_fits(request.path, opened.manifest, machine)
+        check_trust(
+            request.path,
+            opened.digest,
+            trust=trust,
+            store=store or TrustStore.of_user(),
+            manifest=opened.manifest,
+        )
+        with container.private_folder() as folder:
+            if opened.manifest is None:
+                with cache_that_can_be_written(folder / "cache"):
+                    return _load_torch_file(opened, request)
+            load_steps.begin(load_steps.UNPACK)
+            build = best_build(opened.manifest.builds, machine.cpu_flags)
+            files = _unpack(opened, opened.manifest, folder, build, verify_weights)
+            with cache_that_can_be_written(folder / "cache"):  # not for a file that is refused
+                return _load(opened, opened.manifest, request, build, files)
+
+
+def _unpack(
+    opened: OpenedFile,
+    manifest: Manifest,
+    folder: Path,
+    build: Build | None,
+    verify_weights: bool,
+) -> dict[str, Path]:
+    """The members that are needed here, as files in the private folder."""
+    artifact = opened.artifact
+    if artifact is None:
+        return {}
+    chosen = build.name if build else None
+    code = [
+        name
+        for name in manifest.members
+        if name != container.WEIGHTS
+        and (not name.startswith("kernels/") or name.split("/")[1] == chosen)
+    ]
+    weights = [name for name in manifest.members if name == container.WEIGHTS]
+    return {
+        **artifact.unpack(folder, code),
+        **artifact.unpack(folder, weights, verify=verify_weights),
+    }
+
+
+def _load(
+    opened: OpenedFile,
+    manifest: Manifest,
+    request: _Request,
+    build: Build | None,
+    files: Mapping[str, Path],
+) -> LoadedArtifact:
+    load_steps.begin(load_steps.REBUILD)
+    with _explained(request.path):
+        imported = {n: resolve_place(p) for n, p in manifest.contract.get("imports", {}).items()}
+    external_data = {**imported, **request.external_data}
+    scope = _scope(manifest, request)
+    _require_handed_over(manifest, request.path, external_data, scope)
+    kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
+    module = _module(manifest, files, request)
+    with (
+        _explained(request.path),
+        classes_in_main(module, request.f_globals),
+        _autocast(manifest.contract.get("state")),
+    ):
+        function = thaw(
+            files[container.PAYLOAD].read_bytes(),
+            Libraries(kernels, build, packed=True, gpu=_packed_kernels(manifest)),
+            aliases=manifest.aliases,
+            external_data=external_data,
+            f_globals=scope,
+        )
+    report = files.get(container.REPORT)
+    return LoadedArtifact(
+        callable=function,
+        digest=opened.digest,
+        manifest=manifest,
+        report=from_bytes(report.read_bytes()) if report else None,
+        module=module,
+    )
+
+
+def _scope(manifest: Manifest, request: _Request) -> Mapping[str, Any]:
+    """The caller's globals; where they lack a name, that of the function's own module."""
+    module = sys.modules.get(manifest.contract.get("function_module", ""))
+    own = vars(module) if module else {}
+    return {**{n: own[n] for n in manifest.missing_names if n in own}, **request.f_globals}
+
+
+def _require_handed_over(
+    manifest: Manifest, path: str, external_data: Mapping[str, Any], scope: Mapping[str, Any]
+) -> None:
+    """Raise `ArtifactError` for what is not in the file and cannot be found here."""
+    missing = [name for name in manifest.external_data if name not in external_data]
+    if missing:
+        raise ArtifactError(
+            f"{path} was saved without {', '.join(missing)}. Hand {_it(missing)} over: "
+            f"load(path, external_data={{{missing[0]!r}: …}})."
+        )
+    unknown = [name for name in manifest.missing_names if name not in scope]
+    if unknown:
+        raise ArtifactError(
+            f"{path} reads {', '.join(unknown)} from globals that do not exist in this process. "
+            f"Hand {_it(unknown)} over: load(path, f_globals={{{unknown[0]!r}: …}})."
+        )
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _packed_kernels(manifest: Manifest) -> PackedKernels | None:
+    """Whoever finds GPU kernels that another build of torch packed; None for a file made here."""
+    return PackedKernels(manifest.built_for) if manifest.built_for else None
+
+
+def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:
+    from workbench.compiler.internals.state import autocast_of
+
+    return nullcontext() if state is None else autocast_of(state)
+
+
+def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) -> Any | None:
+    """The module to call the function on: the caller's, filled if it is empty, or the bundled."""
+    module = request.module
+    empty = module is not None and _on_meta(module)
+    if manifest.weights is None:
+        if empty:
+            raise ArtifactError(
+                f"The module is on the meta device and {request.path} holds no weights. Fill the "
+                "module first, or save with weights='bundle'."
+            )
+        return module
+    if module is not None and not empty:
+        return module
+    weights = _weights(manifest, files)
+    if module is not None:
+        weights.fill(module)
+        return module
+    with _explained(request.path):
+        return weights.module(files[container.SKELETON].read_bytes())
+
+
+def _weights(manifest: Manifest, files: Mapping[str, Path]) -> Weights:
+    from workbench.compiler.aot_files.weights import Weights
+
+    return Weights(files[container.WEIGHTS], manifest.weights or {})
+
+
+def _on_meta(module: Any) -> bool:
+    parameters: Callable[[], Iterator[Any]] | None = getattr(module, "parameters", None)
+    buffers: Callable[[], Iterator[Any]] | None = getattr(module, "buffers", None)
+    if parameters is None or buffers is None:
+        return False
+    return any(tensor.is_meta for tensors in (parameters(), buffers()) for tensor in tensors)
+
+
+def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
+    content = opened.whole()
+    has_header = pickle_start(content) > 0
+    if has_header != (tp.AOT_OPEN_PAYLOAD.find() is not None):
+        newer, older = ("newer", "older") if has_header else ("older", "newer")
+        raise ArtifactError(
+            f"{request.path} was written by a {newer} release of torch in a format that this "
+            f"{older} one does not read. Save it again with this release."
+        )
+    with _explained(request.path), classes_in_main(request.module, request.f_globals):
+        function = thaw(
+            content,
+            Libraries({}, None, packed=False),
+            external_data=request.external_data,
+            f_globals=request.f_globals,
+            check_release=True,
+        )
+    return LoadedArtifact(function, opened.digest, module=request.module)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what unpickling and torch raise into an error that says what to do."""
+    try:
+        yield
+    except WorkbenchError:
+        raise
+    except Exception as error:  # unpickling raises whatever the stored objects raise
+        raise ArtifactError(
+            f"{path} could not be loaded: {type(error).__name__}: {error}\nIf the code that it "
+            "refers to has changed or is not installed here, restore that; else make it again "
+            f"with wb.recompile({path!r}, module=model)."
+        ) from error

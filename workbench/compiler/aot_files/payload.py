@@ -1,0 +1,222 @@
+"""A compiled function as frozen parts: torch's bytes, the built kernels, names to rebind."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from workbench.artifacts.machine.machine import cpu_flags
+from workbench.artifacts.manifest.manifest import BuiltFor
+from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.preflight.preflight import BUILD_FLAGS
+from workbench.compiler.aot_files.generated import KernelRequest, run_generated
+from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError
+
+NATIVE = "native"
+_BUILDS = ("cpp_pybinding", "CppWrapperCodeCache")  # how a program asks for C++ libraries
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """One C++ library: what was asked for and the bytes that the compiler made of it."""
+
+    request: KernelRequest
+    library: bytes
+
+    @property
+    def key(self) -> str:
+        """The name by which the loader asks for it."""
+        return self.request.key
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a loaded function keeps for saving again, since its files are gone."""
+
+    libraries: Mapping[str, bytes]
+    build: Build | None
+    built_for: BuiltFor | None = None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Everything about a compiled function that goes into a file.
+
+    `aliases` are names that the bytecode reads from its globals, each with the place to import it
+    from (`module` or `module:qualified.name`). `missing_names` have no such place: whoever loads
+    must hand them over. `built_for` is that of the file which the function was loaded from.
+    """
+
+    payload: bytes
+    kernels: tuple[BuiltKernel, ...]
+    build: Build | None
+    device: str
+    aliases: Mapping[str, str]
+    missing_names: tuple[str, ...] = ()
+    external_data: tuple[str, ...] = ()
+    built_for: BuiltFor | None = None
+
+
+def freeze(
+    aot_fn: Any,
+    external_data: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Frozen:
+    """Take a compiled function apart; the payload is what torch itself would write.
+
+    `options` are the compiler options that the function was compiled with: they decide which
+    built kernels are its own. Raises `ArtifactError` when something in it cannot be serialised.
+    """
+    aliases, missing = _aliases(aot_fn)
+    programs = generated_programs(aot_fn)
+    kept: Kept | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
+    config = tp.INDUCTOR_CONFIG.get()
+    known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
+    with fast_start(), config.patch(known):
+        kernels = _kernels(programs, kept.libraries if kept else {})
+        build = kept.build if kept else native_build() if kernels else None
+    return Frozen(
+        payload=_serialize(aot_fn, dict(external_data or {})),
+        kernels=kernels,
+        build=build,
+        device=str(aot_fn._artifacts.device_type),
+        aliases=aliases,
+        missing_names=missing,
+        external_data=tuple(external_data or ()),
+        built_for=kept.built_for if kept else None,
+    )
+
+
+def native_build() -> Build:
+    """The build that torch made here: it may use every instruction of this processor."""
+    isa = str(tp.PICK_VEC_ISA.get()()).lower().replace("invalid_vec_isa", "scalar")
+    name = "-".join((*isa.split(), NATIVE))
+    return Build(name, isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
+
+
+def _serialize(aot_fn: Any, external_data: dict[str, Any]) -> bytes:
+    try:
+        return bytes(type(aot_fn).serialize(aot_fn, external_data).serialized_data)
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        raise ArtifactError(
+            f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
+            "left out when they are named: save(path, external_data={'name': object}), and handed "
+            "back at load under the same name."
+        ) from error
+
+
+def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
+    """The compiled graphs inside (forward, then backward) that hold generated source."""
+    compiled = aot_fn._artifacts.compiled_fn
+    bundled = tp.BUNDLED_CALLABLE.find()
+    if bundled is None or not isinstance(compiled, bundled):
+        return ()
+    entry = compiled.compiled_fn.serialize()
+    parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
+    graphs = (getattr(part, "result", None) for part in parts)
+    return tuple(graph for graph in graphs if getattr(graph, "source_code", None))
+
+
+class _Wanted:
+    """Stands where a kernel's function would, when a program runs to list its kernels."""
+
+    def __init__(self, request: KernelRequest):
+        self.request = request
+
+    def __call__(self, *_args: Any) -> None:
+        raise AssertionError("a program is run here to list its kernels, not to be called")
+
+
+def _no_kernel(*_args: Any, **_options: Any) -> None:
+    """Stands where a Triton kernel would: these travel in torch's own bytes."""
+
+
+def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
+    found: dict[str, BuiltKernel] = {}
+    for number, program in enumerate(programs):
+        if not any(name in program.source_code for name in _BUILDS):
+            continue
+        listed = run_generated(program.source_code, f"listed_{number}", _Wanted, {}, _no_kernel)
+        live = _live_globals(program.cache_key)
+        for name, wanted in vars(listed).items():
+            if isinstance(wanted, _Wanted):
+                key = wanted.request.key
+                library = kept.get(key) or _library(live.get(name), wanted.request)
+                found[key] = BuiltKernel(wanted.request, library)
+    return tuple(found.values())
+
+
+def _live_globals(cache_key: str) -> Mapping[str, Any]:
+    """The globals of the program that torch runs in this process; empty when it is gone."""
+    modules = reversed(tp.PY_CODE_CACHE.get().modules)
+    return next((vars(m) for m in modules if getattr(m, "key", None) == cache_key), {})
+
+
+def _library(function: Any, request: KernelRequest) -> bytes:
+    """The library behind a kernel's function; built again when its file is gone."""
+    file = getattr(getattr(function, "__self__", None), "__file__", None)
+    if file is None or not Path(file).exists():
+        file = built_function(request).__self__.__file__
+    return Path(file).read_bytes()
+
+
+def built_function(request: KernelRequest) -> Any:
+    """The function of a kernel, from torch's own cache; built when it is not there."""
+    cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
+    function: Callable[..., Any] = cache.get().load_pybinding(**request.arguments)
+    return function
+
+
+def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Where to import each global of the bytecode from, then those with no such place."""
+    artifacts = aot_fn._artifacts
+    env = artifacts.runtime_env
+    known = {*env.import_sources, *env.used_globals, artifacts.backend_id}
+    scope = aot_fn.fn.__globals__
+    places: dict[str, str] = {}
+    missing: list[str] = []
+    for name in sorted(env.external_refs):
+        if name not in scope:
+            continue
+        if place := import_place(scope[name]):
+            places[name] = place
+        elif name not in known:
+            missing.append(name)
+    return {k: v for k, v in places.items() if k not in env.import_sources}, tuple(missing)
+
+
+def _candidates(value: Any) -> Iterator[str]:
+    if isinstance(value, ModuleType):
+        yield value.__name__
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(module, str) and isinstance(name, str) and module != "__main__":
+        yield f"{module}:{name}"
+    if isinstance(name, str) and hasattr(builtins, name):
+        yield f"builtins:{name}"
+
+
+def import_place(value: Any) -> str | None:
+    """`module` or `module:name` where a fresh process finds this very object, or None."""
+    for place in _candidates(value):
+        try:
+            if resolve_place(place) is value:
+                return place
+        except (ImportError, AttributeError):
+            continue
+    return None
+
+
+def resolve_place(place: str) -> Any:
+    """The object at `module` or `module:qualified.name`."""
+    module, _, name = place.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part)
+    return found

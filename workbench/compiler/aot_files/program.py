@@ -1,0 +1,41 @@
+"""The program that the worker compiled, taken apart so that another process can keep or run it.
+
+This module imports nothing of torch: the worker reads it before torch is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.artifacts.manifest.manifest import BuiltFor
+
+if TYPE_CHECKING:
+    from workbench.compiler.aot_files.payload import Frozen
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a file needs besides the report: frozen code, contract, baked values, guards.
+
+    `contract`, `baked` and `guards` are the JSON of a manifest. `not_packed` are the kernels whose
+    machine code is not in the frozen code. `graphs` are the pickled graphs that were lowered, for a
+    comparison kernel by kernel; where they are empty, `no_graphs` says why.
+    """
+
+    frozen: Frozen
+    contract: Mapping[str, Any]
+    baked: tuple[Mapping[str, Any], ...]
+    guards: Mapping[str, Any]
+    built_for: BuiltFor
+    not_packed: tuple[str, ...] = ()
+    graphs: bytes = b""
+    no_graphs: str = "no graph was lowered"
+
+
+@dataclass(frozen=True)
+class NoProgram:
+    """Why a compilation has no program that could be kept or run elsewhere: one sentence."""
+
+    reason: str

@@ -1,0 +1,1 @@
+"""What makes the first compilation in a process quick."""

@@ -1,0 +1,191 @@
+"""Makes the first compilation on a machine quick: no trial compilations, a cache that lasts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.compiler.cold_start.partial_pch import EarlyHeader, precompiling
+from workbench.compiler.cold_start.private_folder import private_folder
+from workbench.compiler.cold_start.vector_isa import without_trial
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.errors import WorkbenchError
+from workbench.settings import Settings
+
+_HEADERS = "precompiled_headers"
+_CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+_HEADER_LOCK = threading.Lock()  # the folder of precompiled headers is a global of torch
+PATIENCE = 3
+"""Kernels that are built without the precompiled header before it is worth building.
+
+The header takes as long to build as about three kernels without it.
+"""
+
+
+@dataclass
+class FastStart:
+    """What was done to make a compilation start quickly; filled while it runs.
+
+    `folder` is our cache folder, None when it cannot be written. `header` says what became of the
+    precompiled header: "unused", "skipped", "its opening only", "built or reused".
+    """
+
+    folder: Path | None = None
+    header: str = "unused"
+    notes: list[str] = field(default_factory=list)
+
+
+def cache_folder(settings: Settings) -> Path:
+    """The cache of this user for this torch, Python and processor.
+
+    Kernels are built for the machine that runs them (`-march=native`), torch's key names only the
+    flag: a home folder that several machines share needs a folder for each kind of processor.
+    """
+    import torch
+
+    flags = Path("/proc/cpuinfo")
+    lines = flags.read_text().splitlines() if flags.exists() else [platform.processor()]
+    processor = next((s for s in lines if s.startswith(("flags", "Features"))), platform.machine())
+    digest = hashlib.sha256(processor.encode()).hexdigest()[:8]
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    return settings.cache_folder / f"torch-{torch.__version__}-{python}-{digest}"
+
+
+@contextmanager
+def fast_start(
+    settings: Settings | None = None,
+    *,
+    patience: int = PATIENCE,
+    early: EarlyHeader | None = None,
+) -> Iterator[FastStart]:
+    """Compile without trial compilations and with a cache that only this user can enter.
+
+    The kernels and their cache keys are those that torch would produce. Use it in the thread that
+    compiles, one compilation at a time.
+    """
+    settings = settings or Settings.from_environment()
+    start = FastStart()
+    try:
+        private_folder(settings.cache_folder)
+        start.folder = private_folder(cache_folder(settings))
+    except OSError as error:
+        start.notes.append(f"no lasting cache: {error.strerror or error}")
+    with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
+        if not _torch_was_right(start.folder):
+            patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
+        if start.folder is not None:
+            headers = _Headers(start, start.folder / _HEADERS, patience, early)
+            patches.wrap(tp.PRECOMPILE_HEADER, headers.hook, "first compile")
+        yield start
+
+
+@contextmanager
+def early_header(settings: Settings | None = None) -> Iterator[EarlyHeader | None]:
+    """Precompile what kernels include first, for `fast_start`; begin it before anything else.
+
+    It runs beside the import of torch's compiler: None once that is imported, and where a whole
+    precompiled header is there already.
+    """
+    settings = settings or Settings.from_environment()
+    headers: Path | None = None
+    if tp.CODECACHE_MODULE.module not in sys.modules:
+        with suppress(OSError, WorkbenchError):  # `fast_start` says what is wrong with the folder
+            private_folder(settings.cache_folder)
+            headers = private_folder(cache_folder(settings)) / _HEADERS
+    is_there = headers is not None and any(headers.glob("*.ready"))
+    with precompiling(None if is_there else headers) as early:
+        yield early
+
+
+def trial_marker(folder: Path) -> Path:
+    """The file that says: torch's trial gave another answer here than we did."""
+    return folder / "trial-compilations-needed"
+
+
+def _torch_was_right(folder: Path | None) -> bool:
+    return folder is not None and trial_marker(folder).exists()
+
+
+@contextmanager
+def _cache_variable(folder: Path | None, chosen: str | None) -> Iterator[None]:
+    """Send torch's caches to our folder, unless the user chose one."""
+    default = tp.DEFAULT_CACHE_DIR.find()
+    # torch itself sets the variable to its default when it first needs the folder
+    is_default = default is not None and chosen == os.path.abspath(default())
+    if folder is None or (chosen is not None and not is_default):
+        yield
+        return
+    os.environ[_CACHE_VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        if chosen is None:
+            os.environ.pop(_CACHE_VARIABLE, None)
+        else:
+            os.environ[_CACHE_VARIABLE] = chosen
+
+
+@dataclass(frozen=True)
+class _Headers:
+    """Decides for each kernel whether the precompiled header is used, built or left out.
+
+    The header is no part of a kernel's key, and the library comes out the same bit for bit.
+    """
+
+    start: FastStart
+    folder: Path
+    patience: int
+    early: EarlyHeader | None = None
+
+    def hook(self, precompile: Callable[..., Any]) -> Callable[..., Any]:
+        def precompile_header(header: str, command_line: str, **options: Any) -> Any:
+            digest = hashlib.sha256(f"{header}\n{command_line}".encode()).hexdigest()[:16]
+            if not self._wanted(digest):
+                opening = None if self.early is None else self.early.for_command(command_line)
+                self.start.header = "skipped" if opening is None else "its opening only"
+                return opening
+            self.start.header = "built or reused"
+            with _header_folder(self.folder):
+                built = precompile(header, command_line, **options)
+            self._ready(digest).touch()
+            return built
+
+        return precompile_header
+
+    def _ready(self, digest: str) -> Path:
+        return self.folder / f"{digest}.ready"
+
+    def _wanted(self, digest: str) -> bool:
+        """True when the header is there, or when enough kernels went without it."""
+        private_folder(self.folder)
+        if self._ready(digest).exists():
+            return True
+        with (self.folder / f"{digest}.without").open("ab") as counter:
+            if counter.tell() >= self.patience:
+                return True
+            counter.write(b".")
+        return False
+
+
+@contextmanager
+def _header_folder(folder: Path) -> Iterator[None]:
+    """Have torch keep its precompiled headers with us; its own folder is open to others."""
+    cache = tp.CODECACHE_MODULE.get()
+    with _HEADER_LOCK:
+        before = {name: getattr(cache, name) for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR")}
+        cache._HEADER_DIR = str(folder)
+        cache._HEADER_LOCK_DIR = str(folder / "locks")
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(cache, name, value)

@@ -1,0 +1,142 @@
+"""What the user handed over, resolved to one Python function that Dynamo can trace."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A callable ready to be traced.
+
+    `entry` is what Dynamo is given, `function` the Python function behind it, `receiver` the
+    object that is passed first (a module or the `self` of a bound method).
+    """
+
+    entry: Callable[..., Any]
+    function: types.FunctionType
+    kind: str
+    name: str
+    receiver: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        """The module that is called, or None."""
+        owner = self.receiver[0] if self.receiver else None
+        return owner if isinstance(owner, torch.nn.Module) else None
+
+
+def resolve(target: Any) -> Callee:
+    """Unwrap what torch.compile and functools.partial put around a callable.
+
+    Raises `UsageError` when the object cannot be called or traced.
+    """
+    partials: list[functools.partial[Any]] = []
+    notes: list[str] = []
+    while True:
+        inner = _uncompiled(target)
+        if inner is not None:
+            target = inner
+            notes.append(
+                "unwrapped what torch.compile returned: the backend, mode and options given "
+                "here replace the ones given there"
+            )
+        elif isinstance(target, functools.partial):
+            partials.append(target)
+            target = target.func
+        else:
+            break
+    callee = _callee(target)
+    for partial in reversed(partials):
+        callee = _with_bound(callee, partial)
+    if callee.module is not None and getattr(callee.module, "_compiled_call_impl", None):
+        notes.append("module.compile() was called on this module: its setting is not used here")
+    return replace(callee, notes=tuple(dict.fromkeys(notes)))
+
+
+def _uncompiled(target: Any) -> Any | None:
+    """The object behind what torch.compile returned, or None."""
+    if isinstance(target, torch.nn.Module):
+        return target.__dict__.get("_orig_mod") or target._modules.get("_orig_mod")
+    if inspect.isfunction(target):
+        return getattr(target, "_torchdynamo_orig_callable", None)
+    return None
+
+
+def _callee(target: Any) -> Callee:
+    if isinstance(target, torch.jit.ScriptModule | torch.jit.ScriptFunction):
+        raise UsageError(
+            "TorchScript code cannot be traced. Compile the eager module or function that the "
+            "script was made from."
+        )
+    if isinstance(target, torch.nn.Module):
+        function, owner = tp.GET_TRACED_FN.get()(target)
+        return Callee(target, function, "module", type(target).__name__, (owner,))
+    if inspect.ismethod(target) and inspect.isfunction(target.__func__):
+        name = target.__func__.__qualname__
+        return Callee(target, target.__func__, "method", name, (target.__self__,))
+    if inspect.isfunction(target) and target.__module__.partition(".")[0] == "torch":
+        # Dynamo takes torch's own functions into the graph when they are called, not as a frame
+        function = _through_python(target)
+        return Callee(function, function, "function", target.__qualname__)
+    if inspect.isfunction(target):
+        kind = "lambda" if target.__name__ == "<lambda>" else "function"
+        if target.__closure__ and kind == "function":
+            kind = "closure"
+        return Callee(target, target, kind, target.__qualname__)
+    method = inspect.getattr_static(type(target), "__call__", None)
+    if inspect.isfunction(method) and not isinstance(target, type) and not _is_torch_op(target):
+        bound = types.MethodType(method, target)
+        return Callee(bound, method, "callable object", type(target).__qualname__, (target,))
+    if not callable(target):
+        raise UsageError(
+            f"{target!r} ({type(target).__name__}) cannot be called. Pass the function or module "
+            "itself and its example inputs as args, e.g. aot_compile(model, (x,))."
+        )
+    function = _through_python(target)
+    return Callee(function, function, "builtin", getattr(target, "__name__", repr(target)))
+
+
+def _is_torch_op(target: Any) -> bool:
+    return type(target).__module__.startswith(tp.OPS.module)
+
+
+def _through_python(target: Callable[..., Any]) -> Any:
+    """A Python function that calls `target`: Dynamo traces Python frames, not C functions."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return target(*args, **kwargs)
+
+    return call
+
+
+def _with_bound(callee: Callee, partial: functools.partial[Any]) -> Callee:
+    """The same callable with the arguments that functools.partial bound."""
+    bound_args, bound_kwargs = partial.args, dict(partial.keywords)
+    target = callee.function
+
+    def on_module(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self(*bound_args, *args, **{**bound_kwargs, **kwargs})
+
+    def on_object(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return target(self, *bound_args, *args, **{**bound_kwargs, **kwargs})
+
+    def on_nothing(*args: Any, **kwargs: Any) -> Any:
+        return target(*bound_args, *args, **{**bound_kwargs, **kwargs})
+
+    call: Any = on_nothing
+    if callee.receiver:
+        call = on_module if callee.kind == "module" else on_object
+    entry = types.MethodType(call, callee.receiver[0]) if callee.receiver else call
+    return Callee(entry, call, "partial", callee.name, callee.receiver)

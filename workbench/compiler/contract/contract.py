@@ -1,0 +1,268 @@
+"""The input contract: what every leaf of a call has to be, and what differs when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract import dims
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.contract.shapes import DynamicShapes
+
+CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One leaf of the inputs, or one parameter of the module.
+
+    `kind` is "tensor", "constant" or "object".
+    """
+
+    path: Path
+    kind: str
+    type: str
+    shape: tuple[dims.Size, ...] = ()
+    sizes: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    dtype: str = ""
+    device: str = ""
+    requires_grad: bool = False
+    inference: bool = False
+    value: str = ""
+
+    @property
+    def text(self) -> str:
+        """The leaf as people write it, such as `float32 [batch, 64] on cpu`."""
+        if self.kind == "tensor":
+            return f"{self.dtype} {dims.text(self.shape)} on {self.device}"
+        return f"{self.type} {self.value}".strip()
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        data = asdict(self)
+        return {
+            **data,
+            "path": self.path.to_json(),
+            "shape": [dims.to_json(size) for size in self.shape],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Leaf:
+        """Read what `to_json` wrote."""
+        shape = tuple(dims.from_json(size) for size in data["shape"])
+        lists = {name: tuple(data[name]) for name in ("sizes", "stride")}
+        path = Path.from_json(data["path"])
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**known, **lists, "path": path, "shape": shape})
+
+
+def describe(path: Path, value: Any) -> Leaf:
+    """The leaf that `value` is."""
+    kind = type(value).__name__
+    if isinstance(value, torch.Tensor):
+        return Leaf(
+            path,
+            "tensor",
+            kind,
+            tuple(int(s) for s in value.shape),
+            tuple(int(s) for s in value.shape),
+            tuple(int(s) for s in value.stride()) if value.layout is torch.strided else (),
+            str(value.dtype).removeprefix("torch."),
+            str(value.device.type),
+            value.requires_grad,
+            value.is_inference(),
+        )
+    if isinstance(value, CONSTANTS):
+        return Leaf(path, "constant", kind, value=repr(value))
+    return Leaf(path, "object", kind)
+
+
+def _inputs(bound: Mapping[str, Any], receiver: str | None) -> Iterator[tuple[Path, Any]]:
+    for name, value in bound.items():
+        if name != receiver:
+            yield from leaves(value, Path(name))
+        elif isinstance(value, torch.nn.Module):
+            for part, tensor in (*value.named_parameters(), *value.named_buffers()):
+                path = Path(name)
+                for step in part.split("."):
+                    key = int(step) if step.isdigit() else step
+                    path = path.attr(step) if step.isidentifier() else path.item(key)
+                yield path, tensor
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Every leaf of the example call, with the declared dimensions in place of their sizes.
+
+    `receiver` names the parameter that is the module, whose parameters and buffers are leaves too;
+    `training` says whether it was in train mode. `leaves` is None for a file of torch's own, which
+    does not hold them.
+    """
+
+    leaves: tuple[Leaf, ...] | None
+    receiver: str | None = None
+    training: bool | None = None
+
+    @classmethod
+    def of(cls, bound: Mapping[str, Any], shapes: DynamicShapes, receiver: str | None) -> Contract:
+        """The contract of one example call."""
+        found = []
+        for path, value in _inputs(bound, receiver):
+            leaf = describe(path, value)
+            declared = shapes.dims.get(path, {})
+            if declared:
+                sizes = list(leaf.shape)
+                for index, dim in declared.items():
+                    sizes[index] = dim if isinstance(dim, dims.Dynamic) else dims.Dynamic(None)
+                leaf = replace(leaf, shape=tuple(sizes))
+            found.append(leaf)
+        module = bound.get(receiver) if receiver else None
+        training = module.training if isinstance(module, torch.nn.Module) else None
+        return cls(tuple(found), receiver, training)
+
+    def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
+        """A sentence for each leaf of a call that does not fit: path, expected, actual."""
+        problems: list[str] = []
+        if self.leaves is None:
+            return problems
+        module = bound.get(self.receiver) if self.receiver else None
+        if isinstance(module, torch.nn.Module) and self.training not in (None, module.training):
+            state = ("eval", "train")
+            problems.append(
+                f"the module is in {state[module.training]} mode, it was compiled in "
+                f"{state[bool(self.training)]} mode: call .{state[bool(self.training)]}() or "
+                "compile again"
+            )
+        actual = {path: describe(path, value) for path, value in _inputs(bound, self.receiver)}
+        values: dict[str, tuple[int, str]] = {}
+        for leaf in self.leaves:
+            found = actual.pop(leaf.path, None)
+            if found is None:
+                problems.append(f"{leaf.path}: expected {leaf.text}, {_instead(leaf.path, bound)}")
+                actual = {
+                    path: inner for path, inner in actual.items() if not leaf.path.holds(path)
+                }
+            else:
+                problems.extend(differences(leaf, found, values))
+        problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
+        return problems
+
+    def dynamic(self) -> Iterator[tuple[Path, int, dims.Dynamic]]:
+        """Every named dimension: leaf, index, declaration."""
+        for leaf in self.leaves or ():
+            for index, size in enumerate(leaf.shape):
+                if isinstance(size, dims.Dynamic) and size.name is not None:
+                    yield leaf.path, index, size
+
+    def relations(self) -> Callable[[Mapping[str, Any]], bool] | None:
+        """A fast check of the named dimensions, or None when there is none.
+
+        torch's guards hold the range of each dimension alone; shared and derived ones are ours.
+        """
+        declared = list(self.dynamic())
+        if not declared:
+            return None
+        lines = ["def check(L):"]
+        for i, (path, index, dim) in enumerate(declared):
+            lines.append(f"    s{i} = L[{path.root!r}]{path.tail}.shape[{index}]")
+            value = f"v{i}"
+            lines.append(f"    {value}, r = divmod(s{i} - {dim.offset}, {dim.scale})")
+            tests = ["r"]
+            tests += [f"{value} < {dim.min}"] if dim.min is not None else []
+            tests += [f"{value} > {dim.max}"] if dim.max is not None else []
+            first = next(j for j, (_, _, d) in enumerate(declared) if d.name == dim.name)
+            tests += [f"{value} != v{first}"] if first != i else []
+            lines.append(f"    if {' or '.join(tests)}: return False")
+        lines.append("    return True")
+        scope: dict[str, Any] = {}
+        exec("\n".join(lines), scope)
+        check: Callable[[Mapping[str, Any]], bool] = scope["check"]
+        return check
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data for the manifest."""
+        return {
+            "leaves": [leaf.to_json() for leaf in self.leaves or ()],
+            "receiver": self.receiver,
+            "training": self.training,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Contract:
+        """Read what `to_json` wrote."""
+        found = tuple(Leaf.from_json(leaf) for leaf in data["leaves"])
+        return cls(found, data["receiver"], data["training"])
+
+
+def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
+    """A sentence for each way in which a leaf differs; `values` collects the named dimensions."""
+    where = str(leaf.path)
+    if leaf.kind != found.kind or (leaf.kind != "tensor" and leaf.type != found.type):
+        yield f"{where}: expected {leaf.text}, got {found.text}"
+        return
+    if leaf.kind == "constant" and leaf.value != found.value:
+        yield f"{where}: compiled for {leaf.value}, got {found.value}"
+    if leaf.kind != "tensor":
+        return
+    for what in ("dtype", "device"):
+        expected, actual = getattr(leaf, what), getattr(found, what)
+        if expected != actual:
+            yield f"{where}: expected {what} {expected}, got {actual}"
+    if leaf.requires_grad != found.requires_grad:
+        yield (f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}")
+    static = all(isinstance(size, int) for size in leaf.shape)
+    if static and leaf.shape == found.shape and leaf.stride != found.stride:
+        yield (
+            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: "
+            "call .contiguous() or compile for this layout"
+        )
+    if leaf.inference != found.inference:
+        made = "inside" if found.inference else "outside"
+        yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"
+    yield from _shape_differences(leaf, found, values)
+
+
+def _instead(path: Path, bound: Mapping[str, Any]) -> str:
+    """What a call has in the place of a leaf."""
+    try:
+        found = path.get(bound)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return "it is missing"
+    return f"got a {type(found).__name__}"
+
+
+def _shape_differences(
+    leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]
+) -> Iterator[str]:
+    where = str(leaf.path)
+    if len(leaf.shape) != len(found.shape):
+        yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(found.shape)}"
+        return
+    for index, (size, actual) in enumerate(zip(leaf.shape, found.shape, strict=True)):
+        assert isinstance(actual, int)
+        if isinstance(size, int):
+            if size != actual:
+                yield f"{where}: expected size {size} at dimension {index}, got {actual}"
+        elif size.name is not None:
+            if not size.allows(actual):
+                yield f"{where}: dimension {index} is {actual}, outside the declared {size.text}"
+                continue
+            value = size.value(actual) or 0
+            seen = values.setdefault(size.name, (value, f"{where} dimension {index}"))
+            if seen[0] != value:
+                yield (
+                    f"{where}: dimension {index} makes {size.name} {value}, but {seen[1]} "
+                    f"makes it {seen[0]}"
+                )
+
+
+def listing(problems: Sequence[str]) -> str:
+    """Problems one per line, the first dozen spelled out."""
+    lines = [f"  - {problem}" for problem in problems[:_SHOWN]]
+    rest = len(problems) - len(lines)
+    return "\n".join([*lines, *([f"  … and {rest} more"] if rest else [])])

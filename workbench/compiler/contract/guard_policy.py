@@ -1,0 +1,187 @@
+"""Which guards a compiled function keeps, and what stands in for the ones it cannot keep."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.paths import Path, parse
+from workbench.compiler.contract.specialized_values import Baked, bake
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import CaptureError
+
+CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
+_REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS")  # dropped without losing a check
+_LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
+_CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
+_CONTAINERS = (list, tuple, dict, set, frozenset)  # a registry class grows with every import
+_IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
+
+
+@dataclass
+class Decisions:
+    """What happened to each guard of one compilation, filled while the guards are built."""
+
+    entries: list[Any] = field(default_factory=list)
+    reasons: list[str | None] = field(default_factory=list)
+    baked: dict[tuple[str | None, Path, str], Baked] = field(default_factory=dict)
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """The local names that kept guards read."""
+        places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
+        return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
+
+    @property
+    def kept(self) -> list[bool]:
+        """Whether each entry is kept, in the order of `entries`."""
+        return [reason is None for reason in self.reasons]
+
+
+def guard_filter(
+    policy: str | Callable[[Sequence[Any]], Sequence[bool]],
+    function: types.FunctionType,
+    decisions: Decisions,
+) -> Callable[[Sequence[Any]], list[bool]]:
+    """The filter handed to Dynamo; it fills `decisions` each time guards are built.
+
+    A policy of "strict" raises `CaptureError` naming every guard that a file cannot hold.
+    """
+
+    def decide(entries: Sequence[Any]) -> list[bool]:
+        decisions.entries[:] = entries
+        decisions.baked.clear()
+        anchored = _anchored_globals(entries)
+        code = _code_in_closure(function)
+        unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
+        decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
+        if not _saves_for_backward(entries):
+            _drop_saved_tensor_hooks(decisions)
+        for entry, reason in zip(entries, decisions.reasons, strict=True):
+            if reason is not None:
+                _stand_in(entry, function, decisions)
+        if policy == "strict":
+            _refuse(entries, decisions)
+        elif callable(policy):
+            for i, keep in enumerate(policy(entries)):
+                if not keep and decisions.reasons[i] is None:
+                    decisions.reasons[i] = "dropped by the guard filter that was passed"
+        return decisions.kept
+
+    return decide
+
+
+def _anchored_globals(entries: Sequence[Any]) -> set[str]:
+    """Globals that the compiled code reads at run time: those that lead to a tensor."""
+    roots = set()
+    for entry in entries:
+        if entry.is_global and entry.guard_type == "TENSOR_MATCH":
+            place = parse(entry.name)
+            if place is not None:
+                roots.add(place[1].root)
+    return roots
+
+
+def _code_in_closure(function: types.FunctionType) -> set[str]:
+    """Closure variables that hold functions or classes: part of the code, not of the input."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name for name, cell in cells if isinstance(cell.cell_contents, CODE_TYPES)}
+
+
+def _saves_for_backward(entries: Sequence[Any]) -> bool:
+    return torch.is_grad_enabled() and any(
+        isinstance(entry.value, torch.Tensor) and entry.value.requires_grad for entry in entries
+    )
+
+
+def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
+    """Without a backward nothing is saved for it; the guard costs a Python call each time."""
+    for i, entry in enumerate(decisions.entries):
+        if entry.guard_type == "AUTOGRAD_SAVED_TENSORS_HOOKS":
+            decisions.reasons[i] = "there is no backward, so nothing is saved for it"
+
+
+def _why_not(
+    entry: Any, unsupported: frozenset[str], anchored: set[str], code: set[str]
+) -> str | None:
+    """The reason why a guard cannot travel in a file, or None when it can."""
+    if entry.guard_type == "GLOBAL_STATE":
+        return "checked by the workbench itself, without the thread count"
+    for kind in (entry.guard_type, *entry.derived_guard_types):
+        if kind in unsupported:
+            return f"{kind} compares an identity, which has no meaning in another process"
+    if getattr(entry.orig_guard, "_unserializable", False):
+        return "the type is local to a function, it cannot be named in a file"
+    if "__import__(" in entry.name:
+        return "reached through an import statement, which torch cannot read back from a file"
+    place = parse(entry.name)
+    if place is not None and place[0] == "L" and place[1].root in code:
+        return "reached through a function in the closure, which is part of the code"
+    if entry.is_global and (place is None or place[1].root not in anchored):
+        return "reached through a global, which may not exist in another process"
+    return None
+
+
+def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> None:
+    """Bake the value of a dropped guard when it is a constant."""
+    place = parse(entry.name)
+    if place is None or not entry.has_value:
+        return
+    scope, path = place
+    kinds = {entry.guard_type, *entry.derived_guard_types}
+    owner: str | None = None
+    if scope == "G":
+        located = _owner(path, function)
+        if located is None:
+            return
+        owner, path = located
+    if kinds & set(_LENGTHS) and type(entry.value) in _CONTAINERS:
+        baked = bake(path, entry.value, owner, length=True)
+    elif kinds & {*_CONSTANTS, *_IDENTITIES}:
+        baked = bake(path, entry.value, owner)
+    else:
+        return
+    if baked is not None:
+        decisions.baked[(owner, path, baked.check)] = baked
+
+
+def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
+    """The module a global belongs to and its path there, or None for torch's own globals."""
+    owner, scope = function.__module__, function.__globals__
+    while path.steps and isinstance(scope.get(path.root), types.ModuleType):
+        module = scope[path.root]
+        kind, name = path.steps[0]
+        if kind != "attr":
+            return None
+        owner, scope = module.__name__, module.__dict__
+        path = Path(str(name), path.steps[1:])
+    if owner.partition(".")[0] in ("torch", "builtins", "workbench"):
+        return None
+    return owner, path
+
+
+def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:
+    lost = [
+        f"  - {entry.name or 'global state'} ({entry.guard_type}): {reason}"
+        for entry, reason in zip(entries, decisions.reasons, strict=True)
+        if reason is not None and entry.guard_type not in _REPLACED
+    ]
+    if lost:
+        raise CaptureError(
+            f"guards='strict': {len(lost)} guards cannot be kept in a file:\n"
+            + "\n".join(lost)
+            + "\nCompile with guards='portable', which reports them, or remove what they depend on."
+        )
+
+
+def dropped_rows(decisions: Decisions) -> list[Mapping[str, str]]:
+    """Every dropped guard with its reason, for the manifest."""
+    return [
+        {"name": entry.name, "kind": entry.guard_type, "why": reason}
+        for entry, reason in zip(decisions.entries, decisions.reasons, strict=True)
+        if reason is not None
+    ]

@@ -1,0 +1,250 @@
+"""Trying other inputs against the real guards of a compiled function, without running it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.contract import Contract, Leaf
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.plan import CallPlan, readable
+from workbench.compiler.contract.sample_tensors import DTYPES, Description, tensor_like
+from workbench.compiler.contract.size_guards import NOT_SO, broken
+from workbench.errors import UsageError
+
+NOT_FROM_FILE = (
+    "The file does not say in which containers the inputs came. Compile the call again here to try "
+    "other inputs."
+)
+
+
+@dataclass(frozen=True)
+class GuardAnswer:
+    """What a call with these inputs would meet; `checked` counts torch's guards that were tried.
+
+    `failed` says in a sentence what does not fit, `guard` is the source of torch's guard where one
+    of them failed.
+    """
+
+    ok: bool
+    failed: str | None
+    guard: str | None
+    checked: int
+
+
+class Example:
+    """The example call with a place in the stead of every tensor: it keeps no input alive.
+
+    `hold` is called once for each tensor, with its path.
+    """
+
+    def __init__(
+        self,
+        bound: Mapping[str, Any],
+        receiver: str | None,
+        hold: Callable[[torch.Tensor, Path], object] | None = None,
+    ):
+        self._receiver = receiver
+        places: dict[int, _Place] = {}  # one tensor at two places stays one
+
+        def emptied(value: Any, path: Path) -> Any:
+            if isinstance(value, torch.Tensor):
+                if id(value) not in places and hold is not None:
+                    hold(value, path)
+                return places.setdefault(id(value), _Place(path))
+            return _mapped(value, path, emptied)
+
+        self._kept = {
+            name: emptied(value, Path(name)) for name, value in bound.items() if name != receiver
+        }
+
+    def bound(self, owner: Any, make: Callable[[Path], Any]) -> dict[str, Any]:
+        """The arguments by name, with a tensor from `make` at every place."""
+        made: dict[_Place, Any] = {}
+
+        def fill(value: Any, path: Path) -> Any:
+            if not isinstance(value, _Place):
+                return _mapped(value, path, fill)
+            if value not in made:
+                made[value] = make(value.path)
+            return made[value]
+
+        filled = {name: fill(value, Path(name)) for name, value in self._kept.items()}
+        return filled if self._receiver is None else {self._receiver: owner, **filled}
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: Path
+
+
+def _mapped(value: Any, path: Path, change: Callable[[Any, Path], Any]) -> Any:
+    """A container of the same kind with changed parts; anything else as it is."""
+    if isinstance(value, Mapping):
+        new: Any = copy.copy(value)
+        for key, inner in value.items():
+            changed = change(inner, path.item(key))
+            if changed is not inner:
+                new[key] = changed
+        return new
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        pairs = zip(value._fields, value, strict=True)
+        return type(value)(*[change(inner, path.attr(name)) for name, inner in pairs])
+    if type(value) in (list, tuple):
+        return type(value)(change(inner, path.item(n)) for n, inner in enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        new = copy.copy(value)
+        for field in dataclasses.fields(value):
+            inner = getattr(value, field.name)
+            changed = change(inner, path.attr(field.name))
+            if changed is not inner:
+                object.__setattr__(new, field.name, changed)
+        return new
+    return value
+
+
+class GuardSandbox:
+    """The inputs of a compiled call as descriptions that can be edited, and the guards to try.
+
+    Called with the front end's question it gives the front end's answer.
+    """
+
+    dtypes = DTYPES
+
+    def __init__(self, artifacts: Any, plan: CallPlan, example: Example | None):
+        self._artifacts = artifacts
+        self._plan = plan
+        self._example = example
+
+    @property
+    def inputs(self) -> tuple[Description, ...]:
+        """The tensors of the example call."""
+        return tuple(_description(leaf) for leaf in self._tensors.values())
+
+    @cached_property
+    def _tensors(self) -> dict[str, Leaf]:
+        receiver = self._plan.contract.receiver
+        leaves = self._plan.contract.leaves or ()
+        return {
+            _source(leaf.path): leaf
+            for leaf in leaves
+            if leaf.kind == "tensor" and leaf.path.root != receiver
+        }
+
+    @cached_property
+    def why_not(self) -> str | None:
+        """Why no inputs can be tried, or None."""
+        if self._plan.contract.leaves is None:
+            return "A file of torch's own does not hold what its inputs were."
+        if not self._tensors:
+            return "The call has no tensor among its inputs."
+        odd = [leaf for leaf in self._tensors.values() if leaf.type not in ("Tensor", "Parameter")]
+        if odd:
+            return f"{odd[0].path} is a {odd[0].type}, which cannot be made from a description."
+        if self._example is None and not self._answer({}).ok:
+            return NOT_FROM_FILE
+        return None
+
+    def check(self, inputs: Sequence[Mapping[str, Any]] = ()) -> GuardAnswer:
+        """Whether a call with these inputs would be accepted; inputs left out stay as they are.
+
+        Each is a mapping with `path` and any of `shape`, `stride`, `dtype`, `device`. Raises
+        `UsageError` for an input that no tensor can be, and where nothing can be tried.
+        """
+        if self.why_not is not None:
+            raise UsageError(self.why_not)
+        wanted: dict[str, Description] = {}
+        for data in inputs:
+            leaf = self._tensors.get(str(data.get("path")))
+            if leaf is None:
+                names = ", ".join(self._tensors)
+                raise UsageError(f"{data.get('path')!r} is no input: expected one of {names}.")
+            wanted[str(leaf.path)] = Description.read(data, _description(leaf))
+        return self._answer(wanted)
+
+    def __call__(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the front end's question, as JSON-ready data."""
+        return dataclasses.asdict(self.check(question["inputs"]))
+
+    def _answer(self, wanted: Mapping[str, Description]) -> GuardAnswer:
+        bound = self._bound(wanted)
+        with _gradients_off() if self._plan.enters_no_grad else _as_it_is():
+            return self._checked(bound)
+
+    def _checked(self, bound: Mapping[str, Any]) -> GuardAnswer:
+        """The checks in the order of a real call."""
+        plan = self._plan
+        state = plan.state
+        if state is not None and not state.holds():
+            return GuardAnswer(False, state.mismatches()[0], None, 0)
+        found = self._artifacts.guard_manager.check_verbose(bound)
+        count = int(found.num_guards_executed)
+        if not found.result:
+            parts = broken([readable(str(part)) for part in found.verbose_code_parts], bound)
+            guard = parts[0].partition(NOT_SO)[0] if parts else None
+            problems = plan.mismatches(bound) or parts
+            return GuardAnswer(False, problems[0] if problems else None, guard, count)
+        for check in plan.checks():
+            if not check(bound):
+                problems = plan.mismatches(bound)
+                return GuardAnswer(False, problems[0] if problems else "it differs", None, count)
+        return GuardAnswer(True, None, None, count)
+
+    def _bound(self, wanted: Mapping[str, Description]) -> dict[str, Any]:
+        leaves = {str(leaf.path): leaf for leaf in self._tensors.values()}
+
+        def make(path: Path) -> torch.Tensor:
+            leaf = leaves[str(path)]
+            return tensor_like(leaf, wanted.get(str(path)) or _description(leaf))
+
+        owner = self._plan.receiver[0] if self._plan.receiver else None
+        example = self._example or _from_leaves(self._plan.contract)
+        env = self._artifacts.runtime_env
+        names = env.bytecode.co_freevars if env.closure else ()
+        cells = zip(names, env.closure or (), strict=True)
+        return {**example.bound(owner, make), **{name: c.cell_contents for name, c in cells}}
+
+
+def _source(path: Path) -> str:
+    return f"L[{path.root!r}]{path.tail}"
+
+
+def _description(leaf: Leaf) -> Description:
+    return Description(_source(leaf.path), leaf.sizes, leaf.stride, leaf.dtype, leaf.device)
+
+
+def _gradients_off() -> Any:
+    return torch.no_grad()
+
+
+def _as_it_is() -> Any:
+    return torch.set_grad_enabled(torch.is_grad_enabled())
+
+
+def _from_leaves(contract: Contract) -> Example:
+    """The call as a file describes it: arguments that are tensors or constants."""
+    bound: dict[str, Any] = {}
+    for leaf in contract.leaves or ():
+        if leaf.path.root == contract.receiver or leaf.path.steps:
+            continue
+        if leaf.kind == "tensor":
+            bound[leaf.path.root] = torch.empty(0)
+        elif leaf.kind == "constant":
+            bound[leaf.path.root] = _constant(leaf.value)
+    return Example(
+        {contract.receiver: None, **bound} if contract.receiver else bound, contract.receiver
+    )
+
+
+def _constant(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):  # a dtype or a device
+        return getattr(torch, text.removeprefix("torch."), None)

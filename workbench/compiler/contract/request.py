@@ -1,0 +1,90 @@
+"""What a user asks of a compilation, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.compiler.contract.choices import CAPTURE_LEVELS, GUARD_POLICIES, MODES, TARGETS
+from workbench.errors import UsageError
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
+
+Backend = str | Callable[..., Any]
+GuardFilter = Callable[[Any], Any]
+Progress = Callable[[str, float], None]
+"""Called when a phase begins, with its name and the seconds since the start.
+
+Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
+kernel was generated. All come from the thread that compiles.
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keyword arguments of `aot_compile`; raises `UsageError` for a value that cannot be."""
+
+    backend: Backend = "inductor"
+    mode: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dynamic_shapes: Any = None
+    grad: bool | None = None
+    target: str = "host"
+    guards: str | GuardFilter = "portable"
+    capture: str = "full"
+
+    def __post_init__(self) -> None:
+        _one_of("mode", self.mode, (None, *MODES))
+        _ = self.gpu
+        _one_of("capture", self.capture, CAPTURE_LEVELS)
+        if not callable(self.guards):
+            _one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
+        if not isinstance(self.backend, str) and not callable(self.backend):
+            raise UsageError(
+                f"backend is {self.backend!r}: expected a name such as 'inductor' or a callable "
+                "(graph_module, example_inputs) -> serialisable callable."
+            )
+        if self.grad not in (None, True, False):
+            raise UsageError(f"grad is {self.grad!r}: expected None, True or False.")
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The virtual GPU that is compiled for; None for a device of this machine."""
+        if self.target in TARGETS:
+            return None
+        try:
+            return Catalogue.of_user(Settings.from_environment().data_folder)[self.target]
+        except UsageError as error:
+            choices = ", ".join(repr(name) for name in TARGETS)
+            raise UsageError(
+                f"target is {self.target!r}: expected {choices} or a GPU. {error}"
+            ) from error
+
+    @property
+    def backend_name(self) -> str:
+        """The backend as a name for people."""
+        if isinstance(self.backend, str):
+            return self.backend
+        return getattr(self.backend, "__name__", type(self.backend).__name__)
+
+    @property
+    def guards_name(self) -> str:
+        """The guard policy as a name for people."""
+        if isinstance(self.guards, str):
+            return self.guards
+        return getattr(self.guards, "__name__", type(self.guards).__name__)
+
+
+def check_args(args: object) -> None:
+    """Raise `UsageError` where example inputs by position are no tuple or list."""
+    if not isinstance(args, tuple | list):
+        raise UsageError(
+            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
+        )
+
+
+def _one_of(name: str, value: object, allowed: tuple[object, ...], more: str = "") -> None:
+    if value not in allowed:
+        choices = ", ".join(repr(a) for a in allowed)
+        raise UsageError(f"{name} is {value!r}: expected one of {choices}{more}.")

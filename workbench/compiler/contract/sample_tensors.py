@@ -1,0 +1,101 @@
+"""Tensors made from a description, without the memory that their shape would take."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.contract import Leaf
+from workbench.errors import UsageError
+
+DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
+    *("bool", "complex64", "complex128"),
+)
+_NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux: addresses without memory behind them
+_LARGEST = 1 << 42  # bytes; of addresses, nothing is allocated
+_LARGEST_ELSEWHERE = 1 << 28  # bytes; a GPU has no addresses without memory
+
+
+@dataclass(frozen=True)
+class Description:
+    """One tensor of a call as it can be edited; `path` such as `L['x']`; sizes in elements."""
+
+    path: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    device: str
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        return {**asdict(self), "shape": list(self.shape), "stride": list(self.stride)}
+
+    @classmethod
+    def read(cls, data: Any, known: Description) -> Description:
+        """Read an edited description; what it leaves out stays as it is in `known`.
+
+        Raises `UsageError` for what no tensor can be.
+        """
+        shape = _sizes(data.get("shape", known.shape), f"the shape of {known.path}")
+        stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
+        if len(shape) != len(stride):
+            raise UsageError(
+                f"{known.path} has {len(shape)} sizes and {len(stride)} strides: give as many."
+            )
+        dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
+        if not isinstance(getattr(torch, dtype, None), torch.dtype):
+            raise UsageError(f"{dtype!r} is no dtype: expected one of {', '.join(DTYPES)}.")
+        return cls(known.path, shape, stride, dtype, str(data.get("device", known.device)))
+
+
+def _sizes(values: Any, what: str) -> tuple[int, ...]:
+    is_list = isinstance(values, list | tuple)
+    if not is_list or not all(type(value) is int and value >= 0 for value in values):
+        raise UsageError(f"{what} is {values!r}: expected a list of whole numbers from 0.")
+    return tuple(values)
+
+
+def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
+    """A tensor with the description's layout that is otherwise like the example's leaf.
+
+    Its content is not defined. Raises `UsageError` where this machine cannot have such a tensor.
+    """
+    with torch.inference_mode() if leaf.inference else contextlib.nullcontext():
+        value = tensor_of(wanted)
+    wants = leaf.requires_grad and (value.is_floating_point() or value.is_complex())
+    if leaf.type == "Parameter":
+        return torch.nn.Parameter(value, requires_grad=wants)
+    return value.requires_grad_() if wants else value
+
+
+def tensor_of(wanted: Description) -> torch.Tensor:
+    """A tensor with the description's layout; its content is not defined, that of a big one zero.
+
+    Raises `UsageError` where this machine cannot have such a tensor.
+    """
+    dtype: torch.dtype = getattr(torch, wanted.dtype)
+    last = sum((n - 1) * step for n, step in zip(wanted.shape, wanted.stride, strict=True))
+    size = 0 if 0 in wanted.shape else (last + 1) * dtype.itemsize
+    is_cpu = wanted.device == "cpu"
+    if size > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and wanted.device != "meta":
+        raise UsageError(f"{wanted.path} would span {size:,} bytes: too many to try here.")
+    try:
+        if is_cpu and size > mmap.PAGESIZE:
+            return _addressed(wanted, dtype, size)
+        return torch.empty_strided(wanted.shape, wanted.stride, dtype=dtype, device=wanted.device)
+    except (RuntimeError, AssertionError, OSError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise UsageError(f"{wanted.path} cannot be made on {wanted.device}: {first}") from error
+
+
+def _addressed(wanted: Description, dtype: torch.dtype, size: int) -> torch.Tensor:
+    """A tensor over addresses that have no memory until somebody touches them."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    storage = torch.frombuffer(mmap.mmap(-1, size, flags=flags), dtype=torch.uint8)
+    value = torch.empty(0, dtype=dtype)
+    return value.set_(storage.untyped_storage(), 0, wanted.shape, wanted.stride)

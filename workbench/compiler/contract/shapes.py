@@ -1,0 +1,205 @@
+"""`dynamic_shapes` as torch.export takes them, turned into marks that last for one compilation."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim
+
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DynamicShapes:
+    """The declared dimensions by leaf path, and what had to be said about them."""
+
+    dims: Mapping[Path, Mapping[int, Dynamic | str]]
+    notes: tuple[str, ...] = ()
+
+
+def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
+    """Match a specification with the bound arguments.
+
+    `bound` maps parameter names to example values, the receiver left out. Raises `UsageError`
+    naming the leaf that does not fit.
+    """
+    if spec is None:
+        return DynamicShapes({})
+    names = list(bound)
+    if isinstance(spec, list | tuple):
+        if len(spec) > len(names):
+            raise UsageError(
+                f"dynamic_shapes has {len(spec)} entries for the {len(names)} inputs "
+                f"({', '.join(names)})."
+            )
+        spec = dict(zip(names, spec, strict=False))
+    unknown = [name for name in spec if name not in bound]
+    if unknown:
+        raise UsageError(
+            f"dynamic_shapes names {', '.join(map(repr, unknown))}; the inputs are "
+            f"{', '.join(names)}."
+        )
+    dims: dict[Path, dict[int, Dynamic | str]] = {}
+    for name, entry in spec.items():
+        _collect(entry, bound[name], Path(name), dims)
+    return DynamicShapes(dims, _check(dims, bound))
+
+
+def under_outer_names(
+    spec: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Entries for the parameters of a decorated function, under those that the decorator takes.
+
+    Dynamo traces the wrapper, often `(*args, **kwargs)`, whereas people know the names inside, and
+    torch.export takes those. `args` begin with the receiver.
+    """
+    outer = inspect.signature(function, follow_wrapped=False).parameters
+    if not isinstance(spec, Mapping) or all(name in outer for name in spec):
+        return spec
+    inner = list(inspect.signature(function).parameters)
+    kinds = {parameter.kind: (name, i) for i, (name, parameter) in enumerate(outer.items())}
+    rest, first = kinds.get(inspect.Parameter.VAR_POSITIONAL, (None, 0))
+    named, _ = kinds.get(inspect.Parameter.VAR_KEYWORD, (None, 0))
+    found: dict[str, Any] = {}
+    for name, entry in spec.items():
+        position = inner.index(name) - first if name in inner else -1
+        if name not in outer and named is not None and name in kwargs:
+            found.setdefault(named, {})[name] = entry
+        elif name not in outer and rest is not None and 0 <= position < len(args) - first:
+            found.setdefault(rest, {})[position] = entry
+        else:
+            found[name] = entry
+    return found
+
+
+def _collect(
+    entry: Any, value: Any, path: Path, dims: dict[Path, dict[int, Dynamic | str]]
+) -> None:
+    if entry is None:
+        return
+    if isinstance(value, torch.Tensor):
+        pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
+        found = {}
+        for index, dim in pairs:
+            if not -value.dim() <= index < value.dim():
+                raise UsageError(
+                    f"dynamic_shapes names dimension {index} of {path}, which has {value.dim()}."
+                )
+            declared = _dim(dim, path, index, value.shape[index])
+            if declared is not None:
+                found[index % value.dim()] = declared
+        dims[path] = found
+        return
+    inner = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
+    for key, part in inner:
+        step = path.item(key) if not hasattr(value, str(key)) else path.attr(str(key))
+        try:
+            child = value[key] if not hasattr(value, str(key)) else getattr(value, str(key))
+        except (KeyError, IndexError, TypeError) as error:
+            raise UsageError(
+                f"dynamic_shapes names {step}, which the example input does not have."
+            ) from error
+        _collect(part, child, step, dims)
+
+
+def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
+    if dim is None or isinstance(dim, int):
+        if isinstance(dim, int) and dim != size:
+            raise UsageError(
+                f"dynamic_shapes fixes dimension {index} of {path} to {dim}; the example has "
+                f"{size}."
+            )
+        return None
+    hint = getattr(getattr(dim, "type", None), "name", None)
+    if hint is not None:
+        return None if hint == "STATIC" else hint
+    if not isinstance(dim, Dim) and not hasattr(dim, "root"):
+        raise UsageError(
+            f"dynamic_shapes has {dim!r} for dimension {index} of {path}: expected a Dim, "
+            "Dim.AUTO, Dim.DYNAMIC, Dim.STATIC, an int or None."
+        )
+    root = getattr(dim, "root", dim)
+    function = getattr(dim, "fn", None)
+    offset = function(0) if function else 0
+    scale = function(1) - offset if function else 1
+    high = root.max if root.max < 2**31 else None
+    return Dynamic(root.__name__, root.min, high, scale, offset)
+
+
+def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any]) -> tuple[str, ...]:
+    """Refuse examples outside their range and raise minima that torch cannot reach."""
+    notes = []
+    values: dict[str, tuple[int, str]] = {}
+    for path, declared in dims.items():
+        shape = path.get(bound).shape
+        for index, dim in list(declared.items()):
+            where = f"dimension {index} of {path}"
+            if shape[index] < 2:
+                raise UsageError(
+                    f"{where} is {shape[index]} in the example and declared dynamic: torch "
+                    "specialises sizes 0 and 1. Compile with an example of 2 or more."
+                )
+            if not isinstance(dim, Dynamic) or dim.name is None:
+                continue
+            if not dim.allows(shape[index]):
+                raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
+            value = dim.value(shape[index])
+            seen = values.setdefault(dim.name, (value or 0, where))
+            if seen[0] != value:
+                raise UsageError(
+                    f"{dim.name} is {seen[0]} in {seen[1]} and {value} in {where}: the example "
+                    "inputs must agree on a shared dimension."
+                )
+            low = _lowest(dim)
+            if dim.min is None or dim.min < low:
+                if dim.min == 1:
+                    notes.append(
+                        f"Dim {dim.name!r} starts at {low}, not 1: torch specialises sizes 0 and "
+                        "1, so compile another artifact for size 1."
+                    )
+                declared[index] = Dynamic(dim.name, low, dim.max, dim.scale, dim.offset)
+    return tuple(dict.fromkeys(notes))
+
+
+def _lowest(dim: Dynamic) -> int:
+    """The smallest value of the named dimension whose size is at least 2."""
+    return -(-(2 - dim.offset) // dim.scale)
+
+
+@contextlib.contextmanager
+def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
+    """Mark the example tensors while compiling; they carry no new mark afterwards."""
+    values = [value for name in bound for _, value in leaves(bound[name], Path(name))]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    saved = [(tensor, dict(tensor.__dict__)) for tensor in tensors]
+    try:
+        for path, declared in shapes.dims.items():
+            tensor = path.get(bound)
+            for index, dim in declared.items():
+                _mark(tensor, index, dim)
+        yield
+    finally:
+        for tensor, attributes in saved:
+            tensor.__dict__.clear()
+            tensor.__dict__.update(attributes)
+
+
+def _mark(tensor: torch.Tensor, index: int, dim: Dynamic | str) -> None:
+    if dim == "AUTO":
+        tp.MAYBE_MARK_DYNAMIC.get()(tensor, index)
+    elif isinstance(dim, str):
+        tp.MARK_DYNAMIC.get()(tensor, index)
+    else:
+        # torch takes both bounds or none; a minimum alone is held by our own contract
+        bounded = dim.min is not None and dim.max is not None
+        low = dim.size(dim.min) if bounded and dim.min is not None else None
+        high = dim.size(dim.max) if bounded and dim.max is not None else None
+        tp.MARK_DYNAMIC.get()(tensor, index, min=low, max=high)

@@ -1,0 +1,1 @@
+"""A CMake project that runs a model of a package from C++."""

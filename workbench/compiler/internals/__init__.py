@@ -1,0 +1,1 @@
+"""Private names of torch, hooks into it and its global state."""

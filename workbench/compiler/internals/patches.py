@@ -1,0 +1,205 @@
+"""Hooks into torch that act in one thread only, can be undone in any order, and cannot break it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import Any
+
+from workbench.compiler.internals.torch_private import Name
+
+Function = Callable[..., Any]
+_LOCK = threading.Lock()  # two threads may install and undo hooks on the same name
+_LINK = "_workbench_link"
+
+
+class _Link:
+    """What a wrapper calls next; changed when a wrapper below it is undone.
+
+    `raw` is `inner` as its holder stores it: a static method is no function there; `is_own` tells
+    whether the holder stores it at all, or inherits it.
+    """
+
+    __slots__ = ("inner", "is_own", "raw")
+
+    def __init__(self, inner: Function, raw: Any, *, is_own: bool):
+        self.inner = inner
+        self.raw = raw
+        self.is_own = is_own
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner(*args, **kwargs)
+
+
+class Patches:
+    """Wraps of private names, undone together; what does not exist is listed in `missing`.
+
+    Every wrap is passed through by threads other than those in `threads`, so that a compilation
+    elsewhere is neither seen nor slowed down. `missing` maps a pane of the report to the reason
+    why it lost its hook, `failed` to the first error of an observer.
+    """
+
+    def __init__(self) -> None:
+        self.threads: set[int] = {threading.get_ident()}
+        self.missing: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Patches:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Undo everything, last first; calling it twice is harmless."""
+        self._stack.close()
+
+    def on_close(self, undo: Callable[[], object]) -> None:
+        """Call `undo` when the patches are undone."""
+        self._stack.callback(undo)
+
+    def enter(self, context: AbstractContextManager[object]) -> None:
+        """Enter a context that is left when the patches are undone."""
+        self._stack.enter_context(context)
+
+    def wrap(self, name: Name, make: Callable[[Function], Function], pane: str = "") -> bool:
+        """Replace a function by what `make` returns for it; False when torch does not have it."""
+        holder, attribute = _holder(name)
+        if holder is None:
+            self.missing.setdefault(pane, f"this torch has no {name.target.replace(':', '.')}")
+            return False
+        with _LOCK:
+            raw = _raw(holder, attribute)
+            wrapper = self._wrapper(
+                _Link(_function(raw), raw, is_own=attribute in vars(holder)), make
+            )
+            kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
+            setattr(holder, attribute, kind(wrapper) if kind else wrapper)
+        self._stack.callback(_unlink, holder, attribute, wrapper)
+        return True
+
+    def _wrapper(self, link: _Link, make: Callable[[Function], Function]) -> Function:
+        hooked = make(link.call)
+        threads = self.threads
+        ident = threading.get_ident
+
+        @functools.wraps(link.inner)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if ident() in threads:
+                return hooked(*args, **kwargs)
+            return link.inner(*args, **kwargs)
+
+        setattr(wrapper, _LINK, link)
+        return wrapper
+
+    def observe(
+        self,
+        name: Name,
+        pane: str,
+        *,
+        before: Callable[..., object] | None = None,
+        after: Callable[..., object] | None = None,
+    ) -> bool:
+        """Call `before(*args)` and `after(result, *args)` around a function.
+
+        An observer changes neither arguments nor result. When it raises, the error is kept in
+        `failed`, the observer is not called again, and torch goes on.
+        """
+
+        def make(inner: Function) -> Function:
+            def observed(*args: Any, **kwargs: Any) -> Any:
+                if before is not None and pane not in self.failed:
+                    self.guarded(pane, before, *args, **kwargs)
+                result = inner(*args, **kwargs)
+                if after is not None and pane not in self.failed:
+                    self.guarded(pane, after, result, *args, **kwargs)
+                return result
+
+            return observed
+
+        return self.wrap(name, make, pane)
+
+    def guarded(
+        self, pane: str, observer: Callable[..., object], *args: Any, **kwargs: Any
+    ) -> None:
+        """Call an observer; an error costs its pane, not the compilation."""
+        try:
+            observer(*args, **kwargs)
+        except Exception as error:
+            self.failed[pane] = f"the observer failed: {type(error).__name__}: {error}"
+
+    def follow(self, task: Function) -> Function:
+        """A task for another thread, which counts as recorded while it runs the task."""
+
+        def followed() -> Any:
+            ident = threading.get_ident()
+            is_new = ident not in self.threads
+            self.threads.add(ident)
+            try:
+                return task()
+            finally:
+                if is_new:
+                    self.threads.discard(ident)
+
+        return followed
+
+    def config(self, name: Name, values: Mapping[str, Any], pane: str = "") -> None:
+        """Set options of a torch config module, for this thread, until the patches are undone."""
+        config = name.find()
+        known = {} if config is None else {k: v for k, v in values.items() if _has(config, k)}
+        for key in values.keys() - known.keys():
+            self.missing.setdefault(pane, f"this torch has no option {key}")
+        if config is not None and known:
+            self._stack.enter_context(config.patch(known))
+
+
+def _has(config: Any, key: str) -> bool:
+    holder = config
+    for part in key.split("."):
+        if not hasattr(holder, part):
+            return False
+        holder = getattr(holder, part)
+    return True
+
+
+def _holder(name: Name) -> tuple[Any, str]:
+    path, _, attribute = name.attribute.rpartition(".")
+    if name.find() is None:
+        return None, attribute
+    return Name(f"{name.module}:{path}", name.used_for).find(), attribute
+
+
+def _raw(holder: Any, attribute: str) -> Any:
+    """The attribute as it is stored, without binding it."""
+    return vars(holder).get(attribute) or getattr(holder, attribute)
+
+
+def _function(raw: Any) -> Any:
+    return raw.__func__ if isinstance(raw, staticmethod | classmethod) else raw
+
+
+def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
+    """Take `wrapper` out of the chain of wrappers, wherever in it it stands."""
+    with _LOCK:
+        removed: _Link = getattr(wrapper, _LINK)
+        current = _function(_raw(holder, attribute))
+        if current is wrapper:
+            if removed.is_own:
+                setattr(holder, attribute, removed.raw)
+            else:
+                delattr(holder, attribute)
+            return
+        link = getattr(current, _LINK, None)
+        while link is not None and link.inner is not wrapper:
+            link = getattr(link.inner, _LINK, None)
+        if link is not None:
+            link.inner, link.raw, link.is_own = removed.inner, removed.raw, removed.is_own

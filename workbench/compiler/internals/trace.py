@@ -1,0 +1,120 @@
+"""torch's structured trace stream, received in process and handed on by kind of record."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+
+CONTEXT = frozenset(
+    {
+        "rank",
+        "compiled_autograd_id",
+        "frame_id",
+        "frame_compile_id",
+        "attempt",
+        "has_payload",
+        "stack",
+        "subgraph_name",
+    }
+)
+"""The keys of a record that are not its kind."""
+
+PANE = "trace"
+OWN_FRAME_ID = 7001  # names what aot_compile leaves unnamed, and saves torch a stack per record
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of the stream; `name` is the artifact's name or the kind."""
+
+    name: str
+    meta: Any
+    payload: str | None
+    compile_id: str | None
+    thread: int
+
+
+class TraceHandler(logging.Handler):
+    """Hands records of the recorded threads to whoever asked for their name.
+
+    Records that nobody asked for are counted by name: a new torch may send new kinds.
+    """
+
+    def __init__(self, patches: Patches):
+        super().__init__(level=logging.DEBUG)
+        self._patches = patches
+        self._listeners: dict[str, list[tuple[str, Callable[[Record], object]]]] = {}
+        self.others: Counter[str] = Counter()
+        self.strings: dict[int, str] = {}
+        self.compile_id: str | None = None
+
+    def on(self, name: str, listener: Callable[[Record], object], pane: str) -> None:
+        """Call `listener` for every record of this name."""
+        self._listeners.setdefault(name, []).append((pane, listener))
+
+    def install(self) -> None:
+        """Listen until the patches are undone."""
+        log = tp.TRACE_LOG.find()
+        if log is None:
+            self._patches.missing.setdefault(PANE, "this torch has no structured trace")
+            return
+        table = tp.INTERN_TABLE.find() or {}
+        self.strings.update({index: text for text, index in table.items()})
+        log.addHandler(self)
+        self._patches.on_close(lambda: log.removeHandler(self))
+        compile_id, context, enter = (
+            tp.COMPILE_ID.find(),
+            tp.COMPILE_CONTEXT.find(),
+            tp.IN_CONTEXT.find(),
+        )
+        if compile_id is not None and context is not None and enter is not None:
+            self._patches.enter(
+                enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
+            )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one record of the stream; never raises."""
+        metadata: dict[str, Any] | None = getattr(record, "metadata", None)
+        if metadata is None:
+            return
+        kind = next((key for key in metadata if key not in CONTEXT), None)
+        if kind is None:
+            return
+        if kind == "str":  # file names are sent once per process, whoever compiles
+            text, index = metadata["str"]
+            self.strings[index] = text
+            return
+        if record.thread not in self._patches.threads:
+            return
+        self._patches.guarded(PANE, self._dispatch, kind, metadata, record)
+
+    def _dispatch(self, kind: str, metadata: dict[str, Any], record: logging.LogRecord) -> None:
+        meta = metadata[kind]
+        is_artifact = kind == "artifact" and isinstance(meta, dict)
+        name = str(meta.get("name", kind)) if is_artifact else kind
+        listeners = self._listeners.get(name)
+        if listeners is None:
+            self.others[name] += 1
+            return
+        compile_id = self._compile_id(metadata)
+        payload = getattr(record, "payload", None)
+        row = Record(name, meta, payload, compile_id, record.thread or 0)
+        for pane, listener in listeners:
+            self._patches.guarded(pane, listener, row)
+
+    def _compile_id(self, metadata: dict[str, Any]) -> str | None:
+        """Torch's name of the compilation; backend records of aot_compile carry ours instead."""
+        if "frame_id" not in metadata:
+            return self.compile_id
+        if metadata["frame_id"] == OWN_FRAME_ID:
+            return self.compile_id
+        text = f"{metadata['frame_id']}/{metadata.get('frame_compile_id')}"
+        outer = metadata.get("compiled_autograd_id")
+        self.compile_id = text if outer is None else f"!{outer}/{text}"
+        return self.compile_id

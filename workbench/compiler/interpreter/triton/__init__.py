@@ -1,0 +1,1 @@
+"""Triton's language on the CPU, many programs at once."""

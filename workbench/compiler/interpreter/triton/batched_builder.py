@@ -1,0 +1,198 @@
+"""Operators of Triton's interpreter for many programs at once.
+
+Every array has one axis more than the block it stands for: the first counts the programs of a
+batch, or has the length 1 where all programs have the same value. Scalars of Triton's own
+interpreter have the shape (1,) and are such arrays already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.runtime import interpreter as stock
+
+from workbench.compiler.interpreter.triton.memory import Memory
+from workbench.compiler.interpreter.triton.number_formats import decode, encode, is_coded
+
+Array = np.ndarray[Any, Any]
+Handle = Any  # triton.runtime.interpreter.TensorHandle
+Operator = Callable[..., Array]
+
+
+def handle(data: Array, dtype: Any) -> Handle:
+    """An array as Triton's interpreter holds it."""
+    return stock.TensorHandle(data, tl.int1 if data.dtype == np.bool_ else dtype.scalar)
+
+
+class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has no types
+    """`programs` are the coordinates of the batch, an array per axis of the grid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.programs: tuple[Array, ...] = ()
+        self.memory = Memory(())
+        self.widest = 1
+
+    # programs
+    def create_get_program_id(self, axis: int) -> Handle:
+        return stock.TensorHandle(self.programs[axis], tl.int32)
+
+    # memory
+    def create_load(self, ptr: Handle, cache: Any, eviction: Any, is_volatile: Any) -> Handle:
+        mask = stock.TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        return self.create_masked_load(ptr, mask, None, cache, eviction, is_volatile)
+
+    def create_store(self, ptr: Handle, val: Handle, cache: Any, eviction: Any) -> None:
+        mask = stock.TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        self.create_masked_store(ptr, val, mask, cache, eviction)
+
+    def create_masked_load(
+        self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any
+    ) -> Handle:
+        element = ptrs.get_element_ty()
+        dtype = stock._get_np_dtype(element)
+        instead = np.zeros((1,) * ptrs.data.ndim, dtype) if other is None else other.data
+        pointers, masks, others = np.broadcast_arrays(ptrs.data, mask.data, instead)
+        self.widest = max(self.widest, pointers.size)
+        return stock.TensorHandle(self.memory.load(pointers, masks, others, dtype), element)
+
+    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
+        pointers, values, masks = np.broadcast_arrays(ptrs.data, value.data, mask.data)
+        if len(pointers) < self.batch:  # every program writes; once has the same effect
+            self.widest = max(self.widest, pointers.size)
+        self.memory.store(pointers, values, masks)
+
+    @property
+    def batch(self) -> int:
+        """How many programs run at once."""
+        return len(self.programs[0]) if self.programs else 1
+
+    def create_atomic_cas(
+        self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any
+    ) -> Handle:
+        pointers, compared, values = np.broadcast_arrays(
+            *self._for_each(ptr.data, cmp.data, val.data)
+        )
+        everywhere = np.ones(pointers.shape, dtype=bool)
+        self.memory.keep(np.ascontiguousarray(pointers), everywhere, values.dtype)
+        parts = [stock.TensorHandle(np.ascontiguousarray(a), h.dtype)
+                 for a, h in ((pointers, ptr), (compared, cmp), (values, val))]  # fmt: skip
+        return super().create_atomic_cas(*parts, sem, scope)
+
+    def create_atomic_rmw(
+        self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
+    ) -> Handle:
+        arrays = np.broadcast_arrays(*self._for_each(ptr.data, val.data, mask.data))
+        pointers, values, masks = (np.ascontiguousarray(array) for array in arrays)
+        self.memory.keep(pointers, masks, values.dtype)
+        if is_coded(val.dtype):
+            return self._add_coded(pointers, values, masks, val.dtype)
+        return super().create_atomic_rmw(
+            op,
+            stock.TensorHandle(pointers, ptr.dtype),
+            stock.TensorHandle(values, val.dtype),
+            stock.TensorHandle(masks, tl.int1),
+            sem,
+            scope,
+        )
+
+    def _for_each(self, *arrays: Array) -> tuple[Array, ...]:
+        """The arrays with a row for every program: each of them performs its own atomic."""
+        counted = np.broadcast_to(
+            np.zeros(1, dtype=bool), (self.batch,) + (1,) * (arrays[0].ndim - 1)
+        )
+        return tuple(np.broadcast_arrays(*arrays, counted)[:-1])
+
+    def _add_coded(self, pointers: Array, values: Array, masks: Array, dtype: Any) -> Handle:
+        """Atomic addition of bfloat16, rounded once for each address."""
+        old = self.memory.load(pointers, masks, np.zeros_like(values), values.dtype)
+        places, inverse = np.unique(pointers[masks], return_inverse=True)
+        ones = np.ones(places.shape, dtype=bool)
+        before = self.memory.load(places, ones, np.zeros(places.shape, values.dtype), values.dtype)
+        sums = decode(before, dtype).astype(np.float64)
+        np.add.at(sums, inverse.ravel(), decode(values, dtype)[masks])
+        self.memory.store(places, encode(sums, dtype), ones)
+        return stock.TensorHandle(old, dtype.scalar)
+
+    # conversions
+    def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
+        return self.create_fp_to_fp(src, dst_type, None)
+
+    def create_fp_to_fp(self, src: Handle, dst_type: Any, rounding_mode: Any) -> Handle:
+        values = decode(src.data, src.dtype)
+        if is_coded(dst_type):
+            cut = rounding_mode == stock._ir.ROUNDING_MODE.RTZ
+            return stock.TensorHandle(encode(values, dst_type, towards_zero=cut), dst_type.scalar)
+        converted = values.astype(stock._get_np_dtype(dst_type))
+        return stock.TensorHandle(converted, dst_type.scalar)
+
+    # operators element by element
+    def elementwise(self, op: Operator, *parts: Handle) -> Handle:
+        """Apply to values; formats that are held as bits compute in float32 and round once."""
+        dtype = parts[-1].dtype.scalar
+        data = op(*(decode(part.data, part.dtype) for part in parts))
+        self.widest = max(self.widest, data.size)
+        if data.dtype == np.bool_:
+            return stock.TensorHandle(data, tl.int1)
+        if is_coded(dtype):
+            return stock.TensorHandle(encode(data, dtype), dtype)
+        return stock.TensorHandle(data.astype(stock._get_np_dtype(dtype), copy=False), dtype)
+
+    def binary_op(self, lhs: Handle, rhs: Handle, op: Operator) -> Handle:
+        return self.elementwise(op, lhs, rhs)
+
+    def unary_op(self, arg: Handle, op: Operator) -> Handle:
+        return self.elementwise(op, arg)
+
+    def ternary_op(self, lhs: Handle, rhs: Handle, other: Handle, op: Operator) -> Handle:
+        return self.elementwise(op, lhs, rhs, other)
+
+    def create_select(self, cond: Handle, lhs: Handle, rhs: Handle) -> Handle:
+        return handle(np.where(cond.data, lhs.data, rhs.data), rhs.dtype)
+
+    def create_minnumf(self, lhs: Handle, rhs: Handle) -> Handle:
+        return self.elementwise(np.fmin, lhs, rhs)
+
+    def create_maxnumf(self, lhs: Handle, rhs: Handle) -> Handle:
+        return self.elementwise(np.fmax, lhs, rhs)
+
+    def create_clampf(self, arg: Handle, lo: Handle, hi: Handle, propagate: Any) -> Handle:
+        is_strict = propagate == stock._ir.PROPAGATE_NAN.ALL
+        least, most = (np.minimum, np.maximum) if is_strict else (np.fmin, np.fmax)
+        return self.elementwise(lambda a, low, high: least(most(a, low), high), arg, lo, hi)
+
+    def create_idiv(self, lhs: Handle, rhs: Handle) -> Handle:
+        return self.elementwise(_divide_towards_zero, lhs, rhs)
+
+    def create_umulhi(self, lhs: Handle, rhs: Handle) -> Handle:
+        parts = np.broadcast_arrays(lhs.data, rhs.data)
+        return super().create_umulhi(*(stock.TensorHandle(p, lhs.dtype) for p in parts))
+
+    def create_fma(self, x: Handle, y: Handle, z: Handle) -> Handle:
+        def fused(a: Array, b: Array, c: Array) -> Array:
+            wide: Array = a.astype(np.float64) * b + c  # rounded once, as the instruction does
+            return wide
+
+        return self.elementwise(fused, x, y, z)
+
+    def create_fabs(self, arg: Handle) -> Handle:
+        return self.elementwise(np.abs, arg)
+
+    def create_erf(self, arg: Handle) -> Handle:
+        def erf(values: Array) -> Array:
+            found: Array = torch.erf(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+            return found
+
+        return self.elementwise(erf, arg)
+
+    def create_rsqrt(self, arg: Handle) -> Handle:
+        return self.elementwise(lambda values: 1 / np.sqrt(values), arg)
+
+
+def _divide_towards_zero(a: Array, b: Array) -> Array:
+    divided: Array = (a - np.fmod(a, b)) // b
+    return divided

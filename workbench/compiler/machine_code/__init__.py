@@ -1,0 +1,1 @@
+"""The texts that compilers for GPUs write, read into tables."""

@@ -1,0 +1,122 @@
+"""What every kernel became for the GPU, as tables of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.machine_code.assembly_rows import AssemblyRows
+from workbench.compiler.machine_code.compiled_configs import PANE, CompiledConfig, ConfigRecorder
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.ranking import IMPOSSIBLE_MS
+from workbench.compiler.machine_code.reading_code import Code, read_code
+from workbench.compiler.sources.sources import Places
+from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
+from workbench.report.machine_rows import Assembly, Resources
+
+_NOT_TIMED = "estimated by a model, not timed"
+_IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
+
+
+class MachineCodeRecorder:
+    """Records the machine code of every kernel compiled inside of the `with`, in this thread.
+
+    Disassembling runs beside the compilation. `added` waits for it. Choices of the autotuner count
+    as estimated unless `is_timed`, which a device of this machine does.
+    """
+
+    def __init__(self, device: Device, *, is_timed: bool = False):
+        self._device = device
+        self._is_timed = is_timed
+        self._patches = Patches()
+        self._pool = ThreadPoolExecutor(max_workers=2)
+        self._found: list[tuple[CompiledConfig, Future[Code]]] = []
+        ConfigRecorder(self._patches, self._on_config).install()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._patches.close()
+        self._pool.shutdown(wait=False)
+
+    def _on_config(self, config: CompiledConfig) -> None:
+        self._found.append((config, self._pool.submit(read_code, config, self._device)))
+
+    def hurry(self) -> None:
+        """Leave out what nobody has begun to read; somebody waits for what there is."""
+        self._found = [found for found in self._found if not found[1].cancel()]
+
+    def registers(self) -> dict[bytes, int | None]:
+        """The registers of each machine code, as the report has them."""
+        return {config.binary: code.result().resources.registers for config, code in self._found}
+
+    def added(self, report: Report) -> Report:
+        """The report with the tables `assembly` and `resources`."""
+        writer = TextWriter()
+        for text in report.texts.values():
+            writer.add(text)
+        places = Places()
+        rows = AssemblyRows(writer, places)
+        assembly: list[Assembly] = []
+        resources: list[Resources] = []
+        kernels: list[Kernel] = []
+        for kernel in report.kernels:
+            text = report.texts.get(kernel.text or "", "")
+            found = self._matching(kernel.name, text, places)
+            for n, (config, future) in enumerate(found):
+                id_, code = f"{kernel.id}:c{n}", future.result()
+                assembly += rows.of(kernel.id, id_, config, code)
+                resources.append(replace(code.resources, kernel=kernel.id, config=id_))
+            kernels.append(_with_resources(kernel, resources[-len(found)]) if found else kernel)
+        reason = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
+        capabilities = [*report.capabilities, Capability(PANE, reason is None, reason)]
+        tables: dict[str, Table[Any]] = {
+            **report.tables,
+            "kernels": Table.of(Kernel, kernels),
+            "autotune": Table.of(AutotuneChoice, self._choices(report)),
+            "assembly": Table.of(Assembly, assembly),
+            "resources": Table.of(Resources, resources),
+            "capabilities": Table.of(Capability, capabilities),
+        }
+        return replace(report, tables=tables, texts=writer.finish())
+
+    def _choices(self, report: Report) -> Iterator[AutotuneChoice]:
+        for row in report.autotune:
+            if self._is_timed:
+                yield row
+            elif (row.time_ms or 0.0) >= IMPOSSIBLE_MS:
+                yield replace(row, time_ms=None, note=_IMPOSSIBLE)
+            else:
+                yield replace(row, note=_NOT_TIMED)
+
+    def _matching(
+        self, name: str, text: str, places: Places
+    ) -> list[tuple[CompiledConfig, Future[Code]]]:
+        """The configurations of one kernel: those of its text, as graphs may reuse a name."""
+        named = [found for found in self._found if found[0].kernel == name]
+        exact = [f for f in named if places.shared(f[0].source.strip("\n")) == text]
+        return exact or named
+
+
+def _with_resources(kernel: Kernel, row: Resources) -> Kernel:
+    """A kernel with what its first configuration takes; Inductor calls the user's own external."""
+    spills = None if row.spill_stores is None else row.spill_stores + (row.spill_loads or 0)
+    return replace(
+        kernel,
+        language="triton",
+        registers=row.registers,
+        spills=spills,
+        smem_bytes=(row.smem_static or 0) + (row.smem_dynamic or 0),
+        occupancy=row.occupancy,
+        estimate=row.estimate,
+    )

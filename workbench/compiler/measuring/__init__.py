@@ -1,0 +1,1 @@
+"""Repeated calls, timed launches, outputs compared."""

@@ -1,0 +1,135 @@
+"""A call that can be repeated on copies of its inputs, with its backward pass."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, Program, programs_of
+from workbench.report.profile import OperatorTime
+
+WARM_CALLS = 3
+_SECONDS = 1.0  # spent on each measurement
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A call that can be repeated, with its backward pass when it has one.
+
+    `clock` is that of the device, which may still work when a call has returned.
+    """
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    parameters: tuple[torch.Tensor, ...]
+    clock: Clock = HOST_CLOCK
+
+    def forward(self) -> Any:
+        """The outputs of one call."""
+        return self.call(*self.args, **self.kwargs)
+
+    def backward(self, outputs: Any) -> None:
+        """Compute the gradients of everything that wants one; nothing is accumulated."""
+        ends = [t for t in tp.TREE_LEAVES.get()(outputs) if _wants_gradient(t)]
+        inputs = tp.TREE_LEAVES.get()((self.args, dict(self.kwargs)))
+        leaves = [t for t in (*inputs, *self.parameters) if _wants_gradient(t)]
+        if ends and leaves:
+            starts = [torch.ones_like(end) for end in ends]
+            torch.autograd.grad(ends, leaves, starts, allow_unused=True)
+
+    def run(self) -> None:
+        """Call it once, forward and backward, and wait until it is done."""
+        self.backward(self.forward())
+        self.clock.wait()
+
+    def programs(self) -> list[Program]:
+        """The generated programs that one run calls, in order."""
+        outputs: list[Any] = []
+        found = programs_of(lambda: outputs.append(self.forward()))
+        known = {id(program.scope) for program in found}
+        later = programs_of(lambda: self.backward(outputs), is_backward=True)
+        return [*found, *(p for p in later if id(p.scope) not in known)]
+
+    def seconds(self, repeats: int) -> list[float]:
+        """What each of several runs took."""
+        return list(timed_runs(self.run, repeats))
+
+
+def copies(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Copies of every tensor that keep whether it is a leaf that wants a gradient."""
+
+    def copy(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+    copied: tuple[tuple[Any, ...], dict[str, Any]] = tp.TREE_MAP_ONLY.get()(
+        torch.Tensor, copy, (tuple(args), dict(kwargs))
+    )
+    return copied
+
+
+def _wants_gradient(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def timed_runs(run: Callable[[], object], repeats: int) -> Iterator[float]:
+    """Seconds of each run, after a few that are not counted; at most `_SECONDS` in all."""
+    for _ in range(WARM_CALLS):
+        run()
+    end = time.perf_counter() + _SECONDS
+    for n in range(repeats):
+        start = time.perf_counter()
+        run()
+        stop = time.perf_counter()
+        yield stop - start
+        if stop > end and n >= WARM_CALLS:
+            return
+
+
+def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
+    """A context that notes what each operator takes, below autograd."""
+
+    class OperatorClock(tp.DISPATCH_MODE.get()):  # type: ignore[misc]  # found at run time
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            start = time.perf_counter_ns()
+            try:
+                return func(*args, **(kwargs or {}))
+            finally:
+                clock.wait()
+                log.append((str(func), time.perf_counter_ns() - start))
+
+    return OperatorClock()
+
+
+def operator_times(original: Subject, repeats: int) -> Iterator[OperatorTime]:
+    """The operators of the eager original, summed over their calls."""
+    totals: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+
+    def once() -> None:
+        log: list[tuple[str, int]] = []
+        with _operator_clock(log, original.clock):
+            outputs = original.forward()
+            forward = len(log)
+            original.backward(outputs)
+        sums: dict[tuple[str, bool], tuple[int, int]] = {}
+        for n, (name, nanoseconds) in enumerate(log):
+            count, total = sums.get((name, n >= forward), (0, 0))
+            sums[name, n >= forward] = (count + 1, total + nanoseconds)
+        for key, value in sums.items():
+            totals.setdefault(key, []).append(value)
+
+    for _ in timed_runs(once, repeats):
+        pass
+    for (name, is_backward), values in totals.items():
+        time_us = statistics.median(total for _, total in values) / 1e3
+        yield OperatorTime(name, is_backward, values[0][0], time_us)

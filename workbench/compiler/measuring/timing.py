@@ -1,0 +1,226 @@
+"""Times the calls that a generated program makes, by proxies in its globals."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+
+Label = tuple[int, str]
+Log = list[tuple[Label, int]]
+"""Calls in order: the program's number and the name called, and the nanoseconds that it took."""
+
+_MARKS = ("extern_kernels", "assert_size_stride")  # every generated program has these globals
+_NAMESPACES = {
+    "extern_kernels": "extern_kernels",
+    "aten": "torch.ops.aten",
+    "inductor_ops": "torch.ops.inductor",
+}
+
+
+@dataclass
+class Program:
+    """One generated program that ran: its globals, and the names that its code reads."""
+
+    scope: dict[str, Any]
+    is_backward: bool
+    names: set[str] = field(default_factory=set)
+
+    def tuners(self) -> Iterator[str]:
+        """The globals that are Triton kernels: each is started by its method `run`."""
+        for name in sorted(self.names):
+            value = self.scope.get(name)
+            if hasattr(value, "compile_results") and callable(getattr(value, "run", None)):
+                yield name
+
+    def kernels(self) -> Iterator[str]:
+        """The globals that are compiled kernels: functions of extension modules built for it."""
+        for name in sorted(self.names):
+            value = self.scope.get(name)
+            if isinstance(value, BuiltinFunctionType):
+                owner = getattr(value, "__self__", None)
+                if isinstance(owner, ModuleType) and not owner.__name__.startswith(
+                    ("torch.", "builtins", "math")
+                ):
+                    yield name
+
+
+def programs_of(run: Callable[[], object], *, is_backward: bool = False) -> list[Program]:
+    """Run once and tell which generated programs ran, in order."""
+    found: dict[int, Program] = {}
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        scope = frame.f_globals
+        if event == "call" and _is_generated(scope, frame.f_code):
+            program = found.setdefault(id(scope), Program(scope, is_backward))
+            program.names.update(frame.f_code.co_names)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return list(found.values())
+
+
+def _is_generated(scope: dict[str, Any], code: CodeType) -> bool:
+    return all(mark in scope for mark in _MARKS) and code.co_name != "<module>"
+
+
+class Clock:
+    """Measures on the host: what it gives for an interval is nanoseconds."""
+
+    now = staticmethod(time.perf_counter_ns)
+
+    def between(self, start: Any, end: Any) -> int:
+        """The nanoseconds from one moment to another."""
+        return int(end - start)
+
+    def wait(self) -> None:
+        """Wait until everything that was started is done: on the host it is."""
+
+
+class DeviceClock(Clock):
+    """Measures on the GPU, where kernels run after the call that starts them has returned."""
+
+    @staticmethod
+    def now() -> Any:
+        """A mark in the current stream."""
+        event: Any = torch.cuda.Event  # without types
+        mark = event(enable_timing=True)
+        mark.record()
+        return mark
+
+    def between(self, start: Any, end: Any) -> int:
+        """The nanoseconds between two marks that were passed."""
+        return int(start.elapsed_time(end) * 1e6)
+
+    def wait(self) -> None:
+        """Wait until the device has done everything that was started."""
+        torch.cuda.synchronize()
+
+
+HOST_CLOCK = Clock()
+
+
+def clock_of(programs: Sequence[Program]) -> Clock:
+    """The clock of the device that programs run on."""
+    return DeviceClock() if any(any(program.tuners()) for program in programs) else HOST_CLOCK
+
+
+@dataclass
+class Timings:
+    """Calls in order with the moments of their beginning and end."""
+
+    clock: Clock = HOST_CLOCK
+    calls: list[tuple[Label, Any, Any]] = field(default_factory=list)
+
+    def taken(self) -> Log:
+        """What was noted since the last time, as nanoseconds."""
+        self.clock.wait()
+        log = [(label, self.clock.between(start, end)) for label, start, end in self.calls]
+        self.calls.clear()
+        return log
+
+
+def timed(function: Callable[..., Any], label: Label, timings: Timings) -> Callable[..., Any]:
+    """Call the function and note what it took."""
+    now, note = timings.clock.now, timings.calls.append
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        start = now()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            note((label, start, now()))
+
+    return run
+
+
+class _Tuner:
+    """Stands for a Triton kernel: starting it is timed."""
+
+    def __init__(self, target: Any, label: Label, timings: Timings):
+        self._target = target
+        self.run = timed(target.run, label, timings)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._target, attribute)
+
+
+class _Operators:
+    """Stands for a namespace of operators: what is called through it is timed."""
+
+    def __init__(self, target: Any, label: Label, timings: Timings):
+        self._target, self._label, self._timings = target, label, timings
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(self._target, attribute)
+        label = (self._label[0], f"{self._label[1]}.{attribute}")
+        if isinstance(value, ModuleType | tp.OPERATOR_PACKET.get()):
+            value = _Operators(value, label, self._timings)
+        elif callable(value):
+            value = timed(value, label, self._timings)
+        self.__dict__[attribute] = value  # the next look-up is as quick as on the original
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return timed(self._target, self._label, self._timings)(*args, **kwargs)
+
+
+class _Torch:
+    """Stands for the module `torch`: what is called through `torch.ops` is timed."""
+
+    def __init__(self, program: int, timings: Timings):
+        self.ops = _Operators(torch.ops, (program, "torch.ops"), timings)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(torch, attribute)
+
+
+@contextmanager
+def proxies(programs: Sequence[Program], timings: Timings) -> Iterator[None]:
+    """Time every kernel and library call of these programs; undone at the end."""
+    undo: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for number, program in enumerate(programs):
+            scope = program.scope
+            swaps: dict[str, Any] = {}
+            for name in program.kernels():
+                swaps[name] = timed(scope[name], (number, name), timings)
+            for name in program.tuners():
+                swaps[name] = _Tuner(scope[name], (number, name), timings)
+            for name in _NAMESPACES.keys() & program.names:
+                swaps[name] = _Operators(scope[name], (number, _NAMESPACES[name]), timings)
+            if "torch" in program.names:
+                swaps["torch"] = _Torch(number, timings)
+            for name, proxy in swaps.items():
+                undo.append((scope, name, scope[name]))
+                scope[name] = proxy
+        yield
+    finally:
+        for scope, name, value in reversed(undo):
+            scope[name] = value
+
+
+def clock_overhead_ns(repeats: int = 2000) -> float:
+    """What timing a call adds to its own reading: the median for a call that does nothing."""
+    timings = Timings()
+    nothing = timed(_nothing, (0, "nothing"), timings)
+    for _ in range(repeats):
+        nothing()
+    return statistics.median(nanoseconds for _, nanoseconds in timings.taken())
+
+
+def _nothing() -> None:
+    return None

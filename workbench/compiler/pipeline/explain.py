@@ -1,0 +1,239 @@
+"""Every graph break of a function and of what it calls, found by running it under Dynamo."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.dynamo_state import preserved
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.capture import Recorder
+from workbench.report import Break, Guard, Outcome, Report, Request
+
+_TRIES_IN_LOOP = 10
+_OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time
+_ENDED = (
+    "the run ended where torch.cond or its like was not captured; breaks after it are not listed"
+)
+_OPS = ("call_function", "call_method", "call_module")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What stops a function from being one graph; `report` holds the graphs and their sources."""
+
+    breaks: tuple[Break, ...]
+    graph_count: int
+    op_count: int
+    guards: tuple[Guard, ...]
+    report: Report = field(repr=False)
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        return (
+            f"Explanation({len(self.breaks)} breaks, {self.graph_count} graphs, "
+            f"{self.op_count} operators, {len(self.guards)} guards)"
+        )
+
+    def __str__(self) -> str:
+        """The summary and one paragraph for each break."""
+        lines = [f"{self.graph_count} graphs with {self.op_count} operators"]
+        if not self.breaks:
+            lines.append("no graph break")
+        for b in self.breaks:
+            times = f" ({b.count} times)" if b.count > 1 else ""
+            lines += ["", f"{b.file}:{b.line} in {b.function}{times}", f"    {b.text}"]
+            lines.append(f"  {b.kind}{f' [{b.gb_id}]' if b.gb_id else ''}")
+            lines += [f"  {b.explanation}"] if b.explanation else []
+            lines += [f"  - {hint}" for hint in b.hints]
+        return "\n".join(lines)
+
+
+@dataclass
+class _Count:
+    """A backend that runs each graph as it is and counts it."""
+
+    graphs: int = 0
+    ops: int = 0
+
+    def __call__(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        self.graphs += 1
+        self.ops += sum(node.op in _OPS for node in module.graph.nodes)
+        return module.forward
+
+
+class _Entries:
+    """A guard filter that keeps every guard and remembers all of them."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+
+    def __call__(self, entries: Sequence[Any]) -> list[bool]:
+        self.all += entries
+        return [True] * len(entries)
+
+
+def explain(
+    fn: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+) -> Explanation:
+    """Find every graph break of a call; never raises because of one.
+
+    The function is **executed**, with its side effects, once as `torch.compile` would run it; when
+    a break stands where Dynamo gives a function up (in a loop or a `try`), once more, silently, to
+    see what comes after it. An error that the function itself raises is raised here too. What
+    Dynamo had compiled before stays, and so do its counters and the random state.
+
+    Parameters
+    ----------
+    fn
+        A function, a method, a module or what `torch.compile` made of one.
+    args, kwargs
+        The arguments of the call.
+    """
+    target = _uncompiled(fn)
+    name = getattr(target, "__qualname__", type(target).__name__)
+    recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
+    count, entries = _Count(), _Entries()
+    with preserved(), recorder:
+        notes: tuple[str, ...] = ()
+        try:
+            _run(target, args, kwargs or {}, count, entries)
+        except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
+            recorder.breaks.take(error)
+            notes = (_ENDED,)
+        if recorder.breaks.gave_up:
+            notes += _look_further(recorder, target, args, kwargs or {})
+        recorder.request = replace(recorder.request, notes=notes)
+    recorder.guards.note(entries.all, [True] * len(entries.all), [None] * len(entries.all))
+    report = recorder.report(Outcome())
+    return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
+
+
+def _run(
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, entries: _Entries
+) -> None:
+    config = tp.DYNAMO_CONFIG.get()
+    options: dict[str, Any] = {"guard_filter_fn": entries}
+    settings = {
+        "recompile_limit": 64,
+        "accumulated_recompile_limit": 1024,
+        "suppress_errors": True,
+        "automatic_dynamic_local_pgo": False,  # it would keep the sizes of this run in a file
+        "automatic_dynamic_remote_pgo": False,
+    }
+    known = {key: value for key, value in settings.items() if hasattr(config, key)}
+    with config.patch(known), _without_repetition():
+        compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
+        compiled(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _without_repetition() -> Iterator[None]:
+    """Hold back what torch prints of a break, once for each process: the break says it."""
+
+    def hold_back(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Graph break from")
+
+    log = tp.SCALAR_LOG.find()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
+        if log is not None:
+            log.addFilter(hold_back)
+        try:
+            yield
+        finally:
+            if log is not None:
+                log.removeFilter(hold_back)
+
+
+def _look_further(
+    recorder: Recorder, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Run once more, silently, past the breaks at which Dynamo gave a function up.
+
+    Returns a sentence when that run ended with an error, which may hide later breaks: without its
+    `try`, a function ends with what it would have caught.
+    """
+    counted = recorder.breaks.counts()
+    recorder.breaks.ignored = _OURS
+    recorder.breaks.counts_recompiles = False  # of code that only this run makes
+    silent = contextlib.redirect_stdout(io.StringIO())
+    notes: tuple[str, ...] = ()
+    try:
+        with silent, preserved(), _resumable():
+            _run(target, args, kwargs, _Count(), _Entries())
+    except Exception as error:  # whatever the user's own function catches otherwise
+        notes = (
+            "the second run, which looks past breaks in a loop or a try, ended with "
+            f"{type(error).__name__}: {error}; breaks after that point are not listed",
+        )
+    recorder.breaks.restore_counts(counted)
+    return notes
+
+
+def _uncompiled(fn: Any) -> Any:
+    """What was compiled, when `fn` is what `torch.compile` returned."""
+    for name in ("_torchdynamo_orig_callable", "_orig_mod"):
+        inner = getattr(fn, name, None)
+        if inner is not None:
+            return _uncompiled(inner)
+    return fn
+
+
+@contextlib.contextmanager
+def _resumable() -> Iterator[None]:
+    """Let Dynamo go on after a break in a loop, a few times for each line, or in a `try`.
+
+    Dynamo gives a function up at the first break in a loop or a `try` of it, and would not see the
+    others. A `try` is taken away from what it traces: what it would have caught ends the run.
+    """
+    tries: dict[tuple[str, int], int] = {}
+
+    def loops(inner: Callable[..., bool]) -> Callable[..., bool]:
+        def maybe_has_backedge(translator: Any, *args: Any) -> bool:
+            key = (translator.f_code.co_filename, translator.lineno)
+            tries[key] = tries.get(key, 0) + 1
+            return tries[key] > _TRIES_IN_LOOP and inner(translator, *args)
+
+        return maybe_has_backedge
+
+    def blocks(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def cleaned_instructions(*args: Any, **kwargs: Any) -> Any:
+            instructions = inner(*args, **kwargs)
+            _without_try(instructions)
+            return instructions
+
+        return cleaned_instructions
+
+    with Patches() as patches:
+        patches.wrap(tp.MAYBE_HAS_BACKEDGE, loops)
+        for name in tp.CLEANED_INSTRUCTIONS:
+            patches.wrap(name, blocks)
+        yield
+
+
+def _without_try(instructions: Sequence[Any]) -> None:
+    """Take the handlers of `try` from instructions; those of `with` stay."""
+    following = {id(a): b for a, b in itertools.pairwise(instructions)}
+    outer = None
+    for instruction in instructions:
+        entry = instruction.exn_tab_entry
+        if entry is None:
+            outer = None
+            continue
+        handler = following.get(id(entry.target))
+        if handler is not None and handler.opname == "WITH_EXCEPT_START":
+            outer = entry
+        else:
+            instruction.exn_tab_entry = outer

@@ -1,0 +1,92 @@
+"""What torch raises while compiling, as an error that names the user's line and the cure."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.sources.break_messages import own_words
+from workbench.compiler.sources.sources import Places
+from workbench.errors import CaptureError
+
+_SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+_RETURNED = re.compile(r"type <class '([\w.]+)'>")
+_OF_GUARDS = ("Error while creating guard", "Created at")
+
+
+@contextlib.contextmanager
+def told_once() -> Iterator[None]:
+    """Hold back the pages that torch logs of a guard that cannot be made: the error tells it."""
+
+    def hold_back(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(_OF_GUARDS)
+
+    log = logging.getLogger(tp.TRACING.module)
+    log.addFilter(hold_back)
+    try:
+        yield
+    finally:
+        log.removeFilter(hold_back)
+
+
+def explain(error: Exception, name: str, places: Places) -> CaptureError:
+    """A `CaptureError` for what a compilation of `name` raised; files as the report has them."""
+    return CaptureError(places.shared(_words(error, name, places)))
+
+
+def _words(error: Exception, name: str, places: Places) -> str:
+    if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
+        return _graph_break(error, name, places)
+    words = str(error).strip() or type(error).__name__
+    if "does not implement SerializableCallable" in words:
+        kind = _RETURNED.search(words)
+        return (
+            f"What the backend made of {name}{f', a {kind[1]},' if kind else ''} cannot be saved: "
+            "it does not implement SerializableCallable. Return an object with "
+            "serialize_compile_artifacts and deserialize_compile_artifacts, or use "
+            "backend='inductor', 'aot_eager' or 'eager'."
+        )
+    if broken_ranges.is_violated(error):
+        return broken_ranges.explained(name, words)
+    cause = error.__cause__ or error
+    return (
+        f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"
+        "error.report holds every step until then. Compile with backend='eager' to see whether "
+        "the capture or the code generation is to blame."
+    )
+
+
+def _first_lines(words: str, most: int = 6) -> str:
+    lines = [line for line in words.splitlines() if line.strip()]
+    return "\n".join(lines[:most])
+
+
+def _graph_break(error: Any, name: str, places: Places) -> str:
+    parts = _SECTION.split(own_words(str(getattr(error, "msg", error))))
+    reason = parts[0].strip().splitlines()[0] if parts[0].strip() else "unsupported code"
+    sections = list(zip(parts[1::2], parts[2::2], strict=False))
+    found = [f"{name} cannot be captured in one graph: {reason}."]
+    stack = list(getattr(error, "real_stack", None) or [])
+    if stack:
+        frame = stack[-1]
+        line = frame.line or ""
+        file = places.shown(frame.filename)
+        found.append(f'  at {file}:{frame.lineno} in {frame.name}: "{line.strip()}"')
+    elif error.__cause__ is not None:
+        frames = traceback.extract_tb(error.__cause__.__traceback__)
+        if frames:
+            found.append(f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}")
+    for kind, text in sections:
+        if kind in ("Explanation", "Hint"):
+            found.append(f"  {kind}: {' '.join(text.split())}")
+    found.append(
+        "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
+        "function."
+    )
+    return "\n".join(found)

@@ -1,0 +1,286 @@
+"""The named steps of a compilation, in order; a failing step is recorded, then raised."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.aot_files.serializability import compiling_portably
+from workbench.compiler.cold_start.compile_cache import early_header, fast_start
+from workbench.compiler.cold_start.partial_pch import EarlyHeader
+from workbench.compiler.contract import shapes
+from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.calling import binder
+from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.fast_guard import is_plain
+from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter
+from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.contract.request import Options, Progress, check_args
+from workbench.compiler.contract.specialized_values import BakedValues, importable_name, scopes_for
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
+from workbench.compiler.internals.gc_throttle import few_collections
+from workbench.compiler.internals.stack_chunk import roomy_frames
+from workbench.compiler.internals.state import GlobalState
+from workbench.compiler.internals.torch_state import tf32_uses
+from workbench.compiler.pipeline import failures
+from workbench.compiler.pipeline.modes import check_freezing, merged_options
+from workbench.compiler.recording.capture import Recorder
+from workbench.errors import UsageError, WorkbenchError
+from workbench.report import Outcome, Report, Request
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """What a compilation leaves behind: torch's function, how it is called and checked, its record.
+
+    `original` is what was compiled, `example` the inputs that it was compiled for.
+    """
+
+    aot_fn: Any
+    plan: CallPlan
+    report: Report
+    original: Callable[..., Any]
+    example: Example
+
+
+@dataclass
+class _Run:
+    """What the steps hand to one another."""
+
+    options: Options
+    callee: Callee
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    bound: Mapping[str, Any]
+    dynamic: shapes.DynamicShapes
+    inductor: Mapping[str, Any]
+    notes: tuple[str, ...]
+    decisions: Decisions = field(default_factory=Decisions)
+    step: str = "prepare"
+
+
+@roomy_frames
+@few_collections()
+def compile_ahead(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    options: Options,
+    progress: Progress | None = None,
+) -> CompiledCode:
+    """Compile `target` for the example inputs, recording every step.
+
+    Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
+    the report of what was done until then is on the exception.
+    """
+    with contextlib.ExitStack() as stack:
+        builds = options.backend == "inductor" and _is_for_cpu(args)
+        early = stack.enter_context(early_header()) if builds else None
+        run = _prepare(target, args, dict(kwargs or {}), options)
+        return _recording(run, early, progress)
+
+
+def _is_for_cpu(args: Any) -> bool:
+    values = args if isinstance(args, tuple | list) else ()
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return all(tensor.device.type == "cpu" for tensor in tensors)
+
+
+def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> CompiledCode:
+    options = run.options
+    with _grad_mode(options.grad):
+        state = GlobalState.current()
+        request = _request(run, state)
+        recorder = Recorder(level=options.capture, request=request)
+        recorder.tell(progress)
+        try:
+            with (
+                tp.COMPILE_LOCK.get(),
+                sizes_kept_apart(),
+                fast_start(early=early),
+                recorder,
+                shapes.marked(run.dynamic, run.bound),
+            ):
+                aot_fn = _compile(run)
+                run.step = "contract"
+                plan = _plan(run, aot_fn, state)
+        except BaseException as error:
+            _note_guards(recorder, run)
+            shown = _recorded(error, run, recorder)
+            if shown is error:
+                raise
+            raise shown from error
+    _note_guards(recorder, run)
+    report = recorder.report(outcome=Outcome())
+    receiver = next(iter(run.bound)) if run.callee.receiver else None
+    example = Example(run.bound, receiver)
+    return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
+
+
+def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> _Run:
+    check_args(args)
+    callee = resolve(target)
+    inductor, notes = merged_options(options.backend_name, options.mode, options.options)
+    if options.backend == "inductor":
+        grad = torch.is_grad_enabled() if options.grad is None else options.grad
+        notes += check_freezing(inductor, grad=grad)
+    bound = bind(callee, tuple(args), kwargs)
+    _check_target(options.target, bound)
+    receiver = next(iter(bound)) if callee.receiver else None
+    inputs = {name: value for name, value in bound.items() if name != receiver}
+    given = (*callee.receiver, *args)
+    wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
+    dynamic = shapes.read(wanted, inputs)
+    notes = (*callee.notes, *notes, *dynamic.notes)
+    return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
+
+
+def bind(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The example inputs by parameter name; raises `UsageError` when they do not fit."""
+    signature = inspect.signature(callee.function, follow_wrapped=False)
+    try:
+        return binder(signature)(*callee.receiver, *args, **kwargs)
+    except TypeError as error:
+        words = str(error).replace("call()", f"{callee.name}()")
+        raise UsageError(
+            f"The example inputs do not fit {callee.name}{signature}: {words}."
+        ) from error
+
+
+def _check_target(target: str, bound: Mapping[str, Any]) -> None:
+    if target == "host":
+        return
+    for name, value in bound.items():
+        for path, leaf in leaves(value, Path(name)):
+            if isinstance(leaf, torch.Tensor) and leaf.device.type != target:
+                raise UsageError(
+                    f"target is {target!r} but {path} is on {leaf.device}. Move the inputs and the "
+                    f"module there (.to({target!r})), or compile with target='host'."
+                )
+
+
+@contextlib.contextmanager
+def _grad_mode(grad: bool | None) -> Iterator[None]:
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(before if grad is None else grad)
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(before)
+
+
+def _request(run: _Run, state: GlobalState) -> Request:
+    receiver = next(iter(run.bound)) if run.callee.receiver else None
+    contract = Contract.of(run.bound, run.dynamic, receiver)
+    inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != receiver]
+    shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
+    return Request(
+        name=run.callee.name,
+        kind=run.callee.kind,
+        backend=run.options.backend_name,
+        mode=run.options.mode,
+        options=tuple((name, repr(value)) for name, value in sorted(run.inductor.items())),
+        target=run.options.target,
+        grad=state.grad_mode,
+        autocast=state.autocast,
+        training=contract.training,
+        guards=run.options.guards_name,
+        capture=run.options.capture,
+        dynamic_shapes=shown,
+        inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
+        notes=run.notes,
+        tf32=tf32_uses() if torch.cuda.is_available() else (),
+    )
+
+
+def _backend(run: _Run) -> Any:
+    if run.options.backend == "inductor":
+        return tp.INDUCTOR_WRAPPER.get()(None, dict(run.inductor), None)
+    if isinstance(run.options.backend, str):
+        known = ["eager", "aot_eager", "inductor", *tp.LIST_BACKENDS.get()(exclude_tags=())]
+        if run.options.backend not in known:
+            raise UsageError(
+                f"backend is {run.options.backend!r}: expected one of "
+                f"{', '.join(sorted(set(known)))}, or a callable."
+            )
+    return tp.BACKEND_WRAPPER.get()(run.options.backend, None, None, None)
+
+
+def _compile(run: _Run) -> Any:
+    """Dynamo, AOTAutograd, the backend, the guards: torch does these in one call."""
+    backend = _backend(run)
+    run.step = "compile"
+    try:
+        return _compile_once(run, backend)
+    except tp.FLOAT_RESTART.get():
+        # torch restarts ordinary compilations for this and lets it escape from aot_compile
+        with tp.DYNAMO_CONFIG.get().patch(specialize_float=True):
+            return _compile_once(run, backend)
+
+
+def _compile_once(run: _Run, backend: Any) -> Any:
+    function = run.callee.function
+    chosen = guard_filter(run.options.guards, function, run.decisions)
+    hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
+    with compiling_portably(run.decisions, run.bound), failures.told_once():
+        return tp.AOT_COMPILE_FULLGRAPH.get()(
+            run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
+        )
+
+
+def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
+    function = run.callee.function
+    receiver = next(iter(run.bound)) if run.callee.receiver else None
+    values = tuple(run.decisions.baked.values())
+    env = aot_fn._artifacts.runtime_env
+    loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
+    live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
+    return CallPlan(
+        contract=Contract.of(run.bound, run.dynamic, receiver),
+        baked=BakedValues(values, scopes_for(values, function.__module__, function.__globals__)),
+        state=state,
+        receiver=run.callee.receiver,
+        enters_no_grad=run.options.grad is False,
+        live_globals={name: function.__globals__ for name in sorted(live)},
+        function_module=function.__module__,
+        kind=run.callee.kind,
+        reference=importable_name(run.callee.function) if not run.callee.receiver else None,
+        guarded=run.decisions.guarded,
+        plain=is_plain(run.decisions, run.bound),
+        dropped=tuple(dropped_rows(run.decisions)),
+    )
+
+
+def _note_guards(recorder: Recorder, run: _Run) -> None:
+    decisions = run.decisions
+    recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons)
+
+
+def _recorded(error: BaseException, run: _Run, recorder: Recorder) -> BaseException:
+    """The error for the user, with the report of what was done until then.
+
+    An interrupt stays what it is; it has the report in the same attribute.
+    """
+    words = str(error).strip().split("\n")[0]
+    if not isinstance(error, Exception):
+        words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
+        outcome = Outcome(ok=False, step=run.step, error=words)
+        error.report = recorder.report(outcome=outcome)  # type: ignore[attr-defined]
+        return error
+    outcome = Outcome(ok=False, step=run.step, error=words)
+    shown = (
+        error
+        if isinstance(error, WorkbenchError)
+        else failures.explain(error, run.callee.name, recorder.places)
+    )
+    shown.report = replace(recorder.report(outcome=outcome))
+    return shown

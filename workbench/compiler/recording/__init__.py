@@ -1,0 +1,1 @@
+"""What torch does during a compilation, recorded as the tables of a report."""

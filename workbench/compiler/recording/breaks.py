@@ -1,0 +1,190 @@
+"""Graph breaks and recompilations, each on the innermost user line."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.sources.break_messages import (
+    ANOTHER,
+    IN_LOOP,
+    LOOP_HINT,
+    RESUMED,
+    Parts,
+    parts_of,
+    plain_reason,
+    recompile_reasons,
+)
+from workbench.compiler.sources.sources import Places
+from workbench.report import Break, Recompile
+
+PANE = "breaks"
+
+
+@dataclass
+class _Met:
+    row: Break
+    count: int = 1
+
+
+class BreakRecorder:
+    """Collects the breaks that Dynamo reports while it goes on."""
+
+    def __init__(self, patches: Patches, places: Places):
+        self._patches = patches
+        self._places = places
+        self._met: dict[tuple[str, int, str], _Met] = {}
+        self._seen: set[int] = set()
+        self._alive: list[BaseException] = []
+        self._recompiles: list[Recompile] = []
+        self._functions: dict[str, str] = {}
+        self.counts_recompiles = True
+        self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
+        self.gave_up = False  # whether Dynamo left a function that it could not resume
+
+    def install(self, trace: TraceHandler) -> None:
+        """Watch Dynamo's graph breaks and recompilations."""
+        self._patches.observe(tp.LOG_GRAPH_BREAK, PANE, before=self._on_break)
+        trace.on("dynamo_start", self._on_start, PANE)
+        trace.on("recompile_reasons", self._on_recompile, PANE)
+
+    def _on_break(self, translator: Any, *args: Any, **kwargs: Any) -> None:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, BaseException):
+                self.take(value, translator)
+
+    def take(self, error: BaseException, translator: Any = None) -> None:
+        """Take the error that stands for a break; the same error counts once."""
+        if id(error) in self._seen or not hasattr(error, "msg"):
+            return
+        self._seen.add(id(error))
+        self._alive.append(error)
+        text = str(error.msg)
+        cause, _, rest = text.partition(ANOTHER)
+        parts = parts_of(cause)
+        kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
+        frame = self._frame(getattr(error, "real_stack", None) or ())
+        if frame is None:
+            return
+        file, line, function = frame
+        if _is_lost(translator) or kind in self.ignored:
+            return
+        if getattr(error, "skip_frame", False) or IN_LOOP in rest:
+            self.gave_up = True
+        if IN_LOOP in rest:
+            parts.hints.append(LOOP_HINT)
+        self._add(file, line, function, kind, parts)
+
+    def _add(self, file: str, line: int, function: str, kind: str, parts: Parts) -> None:
+        key = (file, line, kind)
+        if key in self._met:
+            self._met[key].count += 1
+            return
+        self._places.note(file, line, function)
+        row = Break(
+            id=f"b{len(self._met)}",
+            file=self._places.shown(file),
+            line=line,
+            function=function,
+            text=linecache.getline(file, line).strip(),
+            kind=kind,
+            gb_id=parts.gb_id or self._ids.get(kind),
+            reason=self._places.shared(parts.reason or kind),
+            explanation=self._places.shared(parts.explanation),
+            hints=tuple(self._places.shared(hint) for hint in parts.hints),
+        )
+        self._met[key] = _Met(row)
+
+    def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
+        """The innermost frame outside of torch; of torch, when there is no other."""
+        frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
+        mine = [f for f in frames if self._places.is_user(f[0])]
+        found = (mine or frames)[-1:]
+        if not found:
+            return None
+        file, line, name = found[0]
+        match = RESUMED.match(name)
+        return file, line, match[1] if match else name
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """Ids of the kinds of breaks, from torch's registry."""
+        registry = tp.BREAK_REGISTRY.find()
+        found: dict[str, str] = {}
+        entries = {} if registry is None else registry()
+        for kind, value in entries.items():
+            id_ = value[0] if isinstance(value, list) else value
+            found[str(kind)] = str(id_)
+        return found
+
+    def take_failure(self, error: BaseException | None) -> None:
+        """Take the break that ended a capture in one graph, if one did."""
+        kinds = tuple(
+            k
+            for k in (tp.UNSUPPORTED.find(), tp.USER_ERROR.find(), tp.UNCAPTURED.find())
+            if k is not None
+        )
+        seen: set[int] = set()
+        while error is not None and id(error) not in seen:
+            seen.add(id(error))
+            if isinstance(error, kinds):
+                self.take(error)
+                return
+            error = error.__cause__ or error.__context__
+
+    def _on_start(self, record: Record) -> None:
+        """Which function a compilation is of: the last frame of the stack that led to it."""
+        stack = record.meta.get("stack") or [{}]
+        name = str(stack[-1].get("name", ""))
+        match = RESUMED.match(name)
+        self._functions[record.compile_id or ""] = match[1] if match else name
+
+    def _on_recompile(self, record: Record) -> None:
+        if not self.counts_recompiles:
+            return
+        for reason in recompile_reasons(record.payload or ""):
+            shown = self._places.shared(plain_reason(reason))
+            self._recompiles.append(Recompile(record.compile_id or "", "", shown))
+
+    def recompiles(self) -> list[Recompile]:
+        """Further compilations of a function, each with a guard of an earlier one that failed."""
+        names = self._functions
+        return [replace(row, function=names.get(row.compile_id, "")) for row in self._recompiles]
+
+    def rows(self) -> list[Break]:
+        """The breaks in the order in which they were met."""
+        return [replace(met.row, count=met.count) for met in self._met.values()]
+
+    def counts(self) -> dict[tuple[str, int, str], int]:
+        """How often each break was met until now."""
+        return {key: met.count for key, met in self._met.items()}
+
+    def restore_counts(self, counts: dict[tuple[str, int, str], int]) -> None:
+        """Forget how often breaks were met since; a new one counts once."""
+        for key, met in self._met.items():
+            met.count = counts.get(key, 1)
+
+    def close(self) -> None:
+        """Let go of torch's objects."""
+        self._alive.clear()
+        self._seen.clear()
+
+
+def _is_lost(translator: Any) -> bool:
+    """Whether Dynamo does not know its line: back at the top of a loop that it has resumed.
+
+    The bytecode that it wrote for the rest of the loop ascribes the top of the loop to the line of
+    the break. The top was traced before, under its own lines.
+    """
+    code = getattr(translator, "f_code", None)
+    match = None if code is None else RESUMED.match(code.co_name)
+    positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
+    if match is None or positions is None:
+        return False
+    return positions.col_offset is None and str(positions.lineno) == match[2]

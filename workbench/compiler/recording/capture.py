@@ -1,0 +1,217 @@
+"""The recorder: everything that torch does between entering and leaving it becomes a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from workbench.compiler.contract.request import Progress
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import TraceHandler
+from workbench.compiler.recording.autotune import AutotuneRecorder
+from workbench.compiler.recording.breaks import BreakRecorder
+from workbench.compiler.recording.cache import CacheRecorder
+from workbench.compiler.recording.cache_parts import KeyParts
+from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
+from workbench.compiler.recording.environment import environment
+from workbench.compiler.recording.fusion import FusionRecorder
+from workbench.compiler.recording.graphs import GraphRecorder
+from workbench.compiler.recording.guards import GuardRecorder
+from workbench.compiler.recording.kernels import KernelRecorder
+from workbench.compiler.recording.lowering import LoweringRecorder
+from workbench.compiler.recording.phases import PhaseRecorder
+from workbench.compiler.sources.sources import CallSites, Places, SourceTable
+from workbench.report import (
+    TABLES,
+    CachePart,
+    Capability,
+    Link,
+    Outcome,
+    Report,
+    Request,
+    Table,
+    TextWriter,
+)
+from workbench.report.storage import Lazy
+
+FULL = "full"
+LIGHT = "light"
+_LOST_BY_HITS = (
+    *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
+)
+_NO_LINES = (
+    "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
+    "go by the module path, or call it in a function or module of yours"
+)
+_PANES = (
+    *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
+    *("kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
+)
+
+
+class Recorder:
+    """Records the compilations of this thread, from `with` to its end.
+
+    At level `full` torch's caches are bypassed, so that every step runs and is seen; at level
+    `light` they stay on, and the capabilities list what a cache hit hides. Enter it in the thread
+    that compiles. `report` may be called after a failure inside of the `with` too.
+    """
+
+    def __init__(
+        self,
+        level: str = FULL,
+        request: Request | None = None,
+    ):
+        self.level = level
+        self.request = request or Request(capture=level)
+        self.texts = TextWriter()
+        self.places = Places()
+        self.phases = PhaseRecorder()
+        self._patches = Patches()
+        self.trace = TraceHandler(self._patches)
+        self.graphs = GraphRecorder(self._patches, self.places, self.texts)
+        self.breaks = BreakRecorder(self._patches, self.places)
+        self.guards = GuardRecorder(self._patches, self.places)
+        self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
+        self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
+        self.lowering = LoweringRecorder(self._patches, self.graphs)
+        self.fusion = FusionRecorder(self._patches, self.lowering)
+        self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
+        self.kernels = KernelRecorder(
+            self._patches, self.graphs, self.lowering, self.places, self.texts
+        )
+
+    def tell(self, progress: Progress | None) -> None:
+        """Tell `progress` what happens: phases, and kernels and ends where it has methods."""
+        self.phases.on_phase = progress
+        self.phases.on_phase_end = getattr(progress, "end", None)
+        self.kernels.on_kernel = getattr(progress, "kernel", None)
+
+    def __enter__(self) -> Self:
+        try:
+            self._install()
+            self.phases.mark("compile", is_begin=True)
+        except BaseException:
+            self._patches.close()
+            raise
+        return self
+
+    def _install(self) -> None:
+        self.trace.install()
+        self.phases.install(self._patches, self.trace)
+        self.graphs.install(self.trace)
+        self.lowering.install()
+        self.fusion.install()
+        self.cuda_graphs.install()
+        self.kernels.install(self.trace)
+        self.breaks.install(self.trace)
+        self.guards.install()
+        self.autotune.install()
+        self.cache.install(self.trace)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.phases.mark("compile", is_begin=False)
+        finally:
+            self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
+        self._patches.close()
+        self.breaks.take_failure(error)
+        self.breaks.close()
+        self.graphs.close()
+        self.lowering.close()
+        self.kernels.close()
+
+    def report(self, outcome: Outcome | None = None) -> Report:
+        """Everything that was recorded, as plain data."""
+        sources = SourceTable(self.places, self.texts)
+        sites = CallSites(self.places, sources, self.graphs.traces())
+        nodes = self.graphs.node_table(sites.of)
+        rows = self._rows(sources, nodes)
+        tables: dict[str, Table[Any]] = {
+            name: Table.of(TABLES[name], part) for name, part in rows.items()
+        }
+        tables["nodes"] = nodes
+        links = self._links(sources, nodes, rows["kernels"])
+        calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
+        tables["links"] = Table.of(Link, [*links, *calls])
+        makers = {name: partial(_same, table) for name, table in tables.items()}
+        return Report(
+            environment=environment(),
+            request=self.request,
+            outcome=outcome or Outcome(),
+            tables=Lazy(
+                makers
+                | {
+                    "kernel_lines": self.kernels.line_reader(),
+                    "cache_parts": partial(_parts_table, self.cache.parts),
+                }
+            ),
+            texts=self.texts.finish(),
+            extra={"other_records": dict(self.trace.others)},
+        )
+
+    def _rows(self, sources: SourceTable, nodes: Table[Any]) -> dict[str, list[Any]]:
+        kernels = self.kernels.rows(sources.line_id, nodes)
+        return {
+            "sources": sources.rows,
+            "graphs": self.graphs.graph_rows(),
+            "fusion": self.fusion.rows(),
+            "scheduler_nodes": [
+                n for low in self.lowering.lowered for n in (*low.before, *low.after)
+            ],
+            "buffers": [b for low in self.lowering.lowered for b in low.buffers],
+            "kernels": kernels,
+            "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
+            "wrappers": self.kernels.wrappers,
+            "breaks": self.breaks.rows(),
+            "recompiles": self.breaks.recompiles(),
+            "guards": self.guards.rows(),
+            "autotune": self.autotune.rows,
+            "cache": self.cache.rows,
+            "phases": self.phases.rows(),
+            "capabilities": list(self._capabilities(nodes)),
+        }
+
+    def _capabilities(self, nodes: Table[Any]) -> Iterator[Capability]:
+        for pane in _PANES:
+            reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
+            if reason is None and self.level != FULL and pane in _LOST_BY_HITS:
+                reason = self._hidden()
+            yield Capability(pane, reason is None, reason)
+        if "call_function" in nodes.columns["op"] and not any(nodes.columns["line"]):
+            yield Capability("source lines", available=False, reason=_NO_LINES)
+
+    def _hidden(self) -> str | None:
+        """Why a part is missing that torch's caches answered for."""
+        hits = sorted({row.cache for row in self.cache.rows if row.outcome == "hit"})
+        if not hits:
+            return None
+        return f'torch took it from its cache ({", ".join(hits)}); capture="full" runs it again'
+
+    def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
+        columns = nodes.columns
+        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
+            line_id = sources.line_id(file, line)
+            if line_id is not None:
+                yield Link(line_id, id, "line-node")
+        for a, b in self.graphs.links:
+            yield Link(a, b, "node-node")
+        yield from self.lowering.links()
+        yield from self.kernels.links(kernels)
+
+
+def _parts_table(parts: KeyParts) -> Table[Any]:
+    return Table.of(CachePart, parts.rows())
+
+
+def _same(table: Table[Any]) -> Table[Any]:
+    return table

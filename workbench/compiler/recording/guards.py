@@ -1,0 +1,80 @@
+"""Guards of a compilation: kept, or dropped with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.sources.sources import Places
+from workbench.report import Guard
+
+PANE = "guards"
+_IDENTITY = re.compile(r"\b\d{9,}\b")
+
+
+class GuardRecorder:
+    """Takes the guards from whoever filters them, or from Dynamo where nobody does."""
+
+    def __init__(self, patches: Patches, places: Places):
+        self._patches = patches
+        self._places = places
+        self._noted: list[tuple[Any, bool, str | None]] = []
+        self._found: list[Any] = []
+
+    def install(self) -> None:
+        """Watch Dynamo put guards together."""
+        self._patches.observe(tp.CHECK_FUNCTION_MANAGER_INIT, PANE, after=self._on_built)
+
+    def _on_built(self, _: Any, manager: Any, code: Any, graph: Any, *__: Any, **___: Any) -> None:
+        self._found += list(graph.guards or ())
+
+    def note(
+        self,
+        entries: Sequence[Any],
+        keep: Sequence[bool],
+        reasons: Sequence[str | None],
+    ) -> None:
+        """Take what a guard filter decided: one answer and one reason for each entry."""
+        self._noted = list(zip(entries, keep, reasons, strict=True))
+
+    def rows(self) -> list[Guard]:
+        """The guards, in the order in which Dynamo built them."""
+        if self._noted:
+            return [self._row(f"q{n}", *noted) for n, noted in enumerate(self._noted)]
+        return [self._unfiltered(f"q{n}", guard) for n, guard in enumerate(self._found)]
+
+    def _row(self, id: str, entry: Any, keep: bool, why: str | None) -> Guard:
+        guard = entry.orig_guard
+        code = getattr(entry, "code_parts", None) or guard.code_list
+        file, line = self._place(guard)
+        reason = None if keep else why or "dropped by the guard filter"
+        name = str(guard.name)
+        return Guard(
+            id, keep, entry.guard_type, name, code_of(code), reason, entry.is_global, file, line
+        )
+
+    def _unfiltered(self, id: str, guard: Any) -> Guard:
+        file, line = self._place(guard)
+        name = str(guard.name)
+        is_global = bool(guard.originating_source.is_global()) if _knows_scope(guard) else False
+        kind = str(guard.create_fn_name())
+        return Guard(id, True, kind, name, code_of(guard.code_list), None, is_global, file, line)
+
+    def _place(self, guard: Any) -> tuple[str | None, int | None]:
+        for frame in reversed(guard.user_stack or ()):
+            if self._places.is_user(frame.filename):
+                return self._places.shown(frame.filename), frame.lineno
+        return None, None
+
+
+def _knows_scope(guard: Any) -> bool:
+    return hasattr(getattr(guard, "originating_source", None), "is_global")
+
+
+def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
+    """The checks as Python, without object identities: they change from run to run."""
+    texts = [_IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()]
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,209 @@
+"""Scheduler nodes and buffers of each lowered graph, before and after fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.flops import operations
+from workbench.compiler.recording.graphs import GraphRecorder, Kept
+from workbench.report import Buffer, Link, SchedulerNode
+
+PANE = "scheduler_nodes"
+_KINDS = {
+    "ExternKernelSchedulerNode": "extern",
+    "NopKernelSchedulerNode": "nop",
+    "FusedSchedulerNode": "fused",
+    "ForeachKernelSchedulerNode": "foreach",
+    "FusedMixOrderReductions": "fused reductions",
+    "FusedNestedReductions": "fused reductions",
+    "GroupedSchedulerNode": "grouped",
+}
+
+
+@dataclass
+class Lowered:
+    """One graph in Inductor's scheduler; `graph` is its FX graph, when that was recorded."""
+
+    id: str
+    graph: Kept | None
+    is_backward: bool
+    before: list[SchedulerNode] = field(default_factory=list)
+    after: list[SchedulerNode] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+    def fx_ids(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The ids of FX nodes of this graph; names that it does not have are left out."""
+        graph = self.graph
+        if graph is None:
+            return ()
+        return tuple(f"{graph.id}:{name}" for name in names if name in graph.names)
+
+
+class LoweringRecorder:
+    """Reads the scheduler's nodes when it starts to fuse and when it is done."""
+
+    def __init__(self, patches: Patches, graphs: GraphRecorder):
+        self.lowered: list[Lowered] = []
+        self._patches = patches
+        self._graphs = graphs
+        self._by_graph: dict[int, Lowered] = {}
+
+    def install(self) -> None:
+        """Watch the scheduler."""
+        self._patches.observe(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
+        self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
+
+    @property
+    def current(self) -> Lowered | None:
+        """The graph that is being lowered."""
+        return self._by_graph.get(id(self._virtualized.graph)) if self.lowered else None
+
+    @cached_property
+    def _virtualized(self) -> Any:  # asked for with every pair that could be fused
+        return tp.VIRTUALIZED.get()
+
+    def close(self) -> None:
+        """Forget which of torch's objects were seen."""
+        self._by_graph.clear()
+
+    def _before_fusion(self, nodes: Any) -> None:
+        graph = _graph()
+        kept = self._graphs.lowered(graph.module)
+        id_ = f"i{len(self.lowered)}"
+        lowered = Lowered(id_, kept, bool(graph.is_backward))
+        self.lowered.append(lowered)
+        self._by_graph[id(graph)] = lowered
+        lowered.before = [self._node(node, lowered, "before") for node in nodes]
+
+    def _after_fusion(self, nodes: Any) -> None:
+        lowered = self.current
+        if lowered is None:
+            return
+        lowered.after = [self._node(node, lowered, "after") for node in nodes]
+        lowered.buffers = list(_buffers(lowered.id))
+
+    def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
+        name = node.get_name()
+        members = tuple(n.get_name() for n in node.get_nodes())
+        origins = fx_nodes(node.get_nodes())
+        if phase == "before":
+            lowered.lines[name] = self._graphs.lines(origins)
+        device = node.get_device()
+        return SchedulerNode(
+            id=f"{lowered.id}:{name}",
+            graph=lowered.id,
+            name=name,
+            phase=phase,
+            kind=_kind(node),
+            members=members,
+            origins=lowered.fx_ids(n.name for n in origins),
+            bytes_read=_bytes_read(node),
+            bytes_written=_sizes(node, include_reads=False, include_writes=True),
+            device=None if device is None else str(device),
+            flops=operations(node) if len(members) == 1 else None,
+        )
+
+    def links(self) -> Iterator[Link]:
+        """FX graphs and nodes with what became of them in the scheduler."""
+        for lowered in self.lowered:
+            if lowered.graph is not None:
+                yield Link(lowered.graph.id, lowered.id, "graph-lowered")
+            for node in lowered.before:
+                for origin in node.origins:
+                    yield Link(origin, node.id, "node-scheduler")
+            for node in lowered.after:
+                for member in node.members:
+                    if member != node.name:
+                        yield Link(f"{lowered.id}:{member}", node.id, "scheduler-fused")
+
+
+def _graph() -> Any:
+    return tp.VIRTUALIZED.get().graph
+
+
+def fx_nodes(snodes: Iterable[Any]) -> list[Any]:
+    """The FX nodes behind scheduler nodes, each once, by name."""
+    found: dict[str, Any] = {}
+    for snode in snodes:
+        node = getattr(snode, "node", None)
+        if node is not None:
+            found.update((origin.name, origin) for origin in origins_of(node))
+    return [found[name] for name in sorted(found)]
+
+
+def origins_of(node: Any) -> list[Any]:
+    """The FX nodes behind one IR node; for a library call the one that it stands for."""
+    exact = node.get_origin_node() if not hasattr(node, "data") else None
+    return [exact] if exact is not None else list(node.get_origins())
+
+
+def _kind(node: Any) -> str:
+    if node.is_template():
+        return "template"
+    kind = _KINDS.get(type(node).__name__)
+    if kind is not None:
+        return kind
+    return "reduction" if node.is_reduction() else "pointwise"
+
+
+def _sizes(node: Any, **wanted: bool) -> int:
+    """Inductor's traffic model; torch's other methods of it keep what they return."""
+    return int(node.get_read_write_buffers_sizes_impl(**wanted))
+
+
+def _bytes_read(node: Any) -> int:
+    """What a node reads. Of a fused one Inductor counts a table that is looked up in as a whole."""
+    parts = node.get_nodes()
+    reads = _sizes(node, include_reads=True, include_writes=False)
+    if len(parts) < 2:
+        return reads
+    return min(reads, sum(_sizes(p, include_reads=True, include_writes=False) for p in parts))
+
+
+def _buffers(lowered: str) -> Iterator[Buffer]:
+    graph = _graph()
+    outputs = set(graph.get_output_names())
+    readers: dict[str, list[str]] = {}
+    writers: dict[str, str] = {}
+    for node in graph.scheduler.nodes:
+        for part in node.get_nodes():
+            id_ = f"{lowered}:{part.get_name()}"
+            for dep in part.read_writes.reads:
+                readers.setdefault(dep.name, []).append(id_)
+            for name in part.get_buffer_names():
+                writers[name] = id_
+    values = [(name, value, "input") for name, value in graph.graph_inputs.items()]
+    values += [(name, graph.constants[name], "constant") for name in graph.constants]
+    for name, buffer in graph.scheduler.name_to_buf.items():
+        kind = "output" if name in outputs else "intermediate"
+        values.append((name, buffer.node, kind))
+    for name, value, kind in values:
+        shape, dtype, device, size = _layout(value)
+        written = (writers[name],) if name in writers else ()
+        read = tuple(dict.fromkeys(readers.get(name, ())))
+        id_ = f"{lowered}:{name}"
+        yield Buffer(id_, lowered, name, kind, shape, dtype, device, size, written, read)
+
+
+def _layout(value: Any) -> tuple[tuple[int | str, ...] | None, str | None, str | None, int | None]:
+    """Shape, dtype, device and bytes of an IR node or a tensor; None where it has none."""
+    if hasattr(value, "get_size") and hasattr(value, "maybe_get_dtype"):
+        sizes = value.maybe_get_size()
+        dtype, device = value.maybe_get_dtype(), value.get_device()
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        sizes, dtype, device = value.shape, value.dtype, value.device
+    else:
+        return None, None, None, None
+    if sizes is None or dtype is None:
+        return None, None, None, None
+    shape = tuple(int(s) if str(s).isdigit() else str(s) for s in sizes)
+    size: int | None = dtype.itemsize
+    for dim in shape:
+        size = size * dim if isinstance(dim, int) and size is not None else None
+    return shape, str(dtype).removeprefix("torch."), str(device), size

@@ -1,0 +1,138 @@
+"""The timeline of a compilation: nested phases with their own time, one stack per thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.report import Phase
+
+PANE = "phases"
+OnPhase = Callable[[str, float], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The begin or the end of a phase; `at` is in seconds."""
+
+    name: str
+    is_begin: bool
+    at: float
+    thread: int
+    compile_id: str | None
+
+
+@dataclass
+class _Open:
+    name: str
+    start: float
+    compile_id: str | None
+    depth: int
+    thread: int
+    children_s: float = 0.0
+    end: float = field(default=0.0)
+
+
+class PhaseRecorder:
+    """Collects the marks that torch sends.
+
+    `on_phase` hears of every begin in the thread that compiles, `on_phase_end` of every end.
+    """
+
+    def __init__(self, on_phase: OnPhase | None = None):
+        self.marks: list[Mark] = []
+        self.started = time.time()
+        self.thread = threading.get_ident()
+        self.on_phase = on_phase
+        self.on_phase_end: OnPhase | None = None
+
+    def install(self, patches: Patches, trace: TraceHandler) -> None:
+        """Listen to torch's timers, also in the threads that build C++ kernels."""
+        trace.on("chromium_event", self.take, PANE)
+
+        def make(inner: Callable[..., Any]) -> Callable[..., Any]:
+            def submit(owner: Any, task: Callable[..., Any]) -> Any:
+                return inner(owner, patches.follow(task))
+
+            return submit
+
+        patches.wrap(tp.ASYNC_SUBMIT, make, PANE)
+
+    def take(self, record: Record) -> None:
+        """Take one chromium event."""
+        event: dict[str, Any] = json.loads(record.payload or "{}")
+        if event.get("ph") not in ("B", "E"):
+            return
+        is_begin = event["ph"] == "B"
+        at = event["ts"] / 1e6
+        self._add(Mark(str(event["name"]), is_begin, at, record.thread, record.compile_id))
+
+    def _add(self, mark: Mark) -> None:
+        self.marks.append(mark)
+        listener = self.on_phase if mark.is_begin else self.on_phase_end
+        if listener is not None and mark.thread == self.thread:
+            listener(mark.name, max(0.0, mark.at - self.started))
+
+    def mark(self, name: str, *, is_begin: bool) -> None:
+        """Begin or end a phase of our own."""
+        self._add(Mark(name, is_begin, time.time(), threading.get_ident(), None))
+
+    def rows(self) -> list[Phase]:
+        """The phases in order of their start; what never ended ends with its parent."""
+        return nest(self.marks, self.started, self.thread)
+
+
+def nest(marks: Iterable[Mark], started: float, main_thread: int) -> list[Phase]:
+    """Pair begins with ends, one stack per thread; times are relative to `started`."""
+    by_thread: dict[int, list[Mark]] = {}
+    for mark in marks:
+        by_thread.setdefault(mark.thread, []).append(mark)
+    names = {thread: "main" for thread in by_thread if thread == main_thread}
+    workers = [thread for thread in by_thread if thread != main_thread]
+    names.update({thread: f"worker {n}" for n, thread in enumerate(workers, 1)})
+    spans = [span for part in by_thread.values() for span in _spans(part)]
+    spans.sort(key=lambda s: (s.start, s.depth))
+    return [
+        Phase(
+            id=f"p{n}",
+            name=span.name,
+            start_s=round(span.start - started, 6),
+            duration_s=round(span.end - span.start, 6),
+            self_s=round(max(0.0, span.end - span.start - span.children_s), 6),
+            depth=span.depth,
+            thread=names[span.thread],
+            compile_id=span.compile_id,
+        )
+        for n, span in enumerate(spans)
+    ]
+
+
+def _spans(marks: list[Mark]) -> Iterator[_Open]:
+    stack: list[_Open] = []
+    last = 0.0
+    for mark in marks:
+        last = max(last, mark.at)
+        if mark.is_begin:
+            stack.append(_Open(mark.name, last, mark.compile_id, len(stack), mark.thread))
+        elif any(span.name == mark.name for span in stack):
+            yield from _close(stack, last, until=mark.name)
+    yield from _close(stack, last, until=None)
+
+
+def _close(stack: list[_Open], at: float, *, until: str | None) -> Iterator[_Open]:
+    """Close phases from the innermost to the one named `until`, or all."""
+    while stack:
+        span = stack.pop()
+        span.end = at
+        if stack:
+            stack[-1].children_s += at - span.start
+        yield span
+        if span.name == until:
+            return

@@ -1,0 +1,267 @@
+"""The functions that were traced: where their lines are, with text, also from notebook cells."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import linecache
+import os
+import re
+import sysconfig
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+
+from workbench.compiler.sources.source_line_index import LineIds
+from workbench.report import Source, TextWriter
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
+CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
+"""Execution count by file name of the notebook that this process works for."""
+_LARGEST = 400  # lines of a module or a function that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack; `file` is the name that Python knows it by."""
+
+    file: str
+    line: int
+    function: str
+
+
+class Places:
+    """Turns stack traces into frames and file names into names that can be shared."""
+
+    def __init__(self) -> None:
+        self._innermost: dict[str, Frame | None] = {}
+        self._callers: dict[str, tuple[Frame, ...]] = {}
+        self._shown: dict[str, str] = {}
+        self._is_torch: dict[str, bool] = {}
+        self.frames: dict[tuple[str, str], set[int]] = {}
+
+    @cached_property
+    def _torch_folder(self) -> str:
+        import torch
+
+        return os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+    @cached_property
+    def cells(self) -> dict[str, int]:
+        """Execution count by file name, inside IPython; its files are made up."""
+        if CELLS.get():
+            return dict(CELLS.get())
+        shell = getattr(builtins, "get_ipython", lambda: None)()
+        names = getattr(getattr(shell, "compile", None), "_filename_map", None)
+        return dict(names or {})
+
+    def is_user(self, file: str) -> bool:
+        """Whether a file is neither torch's nor made up by torch."""
+        known = self._is_torch.get(file)
+        if known is None:
+            known = file.startswith(self._torch_folder) or file.startswith("<eval_with_key>")
+            self._is_torch[file] = known
+        return not known
+
+    def innermost(self, stack_trace: str) -> Frame | None:
+        """The innermost user frame of a stack trace as FX keeps it.
+
+        Of torch, when there is no other: torch's own modules have lines too.
+        """
+        try:
+            return self._innermost[stack_trace]
+        except KeyError:
+            frame = self._find(stack_trace)
+            self._innermost[stack_trace] = frame
+            return frame
+
+    def _find(self, stack_trace: str) -> Frame | None:
+        frames = [Frame(f, int(line), name) for f, line, name in _FRAME.findall(stack_trace)]
+        mine = [frame for frame in frames if self.is_user(frame.file)]
+        for frame in mine:
+            if "site-packages" not in frame.file:
+                self._note(frame)
+        self._callers[stack_trace] = tuple(reversed(mine[:-1]))
+        found = (mine or frames)[-1:]
+        if not found:
+            return None
+        self._note(found[0])
+        return found[0]
+
+    def callers(self, stack_trace: str) -> tuple[Frame, ...]:
+        """The user frames around the innermost one, nearest first."""
+        if stack_trace not in self._callers:
+            self.innermost(stack_trace)
+        return self._callers[stack_trace]
+
+    def _note(self, frame: Frame) -> None:
+        self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)
+
+    def note(self, file: str, line: int, function: str) -> None:
+        """Remember a line whose function belongs in the report."""
+        self._note(Frame(file, line, function))
+
+    def shown(self, file: str) -> str:
+        """The name under which a file stands in the report."""
+        name = self._shown.get(file)
+        if name is None:
+            name = self._shown[file] = self._show(file)
+        return name
+
+    def _show(self, file: str) -> str:
+        count = self.cells.get(file)
+        match = re.match(r"<ipython-input-(\d+)-", file)
+        if count is not None or match is not None:
+            return f"cell {count if match is None else match[1]}"
+        _, mark, rest = file.rpartition(f"{os.sep}site-packages{os.sep}")
+        if mark:
+            return f"site-packages/{rest}"
+        standard = sysconfig.get_path("stdlib") + os.sep
+        if file.startswith(standard):
+            return f"python/{file.removeprefix(standard)}"
+        for folder, shown in self._folders:
+            if file.startswith(folder):
+                return shown + file.removeprefix(folder)
+        return file
+
+    @cached_property
+    def _folders(self) -> tuple[tuple[str, str], ...]:
+        """The home folder, then where the process runs: a project may lie outside of home."""
+        folders = ((os.path.expanduser("~"), "~/"), (os.getcwd(), ""))
+        return tuple((folder + os.sep, shown) for folder, shown in folders if len(folder) > 1)
+
+    def shared(self, text: str) -> str:
+        """A text of torch's with the files in it under the names of the report."""
+        for prefix, shown in self._prefixes:
+            text = text.replace(prefix, shown)
+        for file, _ in self.frames:
+            if file in self.cells:
+                text = text.replace(file, self.shown(file))
+        return text
+
+    @cached_property
+    def _prefixes(self) -> tuple[tuple[str, str], ...]:
+        folders = {
+            os.path.dirname(self._torch_folder.rstrip(os.sep)),
+            sysconfig.get_path("purelib"),
+        }
+        prefixes = [(folder + os.sep, "site-packages/") for folder in sorted(folders)]
+        return (*prefixes, *self._folders)
+
+    def kind(self, file: str) -> str:
+        """`user`, `notebook` or `library`."""
+        shown = self.shown(file)
+        if shown.startswith("cell "):
+            return "notebook"
+        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    name: str
+    file: str
+    first: int
+    last: int
+    lines: Sequence[str]
+
+
+class SourceTable:
+    """The source rows of a report and the ids of their lines."""
+
+    def __init__(self, places: Places, texts: TextWriter):
+        found: dict[tuple[str, int], _Found] = {}
+        for (file, function), lines in places.frames.items():
+            for line in sorted(lines):
+                if any(f.file == file and f.first <= line <= f.last for f in found.values()):
+                    continue
+                block = _block(file, function, line)
+                if block is not None:
+                    found.setdefault((file, block.first), block)
+        self.rows: list[Source] = []
+        self._ids = LineIds()
+        for n, block in enumerate(found.values()):
+            shown = places.shown(block.file)
+            text = texts.add("".join(block.lines).rstrip("\n"))
+            kind = places.kind(block.file)
+            self.rows.append(Source(f"s{n}", block.name, shown, block.first, text, kind))
+            self._ids.add(shown, block.first, block.last, f"s{n}")
+
+    def line_id(self, shown: str | None, line: int | None) -> str | None:
+        """The id of a line of a shown file, or None when its function is not in the report."""
+        return self._ids.of(shown, line)
+
+
+class CallSites:
+    """The lines that led to an operation: the calls of the functions that it was inlined from.
+
+    `of` holds their ids by stack trace, nearest first; `pairs` are the lines with the line that
+    called their function. Functions that are not in the report are passed over.
+    """
+
+    def __init__(self, places: Places, sources: SourceTable, traces: Iterable[str]):
+        self.of: dict[str, tuple[str, ...]] = {}
+        self.pairs: dict[tuple[str, str], None] = {}
+        for trace in traces:
+            inner = places.innermost(trace)
+            frames = [] if inner is None else [inner, *places.callers(trace)]
+            ids = [sources.line_id(places.shown(f.file), f.line) for f in frames]
+            chain = list(dict.fromkeys(id for id in ids if id is not None))
+            is_known = bool(ids) and ids[0] is not None
+            self.of[trace] = tuple(chain[1:] if is_known else chain)
+            self.pairs.update(dict.fromkeys(pairwise(chain)))
+
+
+def _block(file: str, function: str, line: int) -> _Found | None:
+    """The text of the function around a line."""
+    lines = linecache.getlines(file)
+    if not 0 < line <= len(lines):
+        return None
+    span = span_around(lines, function, line)
+    if span is None:
+        return None
+    first, last = span
+    if _span(lines, function, line) is None:
+        return _Found("<module>", file, first, last, lines)
+    kept = lines[first - 1 : max(last, line)]
+    name = re.search(r"def\s+(\w+)", "".join(kept))
+    return _Found(name[1] if name else function, file, first, first + len(kept) - 1, kept)
+
+
+def span_around(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
+    """First and last line of the function around a line, decorators included, or of a short file.
+
+    The lines end in line feeds.
+    """
+    span = _span(lines, function, line)
+    if span is None:
+        return (1, len(lines)) if len(lines) <= _LARGEST else None
+    first, last = span
+    while first > 1 and lines[first - 2].lstrip().startswith("@"):
+        first -= 1
+    return first, last
+
+
+def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
+    """First and last line of the `def` around `line`; None when it stands outside of functions."""
+    wanted = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
+    if function == "<module>":
+        return None
+    pattern = re.compile(rf"\s*(async\s+)?def\s+{wanted}\b")
+    for number in range(line, 0, -1):
+        if pattern.match(lines[number - 1]):
+            last = _last_line(lines, number)
+            if last >= line:
+                return number, last
+    return None
+
+
+def _last_line(lines: Sequence[str], first: int) -> int:
+    block = list(lines[first - 1 : first - 1 + _LARGEST])
+    try:
+        return first + len(inspect.getblock(block)) - 1
+    except (IndentationError, SyntaxError, tokenize.TokenError):
+        return first + len(block) - 1

@@ -1,0 +1,1 @@
+"""Compiling for a GPU that is not in this machine, in a worker process."""

@@ -1,0 +1,182 @@
+"""The graphs that Inductor lowered, as plain data that another process can run.
+
+Recorded in the process that compiles, for a device that is not there: the description names
+operators and nodes, holds no tensors but constants, and says "cpu" for the device.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.virtual_gpu.captured_nodes import (
+    CapturedNode,
+    HigherOrderRef,
+    OperatorRef,
+    captured_nodes,
+)
+from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody, layout_of, loop_body
+
+PANE = "captured_graphs"
+
+
+@dataclass(frozen=True)
+class Write:
+    """A buffer that a kernel writes, and the node whose value it then holds.
+
+    `buffer` is the variable of the program: for a mutation the one that is changed. Buffers that
+    are allocated only have nothing written to them.
+    """
+
+    buffer: str
+    node: str | None
+    is_allocation: bool = False
+
+
+@dataclass(frozen=True)
+class UsersKernel:
+    """A Triton kernel of the user in a graph: its name and the constants that it is given."""
+
+    name: str
+    constants: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CapturedGraph:
+    """A graph in the order of its nodes; `writes` has a group for every kernel or library call."""
+
+    nodes: tuple[CapturedNode, ...]
+    is_backward: bool = False
+    parts: Mapping[str, CapturedGraph] = field(default_factory=dict)
+    constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    writes: tuple[tuple[Write, ...], ...] = ()
+    kernels: Mapping[tuple[int, int], UsersKernel] = field(default_factory=dict)
+    loops: Mapping[str, LoopBody] = field(default_factory=dict)
+    layouts: Mapping[str, Layout] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> set[str]:
+        """The names of the operators in it, those of its parts included."""
+        named = {
+            node.target.name
+            for node in self.nodes
+            if isinstance(node.target, OperatorRef | HigherOrderRef)
+        }
+        return named.union(*(part.targets for part in self.parts.values()))
+
+
+class GraphKeeper:
+    """Keeps every graph that is lowered while it is entered."""
+
+    def __init__(self) -> None:
+        self.graphs: list[CapturedGraph] = []
+        self._patches = Patches()
+
+    def __enter__(self) -> GraphKeeper:
+        self._patches.__enter__()
+        self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._keep)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+
+    def added(self, program: Program | NoProgram) -> Program | NoProgram:
+        """The program with the graphs, or with the reason why they cannot be kept."""
+        if isinstance(program, NoProgram):
+            return program
+        why = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
+        if why is not None:
+            return replace(program, no_graphs=why)
+        if not self.graphs:
+            return program
+        try:
+            return replace(program, graphs=pickle.dumps(tuple(self.graphs)))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            return replace(program, no_graphs=f"it cannot be sent: {error}")
+
+    def _keep(self, nodes: Any) -> None:
+        graph = tp.VIRTUALIZED.get().graph
+        if getattr(graph, "parent", None) is None:  # the parts of a graph are kept with it
+            kept = captured(graph.module, is_backward=bool(graph.is_backward))
+            writes = tuple(_writes(node, graph.scheduler) for node in nodes)
+            loops, layouts = _loops(graph, writes)
+            self.graphs.append(replace(kept, writes=writes, loops=loops, layouts=layouts))
+
+
+def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
+    found = []
+    is_allocation = type(node).__name__ == "NopKernelSchedulerNode"
+    for output in node.get_outputs():
+        name = output.get_name()
+        origin = output.node.get_origin_node()
+        for real in output.get_mutations() or (name,):
+            root = scheduler.mutation_real_name.get(real, real)
+            found.append(Write(root, None if origin is None else origin.name, is_allocation))
+    return tuple(found)
+
+
+def _loops(
+    graph: Any, writes: tuple[tuple[Write, ...], ...]
+) -> tuple[dict[str, LoopBody], dict[str, Layout]]:
+    """Loops and how buffers lie in memory.
+
+    Loops are those of the buffers that no node of the graph has, and of those that are written to
+    again: the node has what they hold in the end.
+    """
+    all_writes = [write for group in writes for write in group]
+    counts = Counter(write.buffer for write in all_writes if not write.is_allocation)
+    known = {write.buffer for write in all_writes if write.node is not None}
+    known -= {name for name, count in counts.items() if count > 1}
+    loops, layouts = {}, {}
+    for node in graph.scheduler.nodes:
+        for part in node.get_nodes():
+            for name in part.get_buffer_names():
+                layout = layout_of(graph.scheduler.name_to_buf[name].node)
+                if layout is not None:
+                    layouts[name] = layout
+                body = None if name in known else loop_body(part)
+                if body is not None:
+                    loops[name] = body
+    return loops, layouts
+
+
+def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
+    """A graph module as plain data."""
+    parts: dict[str, CapturedGraph] = {}
+    constants: dict[str, torch.Tensor] = {}
+    kernels: dict[tuple[int, int], UsersKernel] = {}
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            value = _attribute(module, node.target)
+            if isinstance(value, torch.fx.GraphModule):
+                parts[node.target] = captured(value)
+            elif isinstance(value, torch.Tensor):
+                constants[node.target] = value.detach().cpu()
+        if "kernel_idx" in node.kwargs:
+            _keep_kernel(node.kwargs, kernels)
+    return CapturedGraph(
+        captured_nodes(module.graph), is_backward, parts, constants, kernels=kernels
+    )
+
+
+def _keep_kernel(kwargs: Mapping[str, Any], kernels: dict[tuple[int, int], UsersKernel]) -> None:
+    table = tp.KERNEL_SIDE_TABLE.get()
+    numbers = kwargs["kernel_idx"], kwargs["constant_args_idx"]
+    kernel = table.get_kernel(numbers[0])
+    while not hasattr(kernel, "__name__"):
+        kernel = kernel.fn
+    kernels[numbers] = UsersKernel(kernel.__name__, dict(table.get_constant_args(numbers[1])))
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for part in path.split("."):
+        module = getattr(module, part)
+    return module

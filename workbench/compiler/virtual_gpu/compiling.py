@@ -1,0 +1,171 @@
+"""One compilation for a virtual GPU, in the worker."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
+from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.pipeline.modes import merged_options
+from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.virtual_gpu.captured import GraphKeeper
+from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
+from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.fidelity import with_fidelity
+from workbench.compiler.virtual_gpu.messages import Done, Failed, Job, Told
+from workbench.compiler.virtual_gpu.serialize import program_of
+from workbench.compiler.virtual_gpu.shipped_modules import modules_of
+from workbench.compiler.virtual_gpu.shipping import Call, unpack
+from workbench.compiler.virtual_gpu.surroundings import inside
+from workbench.errors import CaptureError, WorkbenchError
+from workbench.report import Report
+
+Send = Callable[[object], object]
+_ALWAYS = nullcontext()
+_NO_HOOKS = "Cannot access accelerator device when none is available"
+"""What autograd's engine says when the hooks are not loaded."""
+_NO_BFLOAT16 = "BF16 is not supported"
+_NO_TEMPLATE = "NoValidChoicesError"
+_NOT_COMPARABLE = "is not comparable"
+"""Of sympy, about an index; releases of torch before the fault was cured, on a real GPU too."""
+
+
+def import_compiler() -> None:
+    """Import what every compilation needs, before the first one waits for it."""
+    for row in (tp.AOT_COMPILE_FULLGRAPH, tp.MAKE_BENCHMARK_FN, tp.AUTOTUNER_CONFIG, tp.FX_CODEGEN):
+        importlib.import_module(row.module)
+    importlib.import_module("triton.backends.compiler")
+
+
+def compile_job(
+    job: Job,
+    send: Send,
+    no_training: str | None,
+    stoppable: AbstractContextManager[object] = _ALWAYS,
+) -> Done | Failed:
+    """Compile what was sent; a failure of the compilation, or its interrupt, is an answer too.
+
+    `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
+    """
+    try:
+        with inside(job.surroundings), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
+            report, program = _compile(job, send, no_training, stoppable)
+    except (WorkbenchError, KeyboardInterrupt) as error:
+        found = getattr(error, "report", None)
+        return Failed(
+            type(error).__name__, str(error), None if found is None else _whole(job, found)
+        )
+    return Done(_whole(job, report), program)
+
+
+def _compile(
+    job: Job, send: Send, no_training: str | None, stoppable: AbstractContextManager[object]
+) -> tuple[Report, Program | NoProgram]:
+    mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
+    call = _unpacked(job, mode)
+
+    with (
+        modules_of(call.named),
+        call.state.applied(keep=frozenset(OPTIONS)),
+        MachineCodeRecorder(job.gpu) as recorder,
+        GraphKeeper() as keeper,
+        mode,
+    ):
+        try:
+            with stoppable:
+                compiled = compile_ahead(
+                    call.target, call.args, call.kwargs, call.options, _Teller(send)
+                )
+            inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
+            report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
+            return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
+        except KeyboardInterrupt as error:
+            recorder.hurry()
+            if (found := getattr(error, "report", None)) is not None:
+                error.report = recorder.added(found)  # type: ignore[attr-defined]
+            raise
+        except WorkbenchError as error:
+            if error.report is not None:
+                error.report = recorder.added(error.report)
+            refined = _refined(error, job.gpu, no_training)
+            if refined is error:
+                raise
+            raise refined from error
+
+
+def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> WorkbenchError:
+    """The error in words about the target, where torch's own say nothing of it."""
+    words = None
+    if no_training is not None and _NO_HOOKS in str(error):
+        words = (
+            f"A backward pass cannot be compiled for {device.name} here: {no_training}. Compile "
+            "with grad=False, or install a C++ compiler."
+        )
+    elif _NO_BFLOAT16 in str(error):
+        words = (
+            f"Inductor compiles no bfloat16 for {device.name}, which has no instructions for it. "
+            "Use float16 or float32, or another target, such as 'a100'."
+        )
+    elif _NO_TEMPLATE in str(error):
+        words = (
+            f"Inductor has no Triton template for an operation of this code on {device.name}. Let "
+            "it call the library there: add ATEN to max_autotune_gemm_backends (or to "
+            "max_autotune_conv_backends), as in 'TRITON,ATEN'."
+        )
+    elif _NOT_COMPARABLE in str(error):
+        words = (
+            "This release of Inductor fails for any GPU on minima and maxima in the indexes of "
+            "this code, a fault of its own. options={'constant_and_index_propagation': False} "
+            "compiles it: indexes are then computed by the kernels."
+        )
+    if words is None:
+        return error
+    refined = CaptureError(words)
+    refined.report = error.report
+    return refined
+
+
+class _Teller:
+    """Hands on what the pipeline tells of its progress."""
+
+    def __init__(self, send: Send):
+        self._send = send
+
+    def __call__(self, name: str, elapsed: float) -> None:
+        """A phase begins."""
+        self._send(Told("begin", name, elapsed))
+
+    def end(self, name: str, elapsed: float) -> None:
+        """A phase ended."""
+        self._send(Told("end", name, elapsed))
+
+    def kernel(self, name: str) -> None:
+        """A kernel was generated."""
+        self._send(Told("kernel", name))
+
+
+def _unpacked(job: Job, mode: Any) -> Call:
+    try:
+        return unpack(job.call, mode)
+    except Exception as error:
+        raise CaptureError(
+            f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
+            f"{type(error).__name__}: {error}. What it imports must be importable there: install "
+            "it, or define it in the notebook."
+        ) from error
+
+
+def _whole(job: Job, report: Report) -> Report:
+    """A report that can be sent: its tables are made, and it names the target."""
+    report = with_rooflines(report, job.gpu.spec)
+    tables = {name: report.tables[name] for name in report.tables}
+    request = replace(report.request, target=job.gpu.target)
+    return replace(report, request=request, tables=tables)

@@ -1,0 +1,103 @@
+"""Inductor without a device: kernels are compiled and never loaded, nothing is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_halved_reductions
+from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
+
+Rank = Callable[[Any, int], float]
+"""A choice of the autotuner and its position → the time in ms that a model gives it."""
+
+OPTIONS = {
+    "compile_threads": 1,  # Inductor's own workers would look for a device
+    "benchmark_epilogue_fusion": False,  # would time kernels
+    "autotune_in_subproc": False,  # would start processes that look for a device
+}
+
+
+def compile_offline(stand_ins: StandIns, gpu: Device, rank: Rank) -> None:
+    """Have Inductor compile every kernel for `gpu` and choose templates by `rank`."""
+    stand_ins.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu))
+    stand_ins.name(tp.MAKE_LAUNCHERS, lambda self: None)
+    stand_ins.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
+    stand_ins.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
+    stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
+    stand_ins.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
+    options = dict(OPTIONS)
+    if can_be_decided():
+        stand_ins.name(tp.SHOULD_PAD, deciding(gpu.spec))
+    else:
+        options["shape_padding"] = False  # would allocate and time matrices
+    config = tp.INDUCTOR_CONFIG.get()
+    known = {name: value for name, value in options.items() if hasattr(config, name)}
+    stand_ins.enter(config.patch(known))
+
+
+def _precompiling(gpu: Device) -> Callable[..., None]:
+    def precompile(
+        self: Any,
+        warm_cache_only: bool = False,
+        reload_kernel: Callable[[], Any] | None = None,
+        static_triton_bundle_key: str | None = None,
+    ) -> None:
+        """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
+        if reload_kernel is not None:
+            self._reload_kernel = reload_kernel
+        is_new = not self.compile_results
+        self._precompile_worker()
+        if is_new:
+            add_halved_reductions(self, gpu)  # before it is packed: nothing is added at load
+        if static_triton_bundle_key is not None and self.is_statically_launchable():
+            tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
+
+    return precompile
+
+
+def _ranking(rank: Rank) -> Callable[..., Any]:
+    def make_benchmark_fn(cls: Any, choices: Sequence[Any], *_: Any, **__: Any) -> Any:
+        return lambda wanted: {choice: rank(choice, n) for n, choice in enumerate(wanted)}
+
+    return make_benchmark_fn
+
+
+def _rank_anew(
+    self: Any,
+    choices: Any,
+    op: str,
+    inputs: str,
+    benchmark: Callable[[Any], dict[Any, float]] | None,
+    *_: Any,
+    **__: Any,
+) -> dict[Any, float]:
+    """Neither read nor write the cache on disk: a real device would take its times for its own."""
+    return {} if benchmark is None else benchmark(choices)
+
+
+def _on_cpu(deduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Constant folding that computes on the CPU, as upstream means to do itself.
+
+    The folder runs operators of one element on the device of the node.
+    """
+    device_put = torch.ops.prims.device_put.default
+
+    def deduce_value(self: Any, node: Any) -> Any:
+        if node.target is device_put:
+            return self.env[node.args[0]]
+        if node.op != "call_function" or "device" not in node.kwargs:
+            return deduce(self, node)
+        kept = node.kwargs
+        node.kwargs = {**kept, "device": torch.device("cpu")}
+        try:
+            return deduce(self, node)
+        finally:
+            node.kwargs = kept
+
+    return deduce_value

@@ -1,0 +1,202 @@
+"""Takes a function, its example inputs and options to another process without its tensors' data.
+
+Dynamo runs in the worker, on the unpickled function: only there may `torch.cuda` claim a device, so
+only there do `x.is_cuda`, autocast and attention take the branches of the target. Sending what
+Dynamo captured here instead would fix the branches of the user's own machine.
+
+Tensors travel as descriptions and arrive as fakes on the target's device, so that a model on meta,
+or one of many gigabytes, costs nothing. Functions and classes of the user travel by value: the
+worker sees what a notebook sees, not what a file says by now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cloudpickle
+import torch
+
+from workbench.compiler.contract.request import Options
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.virtual_gpu.shipped_modules import Named
+from workbench.errors import UsageError
+
+_MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
+_OWN = ("workbench", "torch", "triton")
+
+
+@dataclass(frozen=True)
+class TensorLike:
+    """A tensor without its data; `key` tells tensors apart, `marks` are those of mark_dynamic."""
+
+    key: int
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    requires_grad: bool
+    is_parameter: bool
+    marks: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is compiled: a callable, its example inputs, the options and the state of torch.
+
+    `named` are the user's own classes and functions in it, once it has arrived.
+    """
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: Options
+    state: TorchState
+    named: tuple[Named, ...] = ()
+
+
+def pack(call: Call, name: str) -> bytes:
+    """`call` as bytes, tensors described only; raises `UsageError` for what cannot travel."""
+    buffer = io.BytesIO()
+    try:
+        with _users_modules_by_value():
+            packer = _Packer(buffer)
+            packer.dump(call)
+            packer.dump(packer.named())  # with the same memory: these objects, no copies
+    except UsageError:
+        raise
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(
+            f"{name} cannot be sent to the process that compiles for a virtual GPU: {words}. "
+            "Pass such objects as arguments that are not compiled, or create them inside the "
+            "function."
+        ) from error
+    return buffer.getvalue()
+
+
+def unpack(data: bytes, mode: Any) -> Call:
+    """What `pack` packed, with fakes of `mode` on the target's device for its tensors."""
+    unpacker = _Unpacker(io.BytesIO(data), mode)
+    call: Call = unpacker.load()
+    return replace(call, named=unpacker.load())
+
+
+class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
+    def __init__(self, buffer: io.BytesIO):
+        super().__init__(buffer)
+        self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
+        self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
+        self._named: dict[tuple[str, str], Any] = {}
+
+    def named(self) -> tuple[Named, ...]:
+        """The classes and functions that were packed and that their modules have by name."""
+        return tuple((module, name, value) for (module, name), value in self._named.items())
+
+    def persistent_id(self, value: Any) -> TensorLike | None:
+        """Describe a tensor; everything else is pickled."""
+        if not isinstance(value, torch.Tensor):
+            return None
+        self._kept[id(value)] = value
+        return _described(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        """Compile a Triton function anew over there: it holds locks."""
+        if isinstance(value, type | types.FunctionType) and value.__module__ in self._own:
+            module, name = value.__module__, value.__qualname__
+            if getattr(sys.modules.get(module), name, None) is value:
+                self._named[module, name] = value
+        if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
+            options = {
+                name: getattr(value, name)
+                for name in ("do_not_specialize", "do_not_specialize_on_alignment", "debug")
+                if hasattr(value, name)
+            }
+            return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
+        return super().reducer_override(value)
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, buffer: io.BytesIO, mode: Any):
+        super().__init__(buffer)
+        self._mode = mode
+        self._made: dict[int, torch.Tensor] = {}
+
+    def persistent_load(self, like: TensorLike) -> torch.Tensor:
+        """The fake for a description; the same one for the same tensor."""
+        if like.key not in self._made:
+            self._made[like.key] = _fake(like, self._mode)
+        return self._made[like.key]
+
+
+def _described(value: torch.Tensor) -> TensorLike:
+    kinds = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, tp.FAKE_TENSOR.get())
+    if not isinstance(value, torch.nn.Parameter) and type(value) not in kinds:
+        raise UsageError(
+            f"A {type(value).__name__} cannot be compiled for a virtual GPU: only plain tensors "
+            "can. Compile with target='host' on a machine with the GPU."
+        )
+    if value.layout is not torch.strided or value.is_quantized:
+        raise UsageError(
+            f"A tensor of layout {value.layout} cannot be compiled for a virtual GPU: only dense "
+            "tensors can. Pass value.to_dense(), or compile with target='host'."
+        )
+    return TensorLike(
+        key=id(value),
+        shape=tuple(int(size) for size in value.shape),
+        stride=tuple(int(step) for step in value.stride()),
+        dtype=value.dtype,
+        requires_grad=value.requires_grad,
+        is_parameter=isinstance(value, torch.nn.Parameter),
+        marks={k: v for k, v in vars(value).items() if k.startswith(_MARKS)},
+    )
+
+
+def _fake(like: TensorLike, mode: Any) -> torch.Tensor:
+    with mode:
+        made = torch.empty_strided(like.shape, like.stride, dtype=like.dtype, device="cuda")
+        if like.is_parameter:
+            made = torch.nn.Parameter(made, requires_grad=like.requires_grad)
+        elif like.requires_grad:
+            made.requires_grad_()
+    vars(made).update(like.marks)
+    return made
+
+
+def _jit(function: Any, options: dict[str, Any]) -> Any:
+    import triton
+
+    return triton.jit(function, **options)
+
+
+@contextlib.contextmanager
+def _users_modules_by_value() -> Iterator[None]:
+    """Have cloudpickle copy what belongs to the user, and name what is installed."""
+    known = set(cloudpickle.list_registry_pickle_by_value())
+    modules = [m for name, m in list(sys.modules.items()) if _is_users(m) and name not in known]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_users(module: Any) -> bool:
+    if not isinstance(module, types.ModuleType) or sys.modules.get(module.__name__) is not module:
+        return False
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] in (*_OWN, "__main__"):
+        return False
+    paths = sysconfig.get_paths()
+    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
+    return not file.startswith(installed) and "site-packages" not in file

@@ -1,0 +1,1 @@
+"""What a user holds: compiled functions, packages, jobs and what they answer."""

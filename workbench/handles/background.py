@@ -1,0 +1,114 @@
+"""Starts a compilation in a worker process and brings its result back into this one."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.request import Options
+from workbench.compiler.pipeline.pipeline import bind
+from workbench.compiler.sources.sources import Places
+from workbench.errors import WorkbenchError
+from workbench.handles.compiled import Compiled
+from workbench.handles.job import Job
+from workbench.handles.load import load_compiled
+from workbench.handles.recipe import Recipe
+from workbench.handles.worker import PATHS, RESULT
+from workbench.processes.caller_context import Ambient
+from workbench.processes.shipping import pack
+
+
+def compile_in_background(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: Options,
+    recipe: Recipe,
+    on_change: Callable[[], object] | None = None,
+) -> Job:
+    """Start a worker that compiles for this machine, and return at once.
+
+    The result is called on the live module: its weights are copied for the worker only. Raises
+    `UsageError` for a request that cannot be, naming what cannot be sent to another process.
+    """
+    callee = resolve(target)
+    bound = bind(callee, args, dict(kwargs))
+    receiver = next(iter(bound)) if callee.receiver else None
+    example = Example(bound, receiver)
+    parcel = {
+        "function": target,
+        "args": args,
+        "kwargs": dict(kwargs),
+        "options": options,
+        "ambient": Ambient.current(),
+        "cells": Places().cells,
+        "lines": {name: entry for name, entry in linecache.cache.items() if _is_made_up(entry)},
+    }
+    folder = pack(parcel, callee.name)
+    setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
+    try:
+        (folder / PATHS).write_text(json.dumps(setting))
+
+        def load(digest: str) -> Compiled:
+            return _loaded(os.fspath(folder / RESULT), digest, callee, example, recipe)
+
+        command = [sys.executable, "-m", "workbench.handles.worker", os.fspath(folder)]
+        return Job(callee.name, folder, command, load, on_change)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _is_made_up(entry: Any) -> bool:
+    """Whether a file's lines are only here, such as those of a cell: they have no date."""
+    return len(entry) == 4 and entry[1] is None
+
+
+def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Recipe) -> Compiled:
+    """The worker's artifact, called on the objects of this process."""
+    owner = callee.receiver[0] if callee.receiver else None
+    scope = callee.function.__globals__
+    outside = _live_objects(path, callee)
+    loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
+    _share_closure(loaded.aot_fn, callee)
+    plan, report = loaded.plan, loaded.report
+    return Compiled(
+        loaded.aot_fn, plan, report, original=callee.entry, example=example, recipe=recipe
+    )
+
+
+def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
+    """The modules that the artifact leaves out, from the closure and the globals here."""
+    with open_any(path) as opened:
+        names = () if opened.manifest is None else opened.manifest.external_data
+    known = {**callee.function.__globals__, **_closure(callee)}
+    lost = [name for name in names if name not in known]
+    if lost:
+        raise WorkbenchError(
+            f"{callee.name} reaches {', '.join(lost)} in a way that its result cannot be given the "
+            "live object again. Compile it here with aot_compile."
+        )
+    return {name: known[name] for name in names}
+
+
+def _closure(callee: Callee) -> dict[str, Any]:
+    function = callee.function
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells}
+
+
+def _share_closure(aot_fn: Any, callee: Callee) -> None:
+    """Put the live objects into the closure of what was loaded, in place of its copies."""
+    env = aot_fn._artifacts.runtime_env
+    live = _closure(callee)
+    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
+        if name in live:
+            cell.cell_contents = live[name]

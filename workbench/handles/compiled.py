@@ -1,0 +1,245 @@
+"""A compiled function: called like the original, checked on every call, inspected, saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.compiler.contract.calling import caller
+from workbench.compiler.contract.fast_guard import constants_of, quick_check
+from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
+from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ContractError
+from workbench.handles.other_targets import OtherTargets
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.compiler.pipeline.pipeline import CompiledCode
+    from workbench.handles.recipe import Recipe
+    from workbench.handles.verify import Verification
+    from workbench.report.profile import Profile
+
+
+class Compiled(OtherTargets):
+    """What `aot_compile` and `load` return.
+
+    Call it exactly like the thing that was compiled; for a module the module itself is not
+    passed. A call that does not fit raises `ContractError` listing each mismatching leaf.
+    """
+
+    def __init__(
+        self,
+        aot_fn: Any,
+        plan: CallPlan,
+        report: Report,
+        *,
+        original: Callable[..., Any] | None = None,
+        example: Example | None = None,
+        recipe: Recipe | None = None,
+    ) -> None:
+        self._aot_fn = aot_fn
+        closure = aot_fn._artifacts.runtime_env.bytecode.co_freevars
+        self._plan = replace(plan, closure=frozenset(closure))
+        self._original = original
+        self._example = example
+        self.recipe = recipe
+        self.report = report
+        self._checked = True
+        self._call = self._build_call()
+
+    @classmethod
+    def of(cls, code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
+        """What a compilation left behind, made callable."""
+        return cls(
+            code.aot_fn,
+            code.plan,
+            code.report,
+            original=code.original,
+            example=code.example,
+            recipe=recipe,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled code on inputs that fit the contract."""
+        try:
+            return self._call(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # from inside: not a matter of the signature
+            raise ContractError(self._signature_error(error)) from error
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        report = self.report
+        kernels = len(report.kernels)
+        inputs = ", ".join(report.request.inputs)
+        return f"Compiled({report.request.name}({inputs}), {self.target}, {kernels} kernels)"
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        return self.report.request.target
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return self.report.request.name
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        """The module that is called, or None."""
+        owner = self._plan.receiver[0] if self._plan.receiver else None
+        return owner if isinstance(owner, torch.nn.Module) else None
+
+    @property
+    def plan(self) -> CallPlan:
+        """How it is called and checked."""
+        return self._plan
+
+    @property
+    def aot_fn(self) -> Any:
+        """Torch's own compiled function."""
+        return self._aot_fn
+
+    @property
+    def original(self) -> Callable[..., Any] | None:
+        """What was compiled, when it is alive in this process."""
+        return self._original
+
+    @property
+    def reference_name(self) -> str | None:
+        """`module:qualified.name` of the original, when it can be imported."""
+        return self._plan.reference
+
+    @property
+    def enters_no_grad(self) -> bool:
+        """Whether a call switches gradients off by itself."""
+        return self._plan.enters_no_grad
+
+    @cached_property
+    def guard_sandbox(self) -> GuardSandbox:
+        """Other inputs to try against the guards, without running anything."""
+        return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
+
+    def _build_call(self) -> Callable[..., Any]:
+        artifacts, plan = self._aot_fn._artifacts, self._plan
+        env = artifacts.runtime_env
+        names = env.bytecode.co_freevars if env.closure else ()
+        state = plan.state
+        return caller(
+            artifacts.signature,
+            dict(zip(names, env.closure or (), strict=True)),
+            self._aot_fn.fn,
+            receiver=plan.receiver,
+            before=self._refresher(),
+            state=(state.quick, state.holds) if self._checked and state is not None else None,
+            checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
+            refuse=self._refuse,
+            quick=self._quick() if self._checked else None,
+            grad_switch=_grad_switch() if plan.enters_no_grad else None,
+        )
+
+    def _quick(self) -> tuple[str, Mapping[str, Any]] | None:
+        """One expression that stands before the guards, where the signature is plain."""
+        plan, signature = self._plan, self._aot_fn._artifacts.signature
+        if not plan.plain or plan.receiver or plan.checks():
+            return None
+        constants = constants_of(plan.contract, signature)
+        found = None if constants is None else quick_check(signature, plan.contract, constants)
+        return None if found is None else (found.expression, found.scope)
+
+    def _refresher(self) -> Callable[[], None] | None:
+        """Brings the globals that the code reads up to date; torch keeps a copy of them."""
+        live = dict(self._plan.live_globals)
+        if not live:
+            return None
+        scope = self._aot_fn.fn.__globals__
+
+        def refresh() -> None:
+            for name, source in live.items():
+                if name in source:
+                    scope[name] = source[name]
+
+        return refresh
+
+    def _signature_error(self, error: TypeError) -> str:
+        words = str(error).replace("call()", f"{self.name}()")
+        shown = self._aot_fn._artifacts.signature
+        return f"{words}. The signature is {self.name}{shown}."
+
+    def _refuse(self, bound: Mapping[str, Any]) -> None:
+        found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
+        reasons = [] if found.result else list(found.verbose_code_parts)
+        self._plan.refuse(self.name, bound, reasons)
+
+    def disable_guard_check(self) -> None:
+        """Give up every check of a call: wrong inputs then give wrong results or a crash."""
+        self._checked = False
+        self._call = self._build_call()
+
+    def check_globals(self) -> dict[str, str]:
+        """Each baked global: "ok", "changed: …" or "not reachable in this process".
+
+        A changed one is also refused by every call.
+        """
+        changed = {
+            m.partition(": ")[0]: m for m in self._plan.baked.mismatches({}, arguments=False)
+        }
+        missing = set(self._plan.unreachable())
+        verdicts = {}
+        for baked in self._plan.baked.values:
+            if baked.owner is None:
+                continue
+            if baked.name in missing:
+                verdicts[baked.name] = "not reachable in this process"
+            elif baked.name in changed:
+                verdicts[baked.name] = f"changed: {changed[baked.name].partition(': ')[2]}"
+            else:
+                verdicts[baked.name] = "ok"
+        return verdicts
+
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Compare with the original on these inputs; short for `workbench.verify`."""
+        from workbench.handles.verify import verify
+
+        return verify(self, args, kwargs)
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Measure every kernel of the unchanged generated code on these inputs."""
+        from workbench.handles.profile import profile_compiled
+
+        return profile_compiled(self, args, kwargs)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        weights: str = "separate",
+        isa: str | list[str] = "native",
+        external_data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Write one `.aot` file, atomically, and return its sha256 to vouch for it elsewhere.
+
+        `weights="bundle"` puts the module's tensors and skeleton into the file, so that
+        `load(path)` alone works. `external_data` names objects that are left out and handed back
+        at load. Raises `ArtifactError` when something cannot be saved.
+        """
+        from workbench.compiler.aot_files.file_tables import with_saved_file
+        from workbench.handles.save import save_compiled
+
+        digest = save_compiled(
+            self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
+        )
+        self.note(with_saved_file(self.report, path, digest))
+        return digest
+
+
+def _grad_switch() -> tuple[Callable[[], bool], Callable[[bool], None]]:
+    """Read and set the grad mode, without an object for each call."""
+    return torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()

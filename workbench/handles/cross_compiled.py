@@ -1,0 +1,149 @@
+"""Compiles for a GPU that is not in this machine; what comes back is looked at, not called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.pipeline.modes import merged_options
+from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.messages import Job
+from workbench.compiler.virtual_gpu.shipping import Call, pack
+from workbench.compiler.virtual_gpu.surroundings import here
+from workbench.errors import UsageError
+from workbench.handles.other_targets import OtherTargets
+from workbench.report import Report
+from workbench.specs import Gpu
+
+if TYPE_CHECKING:
+    from workbench.compiler.measuring.output_comparison import Verification
+    from workbench.handles.recipe import Recipe
+
+
+class CompiledElsewhere(OtherTargets):
+    """A compilation for a virtual GPU: a full report, and code that cannot run here."""
+
+    def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
+        self.report = report
+        self.gpu = gpu
+        self.original = original
+        self.program = program
+        self.recipe: Recipe | None = None
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        inputs = ", ".join(self.report.request.inputs)
+        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
+
+    @property
+    def target(self) -> str:
+        """The name of the GPU in the catalogue."""
+        return self.gpu.name
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return self.report.request.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: the code is for a GPU that is not here."""
+        raise UsageError(
+            f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. "
+            "Look at .report, or compile with target='host' to call it."
+        )
+
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Run the whole program on the CPU and compare; short for `workbench.verify`."""
+        from workbench.compiler.interpreter.verifying import Question, verify_program
+
+        return verify_program(self.program, self.original, Question(args, kwargs))
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        weights: str = "separate",
+        isa: str | list[str] = "native",
+        machine: Any = None,
+    ) -> str:
+        """Write one `.aot` file for machines with the GPU, atomically, and return its sha256.
+
+        `machine` describes where it will be loaded: what `wb.machine()` returns there, a dict such
+        as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path of the JSON
+        that `print(wb.machine())` writes there. Without one, any build of this release of torch
+        for the GPU will do, with this Triton; only torch's own loader, which the workbench does
+        not use, then refuses the payload. `weights="bundle"` puts the tensors of the live module
+        into the file, which arrive on the GPU. Raises `ArtifactError` when something cannot be
+        saved, `UsageError` when the machine could never load it.
+        """
+        from workbench.compiler.aot_files.file_tables import with_saved_file
+        from workbench.handles.cross_saving import save_elsewhere
+
+        digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
+        self.note(with_saved_file(self.report, path, digest))
+        return digest
+
+    def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: nothing can be measured on a GPU that is not here."""
+        raise UsageError(
+            f"Nothing can be measured on {self.gpu.device_name}, which is not here. Compile on a "
+            "machine that has one with target='cuda'; .report.frame('resources') has estimates."
+        )
+
+
+def compile_elsewhere(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: Options,
+    gpu: Gpu,
+    *,
+    progress: Progress | None = None,
+    worker: Worker | None = None,
+) -> CompiledElsewhere:
+    """Compile for a virtual GPU, in the warm worker unless another is given.
+
+    Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
+    compilation does.
+    """
+    worker = worker or warm_worker()
+    worker.begin()
+    done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
+    return CompiledElsewhere(done.report, gpu, target, done.program)
+
+
+def job_for(
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options, gpu: Gpu
+) -> Job:
+    """What is sent to a worker, under the modes of torch of this thread.
+
+    Raises `UsageError` for what cannot be asked of a virtual GPU or cannot be sent.
+    """
+    _check(options, gpu)
+    name = resolve(target).name
+    there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
+    call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
+    return Job(Device(gpu), pack(call, name), here())
+
+
+def _check(options: Options, gpu: Gpu) -> None:
+    if options.backend != "inductor":
+        raise UsageError(
+            f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "
+            "generates code for a GPU. Leave the backend out, or compile with target='host'."
+        )
+    inductor, _ = merged_options(options.backend_name, options.mode, options.options)
+    for name in ("cpp_wrapper", "aot_inductor.package_cpp_only"):
+        if inductor.get(name):
+            raise UsageError(
+                f"{name} builds a C++ program with the CUDA toolkit and its libraries, which a "
+                f"virtual {gpu.device_name} does not have. Leave it out, or compile on a machine "
+                "with the GPU."
+            )

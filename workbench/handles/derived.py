@@ -1,0 +1,145 @@
+"""What else is made of a model or of its package: several sizes in one, a project in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.compiler.running.loaded import LoadedModel
+
+if TYPE_CHECKING:
+    from workbench.compiler.contract.request import Progress
+    from workbench.handles.package import Package
+
+
+class _Derivable(Protocol):
+    manifest: PackageManifest
+    path: str
+
+    def __getitem__(self, name: str) -> LoadedModel: ...
+
+
+class Derived:
+    """Making a package of several sizes, and a project in C++ of a package."""
+
+    @classmethod
+    def bucketed(
+        cls,
+        model: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        path: str | PathLike[str],
+        dynamic_shapes: Any,
+        sizes: Mapping[str, Sequence[int]],
+        pad: Any = 0,
+        split: str | None = None,
+        harmless: bool = False,
+        options: Mapping[str, Any] | None = None,
+        mode: str | None = None,
+        weights: str = "inside",
+        capture: str = "full",
+        progress: Progress | None = None,
+    ) -> Package:
+        """Compile a model for several fixed sizes of a dimension into one file, as one callable.
+
+        A request runs in the smallest compiled size that holds it. Its inputs are padded at the end
+        of each such dimension, its outputs cut to what the request itself would give. That only
+        makes sense where padding does not change the rest of the results: this is tried with the
+        original model, for the least request of each size, before anything is compiled. `load`
+        gives the same callable back.
+
+        Parameters
+        ----------
+        model, args, kwargs, path
+            As in `package`.
+        dynamic_shapes
+            As in `package`; the Dims that `sizes` names are fixed to these sizes, others stay
+            dynamic.
+        sizes
+            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}; of several
+            Dims, every combination.
+        pad
+            What to fill up with: a number, "repeat" for the last entry, or a mapping from an input,
+            such as "x" or "batch['ids']", to one of these.
+        split
+            The Dim along which a request beyond the largest size is run in several parts, whose
+            outputs are joined. Without it such a request raises `ContractError`.
+        harmless
+            Take it as given that padding (and splitting) changes nothing, without a trial.
+        options, mode, weights, capture, progress
+            As in `package`; with weights inside or beside, the file holds them once for each size.
+
+        Raises
+        ------
+        UsageError
+            Padding changes the results, an output's size does not follow from the dimensions, or
+            the request cannot be.
+        CaptureError, ArtifactError
+            As `package`.
+        """
+        from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
+        from workbench.handles.load_package import load_package
+
+        wanted = Buckets(dynamic_shapes, sizes, pad, split, harmless)
+        manifest = write_bucketed(
+            model,
+            args,
+            kwargs or {},
+            path,
+            wanted,
+            options=options,
+            mode=mode,
+            weights=weights,
+            capture=capture,
+            progress=progress,
+        )
+        made = load_package(
+            path, trust=manifest.digest, package_class=lambda: cast("type[Package]", cls)
+        )
+        made.originals.update(dict.fromkeys(made.names, model))
+        return made
+
+    def cpp_project(
+        self: _Derivable,
+        folder: str | PathLike[str],
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a small CMake project that runs one model of the package from C++, without Python.
+
+        It has a thread-safe client with the same input check, an example, a benchmark and a
+        README that says how to build it.
+
+        Parameters
+        ----------
+        folder
+            A new or empty folder.
+        args, kwargs
+            The inputs of the example, whose outputs are computed here; without them tensors that
+            fit the contract: random numbers, and zeros for whole numbers.
+        model
+            The name of the model, where the package holds several.
+        overwrite
+            Whether the files of an earlier project in the folder may be replaced.
+
+        Raises
+        ------
+        UsageError
+            The folder is not empty, or the package has no contract (torch itself wrote it).
+        ContractError
+            `args` do not fit what was compiled.
+        """
+        from workbench.compiler.cpp_project.from_package import project_of
+
+        loaded = self[self.manifest.model(model).name]
+        example = None if args is None else (args, kwargs or {})
+        return project_of(
+            folder, Path(self.path), self.manifest, loaded, example, overwrite=overwrite
+        )

@@ -1,0 +1,113 @@
+"""From a `.pt2` file to a package that is called: what is needed first is imported first."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.preflight.package_refusal import check_package_fits
+from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
+from workbench.compiler.aot_files import load_steps
+from workbench.compiler.running.unpacking import Unpacking
+from workbench.errors import ArtifactError, UsageError
+
+if TYPE_CHECKING:
+    from workbench.handles.package import Package
+
+_HEADER = 30  # bytes before the name of a zip file's member
+
+
+def is_package(path: str | PathLike[str]) -> bool:
+    """Whether a file looks like a `.pt2`: a zip whose members lie in a folder.
+
+    Only a first look, so that the right loader opens it; that one checks everything.
+    """
+    with open_file(path) as file:
+        header = file.read(_HEADER)
+        if len(header) < _HEADER or header[:4] != b"PK\3\4":
+            return False
+        return b"/" in file.read(int.from_bytes(header[26:28], "little"))
+
+
+def load_package(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    trust: Trust = False,
+    num_runners: int = 1,
+    check: bool = True,
+    store: TrustStore | None = None,
+    package_class: Callable[[], type[Package]],
+) -> Package:
+    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
+
+    `package_class` imports `Package` while the library is copied, which takes as long.
+    """
+    if num_runners < 1:
+        raise UsageError(f"num_runners is {num_runners}: it takes at least one.")
+    name = os.fspath(path)
+    load_steps.begin(load_steps.READ)
+    with open_any(path) as opened:
+        found = _package_in(name, opened)
+        check_package_fits(name, found, current_machine(symbols=False))
+        check_trust(
+            name,
+            opened.digest,
+            trust=trust,
+            store=store or TrustStore.of_user(),
+            manifest=found.manifest,
+        )
+        kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
+    package = _started(kept, name, num_runners, package_class, check=check)
+    if module is not None:
+        package.update_weights(module)
+    return package
+
+
+def _started(
+    opened: OpenedPackage,
+    path: str,
+    runners: int,
+    package_class: Callable[[], type[Package]],
+    *,
+    check: bool,
+) -> Package:
+    """The package of a file that may run, which is closed when it does not start."""
+    load_steps.begin(load_steps.UNPACK)
+    unpacking: Unpacking | None = None
+    try:
+        manifest = opened.manifest or _manifest_of_torch(path, opened)
+        if len(manifest.models) == 1:
+            unpacking = Unpacking(opened, manifest.models[0])
+        made = package_class()
+        return made(opened, manifest, path, runners=runners, check=check, unpacking=unpacking)
+    except BaseException:
+        if unpacking is not None:
+            unpacking.remove()
+        opened.file.close()
+        raise
+
+
+def _manifest_of_torch(name: str, package: OpenedPackage) -> PackageManifest:
+    from workbench.compiler.running import foreign
+
+    warnings.warn(f"{name} {foreign.WARNING}", stacklevel=5)
+    return foreign.manifest_of(package)
+
+
+def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:
+    if opened.package is None or opened.kind == "exported program":
+        what = "an exported program" if opened.package is not None else "no .pt2 package"
+        raise ArtifactError(
+            f"{name} is {what}. Compile it first: wb.package(torch.export.load(path).module(), …)."
+        )
+    return opened.package

@@ -1,0 +1,80 @@
+"""Compiles for a GPU of this machine; its report has the same tables as that of a virtual one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.errors import WorkbenchError
+from workbench.report import Report
+from workbench.settings import Settings
+from workbench.specs import Catalogue
+from workbench.specs.likeness import Reported, found
+
+
+def compile_on_gpu(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    options: Options,
+    progress: Progress | None = None,
+) -> CompiledCode:
+    """Compile for the GPU of the inputs, and record its machine code."""
+    device, note = present_device()
+    with MachineCodeRecorder(device, is_timed=True) as recorder:
+        try:
+            made = compile_ahead(target, args, kwargs, options, progress)
+        except (WorkbenchError, KeyboardInterrupt) as error:
+            recorder.hurry()
+            if (report := getattr(error, "report", None)) is not None:
+                error.report = _whole(report, recorder, device, note)  # type: ignore[union-attr]
+            raise
+        return replace(made, report=_whole(made.report, recorder, device, note))
+
+
+def present_device() -> tuple[Device, str | None]:
+    """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
+    reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
+    gpu, note = found(Catalogue.of_user(Settings.from_environment().data_folder), reported)
+    return Device(gpu), note
+
+
+def _whole(
+    report: Report, recorder: MachineCodeRecorder, device: Device, note: str | None
+) -> Report:
+    made = with_rooflines(recorder.added(report), device.spec)
+    if note is None:
+        return made
+    return replace(made, request=replace(made.request, notes=(*made.request.notes, note)))
+
+
+def _reported(properties: Any) -> Reported:
+    def of(name: str) -> Any:
+        return getattr(properties, name, None) or None  # older releases do not tell all of it
+
+    def megahertz(name: str) -> float | None:
+        kilohertz = of(name)
+        return None if kilohertz is None else kilohertz / 1000
+
+    return Reported(
+        name=properties.name,
+        major=properties.major,
+        minor=properties.minor,
+        is_amd=torch.version.hip is not None,
+        sms=properties.multi_processor_count,
+        dram_bytes=properties.total_memory,
+        l2_bytes=of("L2_cache_size"),
+        shared_per_sm=of("shared_memory_per_multiprocessor"),
+        shared_per_block_optin=of("shared_memory_per_block_optin"),
+        clock_mhz=megahertz("clock_rate"),
+        memory_clock_mhz=megahertz("memory_clock_rate"),
+        memory_bus_bits=of("memory_bus_width"),
+    )

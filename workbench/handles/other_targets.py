@@ -1,0 +1,69 @@
+"""What every compilation offers about code for other GPUs: its call again, kernels otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.report import Report
+from workbench.report.report_holder import Noted
+
+if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+    from workbench.compiler.contract.request import Progress
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.recipe import Recipe
+    from workbench.handles.retarget import Retarget
+
+
+class OtherTargets(Noted):
+    """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
+
+    report: Report
+    recipe: Recipe | None
+
+    def note(self, report: Report) -> None:
+        """From now on this is the report, for instance with what became of it in a file."""
+        before, self.report = self.report, report
+        self._tell(before, report)
+
+    @cached_property
+    def retarget(self) -> Retarget:
+        """Other targets to compile the same call for."""
+        from workbench.handles.retarget import Retarget
+
+        return Retarget(self, self.recipe)
+
+    def on(self, target: str) -> Compiled | CompiledElsewhere:
+        """The same call compiled for another target, such as "h100"; compiled once, then kept."""
+        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        return found
+
+    def rank_configs(
+        self,
+        kernel: str,
+        *,
+        blocks: Mapping[str, Iterable[int]] | None = None,
+        warps: Iterable[int] | None = None,
+        stages: Iterable[int] | None = None,
+        progress: Progress | None = None,
+    ) -> RankedConfigs:
+        """Compile the configurations of one Triton kernel and rank them by a model; none is run.
+
+        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
+        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
+        a kernel or parameter that does not exist; the message lists those that do.
+        """
+        from workbench.handles.ranked import gpu_of, rank_configs
+
+        return rank_configs(
+            self.report,
+            gpu_of(self.report),
+            kernel,
+            blocks=blocks,
+            warps=warps,
+            stages=stages,
+            progress=progress,
+        )

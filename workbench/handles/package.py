@@ -1,0 +1,220 @@
+"""A package in this process: called like the model that was compiled, from several threads."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from weakref import finalize, ref
+
+from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
+from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.slots import CLOSED
+from workbench.compiler.running.unpacking import Unpacking
+from workbench.errors import ArtifactError, UsageError
+from workbench.handles.derived import Derived
+from workbench.report.report_holder import Noted
+
+if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
+    from workbench.compiler.running.bucketed import Bucketed
+    from workbench.compiler.running.unpacking import Unpacking
+    from workbench.report import Report
+
+
+class Package(Noted, Derived):
+    """What `package` returns, and `load` for a `.pt2` file.
+
+    With one model it is called like that model; of several, `package[name]` is called. Every call
+    is checked against the input contract, and its outputs have no grad. As a context manager it is
+    closed at the end. `originals` are the models that it was made from in this process, by name.
+
+    Examples
+    --------
+    >>> digest = wb.package(f, (x,), path="f.pt2").digest
+    >>> with wb.load("f.pt2", num_runners=2, trust=digest) as package:
+    ...     torch.equal(package(x), f(x))
+    True
+    """
+
+    def __init__(
+        self,
+        opened: OpenedPackage,
+        manifest: PackageManifest,
+        path: str,
+        *,
+        runners: int = 1,
+        check: bool = True,
+        unpacking: Unpacking | None = None,
+    ) -> None:
+        self._opened = opened
+        finalize(self, opened.file.close)
+        self._runners = runners
+        self._check = check
+        self._unpacking = unpacking
+        self._lock = Lock()
+        self._loaded: dict[str, LoadedModel] = {}
+        self._record: Report | None = None
+        self.manifest = manifest
+        self.path = path
+        self.originals: dict[str, Any] = {}
+        self._only: LoadedModel | Bucketed | _Several = _Several(self.names)
+        if manifest.bucketing is not None:
+            from workbench.compiler.running.bucketed import Bucketed
+
+            here = ref(self)
+            self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=check)
+        elif len(self.names) == 1:
+            self._only = self[self.names[0]]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the only model on inputs that fit what was compiled; raises `ContractError`."""
+        try:
+            return self._only._call(*args, **kwargs)
+        except TypeError as error:
+            raise as_contract_error(error, self._only) from None
+
+    def __getitem__(self, name: str) -> LoadedModel:
+        """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
+        found = self._loaded.get(name)
+        if found is not None:
+            return found
+        model = self.manifest.model(name)
+        with self._lock:
+            if name not in self._loaded:
+                self._loaded[name] = self._load(model)
+            return self._loaded[name]
+
+    def _load(self, model: PackagedModel) -> LoadedModel:
+        if self._opened.file.closed:
+            raise UsageError(CLOSED)
+        unpacking, self._unpacking = self._unpacking or Unpacking(self._opened, model), None
+        return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
+
+    def __enter__(self) -> Package:
+        """The package itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        lines = [f"Package({os.path.basename(self.path)})"]
+        for model in self.manifest.models:
+            inputs = ", ".join(model.inputs)
+            weights = f"weights {model.weights}"
+            lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the models."""
+        return tuple(model.name for model in self.manifest.models)
+
+    @property
+    def digest(self) -> str:
+        """What `trust=` takes for this content; of a package of torch, a hash of what is known."""
+        return self.manifest.digest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is different from what one would expect, for each loaded model."""
+        return tuple(f"{name}: {n}" for name, model in self._loaded.items() for n in model.notes)
+
+    @property
+    def report(self) -> Report:
+        """The record of the compilation; with several models that of the first."""
+        from workbench.compiler.aot_files.file_tables import with_file_later
+
+        if self._record is None:
+            found = self.report_of(self.names[0])
+            self._record = with_file_later(found, self.path, self.digest)
+        return self._record
+
+    def note(self, report: Report) -> None:
+        """From now on this is the report, for instance with a round trip."""
+        before, self._record = self._record, report
+        if before is not None:
+            self._tell(before, report)
+
+    def report_of(self, name: str) -> Report:
+        """The record of one model's compilation; raises `ArtifactError` where the file has none."""
+        member = self.manifest.model(name).report
+        if member is None:
+            raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
+        with self._lock:
+            content = self._opened.raw(member) if not self._opened.file.closed else None
+        if content is None:
+            raise UsageError(CLOSED)
+        from workbench.report.storage import from_bytes
+
+        return from_bytes(package_report.decode(content))
+
+    def update_weights(
+        self, weights: Any, *, partial: bool = False, model: str | None = None
+    ) -> None:
+        """Replace the weights while the package is being called.
+
+        The new ones are copied into a second set; then, between two calls, the sets are swapped: a
+        call computes with the old or with the new weights, never with a mixture.
+
+        Parameters
+        ----------
+        weights
+            A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
+        partial
+            Whether weights that are not given stay as they are; otherwise all have to be there,
+            and what the compiled code does not use is ignored.
+        model
+            The name of the model, where the package holds several.
+
+        Raises
+        ------
+        UsageError
+            A weight is missing or unknown, or has another shape or dtype: each one is named.
+        """
+        if model is None and not isinstance(self._only, _Several):
+            self._only.update_weights(weights, partial=partial)
+            return
+        self[self.manifest.model(model).name].update_weights(weights, partial=partial)
+
+    def verified(self) -> Package:
+        """Wait until mapped weights are compared with their hash; raises `ArtifactError`."""
+        for model in self._loaded.values():
+            model.verified()
+        return self
+
+    def close(self) -> None:
+        """Wait for running calls, then free everything; later calls raise `UsageError`."""
+        with self._lock:
+            self._opened.file.close()
+            loaded = list(self._loaded.values())
+        for model in loaded:
+            model.close()
+
+
+def _model_of(package: Package | None, name: str) -> LoadedModel:
+    assert package is not None  # whoever calls it holds the package
+    return package[name]
+
+
+class _Several:
+    """In place of the only model, where there are several."""
+
+    signature = None
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        names = ", ".join(self._names)
+        raise UsageError(f"The package holds several models ({names}): call package[name](…).")

@@ -1,0 +1,228 @@
+"""Measures every kernel of the unchanged generated code, beside the eager original."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.analysis.gpu_model.kernel_roofline import with_measured
+from workbench.compiler.measuring.call_timer import Subject, copies, operator_times, timed_runs
+from workbench.compiler.measuring.timing import (
+    HOST_CLOCK,
+    Clock,
+    Log,
+    Program,
+    Timings,
+    clock_of,
+    clock_overhead_ns,
+    proxies,
+)
+from workbench.errors import WorkbenchError
+from workbench.report import Kernel, Report, Table
+from workbench.report.profile import KernelTime, Machine, Profile
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
+
+_TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
+    "cpu": 1 << 24,
+    "cuda": 1 << 27,
+}
+_NOISY = 0.25  # quartile distance over median from which times should not be compared
+
+
+def profile_compiled(
+    compiled: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Profile:
+    """Measure a compiled function on copies of these inputs."""
+    module = compiled.module
+    parameters = () if module is None else tuple(module.parameters())
+    eager = compiled.original
+    if eager is not None and compiled.enters_no_grad:
+        eager = _without_gradients(eager)
+    return profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
+
+
+def _without_gradients(call: Callable[..., Any]) -> Callable[..., Any]:
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            return call(*args, **kwargs)
+
+    return called
+
+
+def profile(
+    call: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    report: Report,
+    *,
+    eager: Callable[..., Any] | None = None,
+    parameters: Sequence[torch.Tensor] = (),
+    repeats: int = 50,
+    machine: Machine | None = None,
+) -> Profile:
+    """Measure one call: each kernel and library call, the whole, and the eager original.
+
+    The generated code runs as it is; while it is measured the globals of its program are replaced
+    by proxies that read the clock, on a GPU by events in its stream. Inputs are copied, gradients
+    are computed but not accumulated, the random state is restored. `machine` takes the facts
+    measured by an earlier profile.
+
+    Raises
+    ------
+    WorkbenchError
+        When the call runs no generated program, such as for the backends eager and aot_eager.
+    """
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        subject = Subject(call, *copies(args, kwargs or {}), tuple(parameters))
+        programs = subject.programs()
+        if not programs:
+            raise WorkbenchError(
+                f"There are no generated kernels to measure: backend {report.request.backend!r} "
+                "ran no program of Inductor's. Compile with backend='inductor' (and without "
+                "cpp_wrapper) to profile kernels."
+            )
+        clock = clock_of(programs)
+        subject = replace(subject, clock=clock)
+        machine = machine or measure_machine(clock)
+        runs, calls = _measure(subject, programs, repeats)
+        original = None if eager is None else replace(subject, call=eager)
+        eager_us = None if original is None else _median_us(original.seconds(repeats))
+        operators = () if original is None else tuple(operator_times(original, repeats))
+    call_us, spread_us = _median_us(calls), _spread_us(calls)
+    rows = tuple(_rows(runs, programs, report, machine, call_us))
+    return Profile(
+        kernels=rows,
+        operators=operators,
+        machine=machine,
+        call_us=call_us,
+        call_spread_us=spread_us,
+        eager_us=eager_us,
+        repeats=len(runs),
+        report=_filled(report, rows),
+        notes=tuple(_notes(call_us, spread_us, rows, machine)),
+    )
+
+
+def _measure(
+    subject: Subject, programs: list[Program], repeats: int
+) -> tuple[list[Log], list[float]]:
+    """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
+    calls = subject.seconds(repeats)
+    timings = Timings(subject.clock)
+    runs: list[Log] = []
+    with proxies(programs, timings):
+        for _ in timed_runs(subject.run, repeats):
+            runs.append(timings.taken())
+    calls += subject.seconds(repeats)  # before and after: drift shows as spread
+    labels = [label for label, _ in runs[-1]]  # the first has the calls of the warm-up before it
+    return [run for run in runs if [label for label, _ in run] == labels], calls
+
+
+def _rows(
+    runs: list[Log], programs: list[Program], report: Report, machine: Machine, call_us: float
+) -> Iterator[KernelTime]:
+    matched = _Matcher(report)
+    for position, ((number, name), _) in enumerate(runs[-1]):
+        program = programs[number]
+        nanoseconds = [max(0.0, run[position][1] - machine.clock_ns) for run in runs]
+        time_us = statistics.median(nanoseconds) / 1e3
+        kernel = matched.next(name, is_backward=program.is_backward)
+        moved = None if kernel is None else _bytes(kernel)
+        rate = moved / time_us * 1e6 if moved and time_us else None
+        yield KernelTime(
+            name=name,
+            kernel=None if kernel is None else kernel.id,
+            program=number,
+            is_backward=program.is_backward,
+            calls=1,
+            time_us=time_us,
+            spread_us=_spread(nanoseconds) / 1e3,
+            share=time_us / call_us,
+            bytes=moved,
+            bytes_per_s=rate,
+            bandwidth_share=None if rate is None else rate / machine.bytes_per_s,
+        )
+
+
+class _Matcher:
+    """Finds the report's kernel for each call: the n-th call of a name is its n-th row."""
+
+    def __init__(self, report: Report):
+        self._rows: dict[tuple[str, bool], list[Kernel]] = {}
+        for kernel in report.kernels:
+            self._rows.setdefault((kernel.name, kernel.is_backward), []).append(kernel)
+
+    def next(self, name: str, *, is_backward: bool) -> Kernel | None:
+        rows = self._rows.get((name, is_backward))
+        if not rows:
+            return None
+        return rows.pop(0) if len(rows) > 1 or rows[0].language == "extern" else rows[0]
+
+
+def _bytes(kernel: Kernel) -> int | None:
+    known = [b for b in (kernel.bytes_read, kernel.bytes_written) if b is not None]
+    return sum(known) if known else None
+
+
+def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
+    """The report with the measured time of each kernel, summed over its calls."""
+    times: dict[str, float] = {}
+    for row in rows:
+        if row.kernel is not None:
+            times[row.kernel] = times.get(row.kernel, 0.0) + row.time_us
+    kernels = [replace(k, time_us=times.get(k.id)) for k in report.kernels]
+    table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
+    return with_measured(replace(report, tables={**report.tables, "kernels": table}))
+
+
+def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
+    """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
+    device = "cpu" if clock is HOST_CLOCK else "cuda"
+    a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
+
+    def triad() -> None:
+        torch.add(b, c, alpha=3.0, out=a)
+        clock.wait()
+
+    with torch.no_grad():
+        seconds = min(timed_runs(triad, 10))
+    moved = 3 * a.numel() * a.element_size()
+    overhead = clock_overhead_ns() if clock is HOST_CLOCK else 0.0  # events lie on the device
+    return Machine(moved / seconds, torch.get_num_threads(), overhead)
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The distance between the quartiles."""
+    if len(values) < 2:
+        return 0.0
+    low, _, high = statistics.quantiles(values, n=4)
+    return high - low
+
+
+def _median_us(seconds: Sequence[float]) -> float:
+    return statistics.median(seconds) * 1e6
+
+
+def _spread_us(seconds: Sequence[float]) -> float:
+    return _spread(seconds) * 1e6
+
+
+def _notes(
+    call_us: float, spread_us: float, rows: tuple[KernelTime, ...], machine: Machine
+) -> Iterator[str]:
+    yield (
+        f"timing a call adds {machine.clock_ns:.0f} ns to its own reading; it is subtracted "
+        f"from each of the {len(rows)} times"
+    )
+    if spread_us > _NOISY * call_us:
+        yield "noisy: the whole call varied too much to compare times; close other programs"
+    inside = sum(row.time_us for row in rows)
+    if inside > call_us:
+        yield "noisy: the kernels' medians add up to more than the whole call"

@@ -1,0 +1,247 @@
+"""A static sweep of one kernel: its configurations compiled for a GPU and ranked by a model.
+
+Loops and reductions are ranked by `analysis.gpu_model.config_model`, which takes registers and
+spills from compiled code, templates of products by `compiler.machine_code.ranking`, by tile.
+Nothing is run: a device may order the first few differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
+from workbench.analysis.gpu_model.config_space import Config, changed, launch_of, space, tunable
+from workbench.analysis.gpu_model.kernel_roofline import rooflines
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.gpu_model.rejection import with_ranks
+from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
+from workbench.compiler.contract.request import Progress
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
+from workbench.compiler.virtual_gpu.build_all import build_all
+from workbench.compiler.virtual_gpu.build_messages import Build, Built
+from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.kernel_choice import (
+    kernel_named,
+    shared_of,
+    spills_of,
+    triton_kernels,
+    values_of,
+)
+from workbench.errors import UsageError
+from workbench.handles.local_gpu import present_device
+from workbench.report import Kernel, Report, Table
+from workbench.report.machine_rows import KernelRoofline, RankedConfig
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
+
+_WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
+_NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """One kernel on one GPU, and what is known of its work."""
+
+    gpu: Gpu
+    kernel: Kernel
+    text: str
+    source: TritonSource
+    roof: KernelRoofline | None
+    own: tuple[Config, ...]
+
+
+def rank_configs(
+    report: Report,
+    gpu: Gpu,
+    kernel: str,
+    *,
+    blocks: Mapping[str, Iterable[int]] | None = None,
+    warps: Iterable[int] | None = None,
+    stages: Iterable[int] | None = None,
+    progress: Progress | None = None,
+    worker: Worker | None = None,
+) -> RankedConfigs:
+    """Compile the configurations of a kernel for a GPU and rank them.
+
+    The report must be that of a compilation of this process: its source is run through Triton.
+    Raises `UsageError` for a kernel or a block size that does not exist.
+    """
+    sweep = _sweep(report, gpu, kernel)
+    configs = space(sweep.source, sweep.own, blocks=blocks, warps=warps, stages=stages)
+    return _ranked(report, sweep, configs, progress, worker)
+
+
+def rank_changed(
+    report: Report, gpu: Gpu, kernel: str, changes: Mapping[str, int], worker: Worker | None = None
+) -> RankedConfigs:
+    """Compile the kernel's own configurations with some values changed, and rank them.
+
+    `changes` are block sizes by parameter, `num_warps` and `num_stages`.
+    """
+    sweep = _sweep(report, gpu, kernel)
+    found = dict.fromkeys(changed(config, changes) for config in sweep.own)
+    return _ranked(report, sweep, list(found), None, worker)
+
+
+def changeable(report: Report, kernel: str) -> tuple[str, ...]:
+    """The block sizes of a kernel that a sweep may change."""
+    text = report.texts.get(kernel_named(report, kernel).text or "")
+    return () if text is None else tunable(read_source(text))
+
+
+def _ranked(
+    report: Report,
+    sweep: _Sweep,
+    configs: Sequence[Config],
+    progress: Progress | None,
+    worker: Worker | None,
+) -> RankedConfigs:
+    gpu = sweep.gpu
+    builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
+    found = build_all(
+        [_build(sweep, id, config) for id, config in builds.items()],
+        worker or warm_worker(),
+        progress,
+    )
+    rows = with_ranks(_row(sweep, config, found[id]) for id, config in builds.items())
+    others = [
+        r for r in report.ranked_configs if (r.kernel, r.target) != (sweep.kernel.id, gpu.name)
+    ]
+    table = Table.of(RankedConfig, [*others, *rows])
+    made = replace(report, tables={**report.tables, "ranked_configs": table})
+    return RankedConfigs(made, sweep.kernel.id, gpu.name)
+
+
+def gpu_of(report: Report) -> Gpu:
+    """The GPU that a compilation of this machine was made for.
+
+    Raises
+    ------
+    UsageError
+        It has no Triton kernels, or there is no GPU in this machine.
+    """
+    triton_kernels(report)
+    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
+    if report.request.target in catalogue:
+        return catalogue[report.request.target]
+    if not torch.cuda.is_available():
+        raise UsageError(
+            "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
+            'such as target="h100", to rank its configurations here.'
+        )
+    return present_device()[0].spec
+
+
+def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
+    kernel = kernel_named(report, name)
+    text = report.texts.get(kernel.text or "")
+    if text is None:
+        raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
+    source = read_source(text)
+    names = tunable(source)
+    if not names:
+        fixed = ", ".join(source.signature) or "none"
+        raise UsageError(f"{kernel.id} has no block sizes to change: its arguments are {fixed}.")
+    own = []
+    for row in report.resources:
+        if row.kernel == kernel.id:
+            values = {**source.fixed, **values_of(row.choice)}
+            sizes = tuple((n, values[n]) for n in names if type(values.get(n)) is int)
+            own.append(Config(sizes, row.warps, row.stages))
+    roof = next((row for row in rooflines(report, gpu) if row.kernel == kernel.id), None)
+    return _Sweep(gpu, kernel, text, source, roof, tuple(own))
+
+
+def _build(sweep: _Sweep, id: str, config: Config) -> Build:
+    sizes = dict(config.sizes)
+    fixed = {name: size for name, size in sizes.items() if name in sweep.source.fixed}
+    return Build(
+        id=id,
+        kernel=sweep.kernel.id,
+        gpu=Device(sweep.gpu),
+        source=with_fixed(sweep.text, fixed) if fixed else sweep.text,
+        values={name: size for name, size in sizes.items() if name not in fixed},
+        choice=config.choice,
+        warps=config.warps,
+        stages=config.stages,
+        with_code=False,
+    )
+
+
+def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
+    """One configuration before it has a rank."""
+    row = RankedConfig(
+        kernel=sweep.kernel.id,
+        target=sweep.gpu.name,
+        choice=config.choice,
+        warps=config.warps,
+        stages=config.stages,
+        note=built.note,
+    )
+    taken = built.resources
+    if taken is None:
+        return replace(row, losing="does not compile")
+    row = replace(
+        row,
+        registers=taken.registers,
+        spills=spills_of(taken),
+        smem_bytes=shared_of(taken),
+        blocks=taken.blocks,
+        occupancy=taken.occupancy,
+        limiter=taken.limiter,
+        note=built.note or taken.note,
+    )
+    if taken.blocks == 0:
+        return replace(row, losing=f"cannot be launched: {taken.note}", note=built.note)
+    time, why = _model(sweep, config, taken.blocks or 1, taken.stack or 0)
+    return replace(row, model_us=time, note=row.note or why)
+
+
+def _model(
+    sweep: _Sweep, config: Config, resident: int, stack: int
+) -> tuple[float | None, str | None]:
+    """What a model gives the configuration in µs, and a remark."""
+    if sweep.source.kind == "template":
+        time = _template_us(sweep, config)
+        return time, None if time is not None else _NO_MODEL
+    found = _estimate(sweep, config, resident, stack)
+    if found is None:
+        return None, _NO_MODEL
+    return found.time_us, f"by the model mostly {found.because}"
+
+
+def _estimate(sweep: _Sweep, config: Config, resident: int, stack: int) -> Estimate | None:
+    launch, roof = launch_of(sweep.source, config), sweep.roof
+    if launch is None or roof is None or roof.moved_bytes is None:
+        return None
+    work = Work(
+        moved_bytes=float(roof.moved_bytes),
+        flops=float(roof.flops or 0),
+        tflops=roof.rate_tflops,
+        width=max((_width(kind) for kind in sweep.source.pointers), default=4),
+    )
+    threads = config.warps * sweep.gpu.warp_size
+    return estimate(sweep.gpu, work, launch, resident=resident, threads=threads, stack=stack)
+
+
+def _template_us(sweep: _Sweep, config: Config) -> float | None:
+    """The model of templates, for products whose sizes stand in the text."""
+    sizes, roof = {**sweep.source.fixed, **dict(config.sizes)}, sweep.roof
+    if roof is None or roof.rate_tflops is None or not {"M", "N", "K"} <= sizes.keys():
+        return None
+    m, n, k = sizes["M"], sizes["N"], sizes["K"]
+    batch = max(1, round((roof.flops or 0) / (2 * m * n * k)))
+    widths = [_width(kind) for kind in sweep.source.pointers] or [4]
+    product = Product(batch, m, n, k, widths[0], widths[-1])
+    tile = Tile(sizes["BLOCK_M"], sizes["BLOCK_N"], sizes["BLOCK_K"], config.warps, config.stages)
+    return template_ms(sweep.gpu, product, tile, roof.rate_tflops) * 1e3
+
+
+def _width(kind: str) -> int:
+    """Bytes of a value of Triton's type: "bf16", "fp8e4nv", "i1"."""
+    digits = kind.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return next((size for bits, size in _WIDTHS.items() if digits.startswith(bits)), 4)

@@ -1,0 +1,151 @@
+"""What was compiled and for which inputs, so that the same can be asked for another target.
+
+The function or module is kept, as its caller keeps it. Of a tensor among the inputs only a
+description and a weak reference are kept: while the caller still holds it, it is used again, and
+afterwards zeros of the same shape, strides and dtype take its place. A compilation asks for
+nothing else, and zeros are valid where values are indexes. Objects that are no containers, such as
+a cache of keys and values, are kept as they are.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.sample_tensors import Description, tensor_of
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.sources.sources import CELLS, Places
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CompiledElsewhere
+
+_MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
+_ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
+
+
+@dataclass(frozen=True)
+class _Held:
+    """One tensor of the example call."""
+
+    alive: weakref.ref[torch.Tensor]
+    description: Description
+    requires_grad: bool
+    is_parameter: bool
+    is_plain: bool
+    marks: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, value: torch.Tensor, path: Path) -> _Held:
+        is_strided = value.layout == torch.strided
+        description = Description(
+            str(path),
+            tuple(value.shape),
+            tuple(value.stride()) if is_strided else (),
+            str(value.dtype).removeprefix("torch."),
+            str(value.device),
+        )
+        is_parameter = type(value) is torch.nn.Parameter
+        return cls(
+            weakref.ref(value),
+            description,
+            value.requires_grad,
+            is_parameter,
+            is_strided and (is_parameter or type(value) is torch.Tensor),
+            {name: mark for name, mark in vars(value).items() if name.startswith(_MARKS)},
+        )
+
+    def tensor(self) -> torch.Tensor:
+        """The caller's own tensor, or one like it."""
+        own = self.alive()
+        if own is not None:
+            return own
+        if not self.is_plain:
+            raise UsageError(
+                f"The example input {self.description.path} is gone, and a tensor of its kind "
+                "cannot be made from a description. Run the cell again."
+            )
+        made = tensor_of(self.description)
+        if made.numel() <= _ZEROED and made.device.type != "meta":
+            made.zero_()
+        if self.is_parameter:
+            made = torch.nn.Parameter(made, requires_grad=self.requires_grad)
+        elif self.requires_grad:
+            made.requires_grad_()
+        for name, mark in self.marks.items():
+            setattr(made, name, mark)
+        return made
+
+
+class Recipe:
+    """A call that was compiled, ready to be compiled for another target."""
+
+    def __init__(
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: Options,
+        *,
+        compile: Callable[..., Compiled | CompiledElsewhere],
+        compile_in_background: Callable[..., Any],
+    ):
+        """`compile` and `compile_in_background` take a target, its inputs and options."""
+        self._target = target
+        self._compile = compile
+        self._compile_in_background = compile_in_background
+        self._options = options
+        self._state = TorchState.current()
+        self._cells = Places().cells
+        self._held: dict[str, _Held] = {}
+
+        def hold(value: torch.Tensor, path: Path) -> None:
+            self._held[str(path)] = _Held.of(value, path)
+
+        bound = {"args": tuple(args), "kwargs": dict(kwargs)}
+        self._example = Example(bound, None, hold)
+
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by position and by name; raises `UsageError` for one that is gone."""
+        made = self._example.bound(None, lambda path: self._held[str(path)].tensor())
+        return made["args"], made["kwargs"]
+
+    def options(self, target: str) -> Options:
+        """The same request for another target; raises `UsageError` for one that does not exist."""
+        return replace(self._options, target=target)
+
+    def compile(
+        self, target: str, progress: Progress | None = None
+    ) -> Compiled | CompiledElsewhere:
+        """Compile the call for a target, under the modes of torch that it was compiled under.
+
+        Raises what a compilation raises, and `UsageError` for an input that is gone.
+        """
+        args, kwargs = self.inputs()
+        with self._as_then():
+            return self._compile(self._target, args, kwargs, self.options(target), progress)
+
+    def compile_in_background(self, target: str) -> Any:
+        """Compile for a target in a process of its own; returns the job."""
+        args, kwargs = self.inputs()
+        with self._as_then():
+            return self._compile_in_background(self._target, args, kwargs, self.options(target))
+
+    @contextmanager
+    def _as_then(self) -> Iterator[None]:
+        """The modes of torch and the names of cells as when it was first compiled."""
+        token = CELLS.set(self._cells)
+        try:
+            with self._state.applied(keep=frozenset()):
+                yield
+        finally:
+            CELLS.reset(token)

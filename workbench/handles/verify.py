@@ -1,0 +1,91 @@
+"""Comparing what was compiled with the original: same inputs, same random state."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.compiler.measuring.output_comparison import Verification as Verification
+from workbench.compiler.measuring.output_comparison import (
+    compare,
+    copies,
+    leaves_of,
+    restored,
+    wrote,
+)
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
+
+
+def verify(
+    compiled: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
+    """Run the original and the compiled code on copies of the inputs and compare.
+
+    The reference is the live function or module, else the importable one that the file names,
+    else `reference=`; without any `UsageError` is raised. Buffers of a module and the random state
+    are restored afterwards.
+    """
+    original, name = _reference(compiled, reference)
+    expected_args, actual_args = copies(args, kwargs), copies(args, kwargs)
+    module = compiled.module
+    with restored(module):
+        actual = compiled(*actual_args[0], **actual_args[1])
+        actual = leaves_of(actual)
+    with restored(module), _grad_of(compiled):
+        expected = leaves_of(original(*expected_args[0], **expected_args[1]))
+    pairs = [("output", expected, actual)]
+    pairs += [("input", expected_args, actual_args)] if wrote(args, kwargs, expected_args) else []
+    rows = [row for pair in pairs for row in compare(*pair, rtol, atol)]
+    return Verification(tuple(rows), name)
+
+
+def refuse_for_host(**wanted: bool) -> None:
+    """Raise `UsageError` for what only a program of a virtual GPU can be asked."""
+    for name in [name for name, is_wanted in wanted.items() if is_wanted]:
+        raise UsageError(
+            f"{name}=True compares with the captured graph of a program for a virtual GPU. Leave "
+            "it out, or compile with target='h100' or another name in targets()."
+        )
+
+
+def _reference(
+    compiled: Compiled, reference: Callable[..., Any] | None
+) -> tuple[Callable[..., Any], str]:
+    if reference is not None:
+        return reference, getattr(reference, "__name__", type(reference).__name__)
+    if compiled.original is not None:
+        return compiled.original, compiled.name
+    place = compiled.reference_name
+    if place is not None:
+        module, _, qualified = place.partition(":")
+        try:
+            found: Any = importlib.import_module(module)
+            for part in qualified.split("."):
+                found = getattr(found, part)
+        except (ImportError, AttributeError) as error:
+            raise UsageError(
+                f"The original {place} cannot be imported ({error}). Pass it: "
+                "verify(x, args, reference=function)."
+            ) from error
+        return found, place
+    raise UsageError(
+        f"There is nothing to compare {compiled.name} with: the original is not alive and has no "
+        "importable name. Pass it: verify(x, args, reference=function)."
+    )
+
+
+def _grad_of(compiled: Compiled) -> contextlib.AbstractContextManager[Any]:
+    return torch.no_grad() if compiled.enters_no_grad else contextlib.nullcontext()

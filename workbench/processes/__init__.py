@@ -1,0 +1,1 @@
+"""Child processes: what is sent to them, what comes back."""

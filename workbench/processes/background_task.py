@@ -1,0 +1,154 @@
+"""Work for a virtual GPU in a thread, which waits for the worker: progress, result, cancelling."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from workbench.errors import WorkbenchError
+
+Result = TypeVar("Result")
+
+
+class Cancelled(WorkbenchError):
+    """The work was cancelled."""
+
+
+class Steps:
+    """The phases of some work as they are told, in the form that the front end shows.
+
+    It is the `progress` of a compilation; after `stop` the next word of the compiler ends it.
+    """
+
+    def __init__(self, tell: Callable[[], object]):
+        self.started = threading.Event()
+        self._tell = tell
+        self._began = time.monotonic()
+        self._steps: list[dict[str, Any]] = []
+        self._kernels: list[str] = []
+        self._is_stopped = False
+
+    def __call__(self, name: str, elapsed: float) -> None:
+        """A phase begins."""
+        self._steps.append({"name": name, "start_s": self.elapsed(), "duration_s": None})
+        self._heard()
+
+    def end(self, name: str, elapsed: float) -> None:
+        """The innermost open phase of that name ends."""
+        for step in reversed(self._steps):
+            if step["name"] == name and step["duration_s"] is None:
+                step["duration_s"] = round(self.elapsed() - step["start_s"], 3)
+                break
+        self._heard()
+
+    def kernel(self, name: str) -> None:
+        """A kernel was generated or compiled."""
+        self._kernels.append(name)
+        self._heard()
+
+    def _heard(self) -> None:
+        self.started.set()
+        self._tell()
+        if self._is_stopped:
+            raise Cancelled("It was cancelled.")
+
+    def stop(self) -> None:
+        """Let the next word of the compiler be the last."""
+        self._is_stopped = True
+
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return round(time.monotonic() - self._began, 3)
+
+    def close(self) -> None:
+        """End what is open."""
+        for step in self._steps:
+            if step["duration_s"] is None:
+                step["duration_s"] = round(self.elapsed() - step["start_s"], 3)
+
+    def state(self) -> dict[str, Any]:
+        """Phases and kernels so far."""
+        return {"steps": [dict(step) for step in self._steps], "kernels": list(self._kernels)}
+
+
+class ThreadJob(Generic[Result]):
+    """Running or ended work; like `workbench.handles.job.Job` for who follows it.
+
+    `work` gets the `Steps` that it tells its progress; `stop` ends what it waits for. `on_change`,
+    when set, is called without arguments, from that thread, whenever `progress` has changed.
+    """
+
+    def __init__(self, name: str, work: Callable[[Steps], Result], stop: Callable[[], object]):
+        self.name = name
+        self.on_change: Callable[[], object] | None = None
+        self._work = work
+        self._stop = stop
+        self._steps = Steps(self._tell)
+        self._status = "running"
+        self._ended: float | None = None
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        self._finished = threading.Event()
+        threading.Thread(target=self._run, name=f"job {name}", daemon=True).start()
+
+    def __repr__(self) -> str:
+        return f"ThreadJob({self.name}, {self._status})"
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """What it is doing, as the front end shows it."""
+        error = None if self._error is None else str(self._error)
+        return {
+            "status": self._status,
+            "title": self.name,
+            "elapsed_s": self._steps.elapsed() if self._ended is None else self._ended,
+            **self._steps.state(),
+            "can_cancel": self._status == "running",
+            "error": None if self._status == "cancelled" else error,
+        }
+
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._finished.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, at most `timeout` seconds; whether it has."""
+        return self._finished.wait(timeout)
+
+    def cancel(self) -> bool:
+        """End it; False when it had ended before."""
+        if self._status != "running":
+            return False
+        self._status = "cancelled"
+        self._steps.stop()
+        if self._steps.started.is_set():  # else it may be somebody else's turn with the worker
+            self._stop()
+        return True
+
+    def result(self, timeout: float | None = None) -> Result:
+        """What the work gave; raises what it raised, `TimeoutError` when it has not ended."""
+        if not self._finished.wait(timeout):
+            raise TimeoutError(f"{self.name} has not ended after {timeout} s.")
+        if self._status == "cancelled":
+            raise Cancelled(f"{self.name} was cancelled.")
+        if self._error is not None:
+            raise self._error
+        return self._result  # type: ignore[return-value]
+
+    def _run(self) -> None:
+        try:
+            self._result = self._work(self._steps)
+        except Exception as error:  # whoever asks for the result gets it
+            self._error = error
+        self._steps.close()
+        self._ended = self._steps.elapsed()
+        if self._status == "running":
+            self._status = "done" if self._error is None else "failed"
+        self._finished.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.on_change is not None:
+            self.on_change()

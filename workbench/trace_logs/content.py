@@ -1,0 +1,228 @@
+"""What one log tells, sorted by what it is about; nothing in it is parsed yet that can wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BufferedIOBase
+from typing import Any
+
+from workbench.compiler.sources.stages import STAGE_OF
+from workbench.report import CacheEvent
+from workbench.trace_logs.records import LogReader, LogRecord
+from workbench.trace_logs.splitting import Damage
+
+_CACHES = {
+    f"{record}_{outcome}": (cache, outcome)
+    for record, cache in (
+        ("fx_graph_cache", "FX graph cache"),
+        ("aotautograd_cache", "AOTAutograd cache"),
+    )
+    for outcome in ("hit", "miss", "bypass")
+}
+_METRICS = (
+    *("compile_id", "co_name", "co_filename", "co_firstlineno", "fail_type", "fail_reason"),
+    *("fail_user_frame_filename", "fail_user_frame_lineno", "python_version", "triton_version"),
+    *("inductor_config", "config_suppress_errors"),
+)
+_UNUSED = frozenset(
+    {
+        *("describe_storage", "stack", "fx_graph_runnable", "aot_forward_graph_fw_metadata"),
+        *("runtime_wrapper_orchestration", "compiled_fn_wrapper"),
+        *("compiled_function_forward", "compiled_function_backward", "backward_prologue"),
+        *("backward_epilogue", "inductor_runtime_and_tensor_meta", "link", "dump_file"),
+        *("guard_added", "guard_added_fast", "propagate_real_tensors_provenance"),
+        *("symbolic_shape_specialization", "create_unbacked_symbol", "compilation_metrics_runtime"),
+        *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
+        *(
+            "optimize_ddp_split_child",
+            "compiled_autograd_graph",
+            "graph_dump",
+            "dynamo_side_effects",
+        ),
+        *("inductor_provenance_tracking_kernel_stack_traces", "triton_kernel_info"),
+    }
+)
+"""Kinds that are known and have no place in a report: they are counted only."""
+_UNUSED_ENDS = ("_BYTECODE", ".config")
+_KEPT_EACH = 100
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One record that is read later.
+
+    `after` is how many graphs stand before it, or programs, for what tells of a program.
+    """
+
+    name: str
+    compile_id: str | None
+    raw: bytes
+    after: int = 0
+
+    def text(self) -> str:
+        """The payload."""
+        return self.raw.replace(b"\n\t", b"\n")[1:].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The begin or the end of a phase; `at` is in seconds since the epoch."""
+
+    name: str
+    is_begin: bool
+    at: float
+    compile_id: str | None
+
+
+@dataclass
+class LogContent:
+    """One log: a process with everything that it compiled."""
+
+    label: str = ""
+    rank: int | None = None
+    strings: dict[int, str] = field(default_factory=dict)
+    damage: Damage = field(default_factory=Damage)
+    graphs: list[Piece] = field(default_factory=list)
+    codes: list[Piece] = field(default_factory=list)
+    mappings: list[Piece] = field(default_factory=list)
+    guards: list[Piece] = field(default_factory=list)
+    breaks: list[Piece] = field(default_factory=list)
+    errors: list[Piece] = field(default_factory=list)
+    recompiles: list[Piece] = field(default_factory=list)
+    starts: dict[str, list[Any]] = field(default_factory=dict)
+    metrics: list[tuple[str | None, dict[str, Any]]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    cache: list[CacheEvent] = field(default_factory=list)
+    tensors: dict[tuple[Any, Any], dict[str, Any]] = field(default_factory=dict)
+    sources: list[tuple[str | None, tuple[Any, Any], str]] = field(default_factory=list)
+    symbols: list[tuple[str, str, str]] = field(default_factory=list)
+    torch: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+    unknown: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def failures(self) -> list[Piece]:
+        """The errors that reached the caller.
+
+        After a break that Dynamo could not go on from, or where errors are suppressed, the function
+        runs as Python.
+        """
+        broken = {piece.compile_id for piece in self.breaks}
+        rows = dict(self.metrics)
+        quiet = {id for id, row in rows.items() if row.get("config_suppress_errors")}
+        given_up = {id for id in broken if rows.get(id, {}).get("fail_type") == "Unsupported"}
+        return [piece for piece in self.errors if piece.compile_id not in quiet | given_up]
+
+
+def read_content(file: BufferedIOBase) -> LogContent:
+    """Read one log to its end."""
+    reader = LogReader(file)
+    content = LogContent(damage=reader.damage, strings=reader.strings)
+    sorter = _Sorter(content)
+    for record in reader.records():
+        content.counts[record.name] += 1
+        try:
+            sorter.take(record)
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            reader.damage.unreadable += 1  # a record of another shape than torch 2.13 writes
+    content.rank = reader.rank
+    return content
+
+
+class _Sorter:
+    """Puts every record where it belongs."""
+
+    def __init__(self, content: LogContent):
+        self._content = content
+        c = content
+        self._takers: dict[str, Callable[[LogRecord], object]] = {
+            "chromium_event": self._on_event,
+            "compilation_metrics": self._on_metrics,
+            "bwd_compilation_metrics": self._on_metrics,
+            "dynamo_start": self._on_start,
+            "torch_version": self._on_version,
+            "describe_tensor": self._on_tensor,
+            "describe_source": self._on_source,
+            "create_symbol": self._on_symbol,
+            **dict.fromkeys(_CACHES, self._on_cache),
+            **dict.fromkeys(STAGE_OF, self._keeper(c.graphs)),
+            "inductor_output_code": self._keeper(c.codes),
+            "inductor_provenance_tracking_node_mappings": self._keeper(c.mappings, c.codes),
+            "dynamo_cpp_guards_str": self._keeper(c.guards),
+            "dynamo_graph_break_reason": self._keeper(c.breaks),
+            "dynamo_error": self._keeper(c.errors),
+            "recompile_reasons": self._keeper(c.recompiles),
+        }
+
+    def take(self, record: LogRecord) -> None:
+        """Take one record."""
+        taker = self._takers.get(record.name)
+        if taker is not None:
+            taker(record)
+        elif record.name not in _UNUSED and not record.name.endswith(_UNUSED_ENDS):
+            self._on_unknown(record)
+
+    def _keeper(
+        self, pieces: list[Piece], others: list[Piece] | None = None
+    ) -> Callable[[LogRecord], None]:
+        before = self._content.graphs if others is None else others
+
+        def keep(record: LogRecord) -> None:
+            if not record.is_whole():
+                self._content.damage.changed += 1
+            pieces.append(Piece(record.name, record.compile_id, record.raw, len(before)))
+
+        return keep
+
+    def _on_event(self, record: LogRecord) -> None:
+        event = record.json()
+        kind = event.get("ph")
+        if kind in ("B", "E"):
+            mark = Mark(str(event["name"]), kind == "B", event["ts"] / 1e6, record.compile_id)
+            self._content.marks.append(mark)
+
+    def _on_metrics(self, record: LogRecord) -> None:
+        kept = {name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None}
+        if self._content.metrics:
+            kept.pop("inductor_config", None)  # the same for every compilation, and large
+        self._content.metrics.append((record.compile_id, kept))
+
+    def _on_start(self, record: LogRecord) -> None:
+        if record.compile_id is not None:
+            self._content.starts[record.compile_id] = record.meta["stack"]
+
+    def _on_version(self, record: LogRecord) -> None:
+        self._content.torch = str(record.json()["pytorch_version"])
+
+    def _on_tensor(self, record: LogRecord) -> None:
+        meta = record.meta
+        key = meta["describer_id"], meta["id"]
+        kept = ("dtype", "device", "size", "is_parameter")
+        self._content.tensors[key] = {name: meta.get(name) for name in kept}
+
+    def _on_source(self, record: LogRecord) -> None:
+        key = record.meta["describer_id"], record.meta["id"]
+        self._content.sources.append((record.compile_id, key, str(record.meta["source"])))
+
+    def _on_symbol(self, record: LogRecord) -> None:
+        meta = record.meta
+        row = str(meta["symbol"]), str(meta.get("source")), str(meta.get("vr"))
+        self._content.symbols.append(row)
+
+    def _on_cache(self, record: LogRecord) -> None:
+        cache, outcome = _CACHES[record.name]
+        data = record.json() or {}
+        key = data.get("key") or data.get("cache_key")
+        reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
+        why = None if reason is None else str(reason)
+        self._content.cache.append(CacheEvent(cache, outcome, key, why))
+
+    def _on_unknown(self, record: LogRecord) -> None:
+        kept = self._content.unknown.setdefault(record.name, [])
+        if len(kept) < _KEPT_EACH:
+            row: dict[str, Any] = {"compile_id": record.compile_id, "metadata": record.meta}
+            if record.raw:
+                row["payload"] = record.text()[:_LARGEST]
+            kept.append(row)

@@ -1,0 +1,213 @@
+"""Nodes of FX graphs, read from the Python that torch prints for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workbench.trace_logs.tensor_types import TensorType, tensor_type
+
+_PLACE = re.compile(r"# (?:.*? )?File: (.+?):(\d+) in (.+?), code: (.*)")
+_ARGUMENT = re.compile(r'(\*{0,2}\w+)(?:: "([^"]*)")?(?: = [^,)]+)?\s*(?=,|\)|$)')
+_ASSIGNED = re.compile(r'(\w+)(?:: "([^"]*)"| : [^=]*?)? = (.+)')
+_IN_PLACE = re.compile(r'(\w+(?:\[.*\])?) (\S*=) (.*?);  (\w+)(?:: "([^"]*)")? = \w+')
+_CALL = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)$", re.DOTALL)
+_NAME = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)\b(?! = )")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_BINARY = re.compile(r"(\S+) (\*\*|//|<<|>>|==|!=|<=|>=|[-+*/@%&|^<>]) (\S+)$")
+_OPERATORS = {
+    **{"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"},
+    **{"@": "matmul", "**": "pow", "&": "and_", "|": "or_", "^": "xor", "<<": "lshift"},
+    **{">>": "rshift", "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"},
+}
+_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+Place = tuple[str, int, str, str]
+"""File, line, function and text of the line behind a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextNode:
+    """One node as the text shows it; `inputs` are names of nodes, in the order of their use."""
+
+    name: str
+    op: str
+    target: str
+    inputs: tuple[str, ...]
+    type: TensorType
+    place: Place | None
+
+
+def parse_graph(text: str) -> list[TextNode]:
+    """The nodes of the outermost graph in a text; lines that are no statement are passed over."""
+    reader = _Reader()
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if line.lstrip().startswith("def forward("):
+            reader.signature(_signature(line, lines))
+            break
+    for line in lines:
+        stripped = line.strip()
+        if stripped.startswith("class "):  # a graph inside of this one
+            break
+        if stripped:
+            reader.line(stripped, lines)
+    return reader.finish()
+
+
+def _signature(first: str, lines: Iterable[str]) -> str:
+    """The arguments of `forward`, from one line or from one line each, without comments."""
+    if first.rstrip().endswith("):"):
+        return first.strip().removeprefix("def forward(").removesuffix("):")
+    parts = []
+    for line in lines:
+        part = line.partition("  # ")[0].strip()
+        if part.startswith(")"):
+            break
+        parts.append(part)
+    return " ".join(parts)
+
+
+class _Reader:
+    """Reads the statements of one graph."""
+
+    def __init__(self) -> None:
+        self.nodes: list[TextNode] = []
+        self._arguments: dict[str, str | None] = {}
+        self._names: dict[str, str] = {}  # of placeholders, by the name of the argument
+        self._known: set[str] = set()
+        self._place: Place | None = None
+
+    def signature(self, text: str) -> None:
+        """Take the arguments of `forward`."""
+        for name, type_ in _ARGUMENT.findall(text):
+            if name != "self":
+                self._arguments[name] = type_ or None
+
+    def line(self, line: str, lines: Iterable[str]) -> None:
+        """Take one statement or comment."""
+        if line.startswith("#"):
+            found = _PLACE.match(line)
+            self._place = (found[1], int(found[2]), found[3], found[4]) if found else None
+            return
+        if line.startswith("return"):
+            self._start()
+            self._output(line, lines)
+            return
+        if self._arguments and self._renames(line):
+            return
+        self._start()
+        self._statement(line)
+
+    def _renames(self, line: str) -> bool:
+        name, _, argument = line.partition(" = ")
+        argument = argument.partition(";")[0]
+        if argument not in self._arguments:
+            return False
+        self._names[argument] = name
+        return True
+
+    def _start(self) -> None:
+        """Write the placeholders down, before the first node that uses one."""
+        for argument, type_ in self._arguments.items():
+            target = argument.lstrip("*")
+            name = self._names.get(target, target)
+            self._add(TextNode(name, "placeholder", argument, (), tensor_type(type_), None))
+        self._arguments = {}
+
+    def _add(self, node: TextNode) -> None:
+        self.nodes.append(node)
+        self._known.add(node.name)
+
+    def _statement(self, line: str) -> None:
+        changed = _IN_PLACE.match(line)
+        if changed is not None and changed[2] != "=":
+            operator = "operator.i" + _OPERATORS.get(changed[2][:-1], changed[2][:-1])
+            inputs = self._inputs(f"{changed[1]}, {changed[3]}")
+            self._node(changed[4], "call_function", operator, inputs, changed[5])
+            return
+        if changed is not None and "[" in changed[1]:
+            inputs = self._inputs(f"{changed[1]}, {changed[3]}")
+            self._node(changed[4], "call_function", "operator.setitem", inputs, changed[5])
+            return
+        body, _, _ = line.partition(";  ")
+        found = _ASSIGNED.match(body)
+        if found is not None:
+            op, target, used = _expression(found[3], self._known.__contains__)
+            self._node(found[1], op, target, self._inputs(used), found[2])
+
+    def _node(
+        self, name: str, op: str, target: str, inputs: tuple[str, ...], type_: str | None
+    ) -> None:
+        self._add(TextNode(name, op, target, inputs, tensor_type(type_), self._place))
+
+    def _inputs(self, text: str) -> tuple[str, ...]:
+        if "'" in text or '"' in text:
+            text = _STRING.sub("''", text)
+        known = self._known
+        return tuple(dict.fromkeys(n for n in _NAME.findall(text) if n in known))
+
+    def _output(self, line: str, lines: Iterable[str]) -> None:
+        text = line.removeprefix("return").strip()
+        if text == "(":
+            parts = []
+            for part in lines:
+                stripped = part.partition("  # ")[0].strip()
+                if stripped == ")":
+                    break
+                parts.append(stripped)
+            text = " ".join(parts)
+        inputs = self._inputs(text)
+        self._add(TextNode("output", "output", "output", inputs, tensor_type(None), None))
+
+    def finish(self) -> list[TextNode]:
+        """The nodes in their order."""
+        self._start()
+        return self.nodes
+
+
+def _expression(text: str, is_node: Callable[[str], bool]) -> tuple[str, str, str]:
+    """What an expression does: the op, the target, and the text that names the inputs."""
+    call = _CALL.match(text)
+    if call is not None:
+        return _called(call[1], call[2], is_node)
+    if text.startswith("self."):
+        return "get_attr", text.removeprefix("self."), ""
+    binary = _BINARY.match(text)
+    if binary is not None:
+        return "call_function", f"operator.{_OPERATORS[binary[2]]}", text
+    if text[:1] in _UNARY:
+        return "call_function", f"operator.{_UNARY[text[0]]}", text[1:]
+    head, dot, _ = text.partition(".")
+    if dot and is_node(head) and "[" not in head:
+        return "call_function", "builtins.getattr", head
+    if text.endswith("]"):
+        return "call_function", "operator.getitem", text
+    return "call_function", text, text
+
+
+def _called(callee: str, arguments: str, is_node: Callable[[str], bool]) -> tuple[str, str, str]:
+    if callee.startswith("torch.ops."):
+        return "call_function", _operator(callee), arguments
+    head, _, rest = callee.partition(".")
+    if head == "self":
+        return "call_module", rest, arguments
+    if rest and is_node(head):
+        return "call_method", rest, f"{head}, {arguments}"
+    return "call_function", _function(callee), arguments
+
+
+@lru_cache(maxsize=4096)
+def _operator(callee: str) -> str:
+    """The name under which torch knows an operator."""
+    return callee.removeprefix("torch.ops.").removeprefix("higher_order.")
+
+
+@lru_cache(maxsize=4096)
+def _function(callee: str) -> str:
+    """The name under which a live record has a function: most of `torch` is of one class."""
+    head, dot, name = callee.partition(".")
+    if head == "torch" and dot and "." not in name and not name.startswith(("_", "sym_")):
+        return f"torch._VariableFunctionsClass.{name}"
+    return callee

@@ -1,0 +1,171 @@
+"""Kernels and library calls, read from the program that Inductor generated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from workbench.trace_logs.buffers import BufferReader, CodeBuffer
+
+_DEFINITION = re.compile(
+    r"^(\w+) = async_compile\.(\w+)\(([^\n]*?)r?'''(.*?)'''", re.DOTALL | re.MULTILINE
+)
+_LIBRARY = re.compile(
+    r"(?:[\w, ()]+ = )?"
+    r"((?:extern_kernels|torch\.ops|aten|inductor_ops|_quantized)\.[\w.]+)\((.*)\)$"
+)
+_CALL = re.compile(r"(\w+)(?:\.run)?\((.*)\)$")
+_HANDLE = re.compile(r"# \[Provenance debug handles\] (.*)")
+_SOURCE_NODES = re.compile(
+    r"# Topologically Sorted Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]"
+)
+_FRAGMENT = re.compile(r"#\s+%(\w+) .*?= (?:call_function|call_method)\[")
+_ID = re.compile(r"^# AOT ID: \['\w*?_?(forward|backward|inference)'\]", re.MULTILINE)
+_PARAMETERS = re.compile(r"void\s+\w+\(([^)]*)\)|^def \w+\(([^)]*)\):", re.MULTILINE)
+_END = re.compile(
+    r"^(?:runner = Runner|def (?:get_args|benchmark_compiled_module)\b)", re.MULTILINE
+)
+_NOT_WORK = ("aten.set_.source", "inductor_ops.accumulate_grad_")
+
+
+@dataclass
+class CodeKernel:
+    """One generated kernel, or one call of a library; `reads`, `writes` are names of buffers.
+
+    `nodes` are of the graph after the post-grad passes, `captured` of the one that Dynamo made;
+    `handles` are its names in torch's own map of kernels to nodes.
+    """
+
+    name: str
+    language: str  # "triton", "cpp" or "extern"
+    text: str | None = None
+    calls: int = 0
+    nodes: tuple[str, ...] = ()
+    captured: tuple[str, ...] = ()
+    handles: dict[str, None] = field(default_factory=dict)
+    reads: dict[str, None] = field(default_factory=dict)
+    writes: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a generated program holds, in the order of its calls."""
+
+    kernels: tuple[CodeKernel, ...]
+    buffers: tuple[CodeBuffer, ...]
+    is_backward: bool
+
+
+def parse_program(text: str) -> Program:
+    """Read a generated Python program; of one in C++ nothing is found."""
+    defined = dict(_defined(text))
+    start = text.find("async_compile.wait(globals())")
+    end = _END.search(text, max(start, 0))
+    body = text[max(start, 0) : end.start() if end else len(text)]
+    reader = _CallReader(defined)
+    for line in body.split("\n"):
+        reader.line(line.strip())
+    direction = _ID.search(text)
+    is_backward = direction is not None and direction[1] == "backward"
+    uncalled = [kernel for kernel in defined.values() if not kernel.calls]
+    return Program((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
+
+
+def _defined(text: str) -> Iterator[tuple[str, CodeKernel]]:
+    last = 0
+    for found in _DEFINITION.finditer(text):
+        comments = text[max(last, text.rfind("\n\n\n", last, found.start())) : found.start()]
+        last = found.end()
+        kernel = CodeKernel(found[1], _language(found[2]), found[4].strip("\n"))
+        kernel.nodes = tuple(dict.fromkeys(_FRAGMENT.findall(comments)))
+        sources = _SOURCE_NODES.search(comments)
+        kernel.captured = _names(sources[1]) if sources else ()
+        yield kernel.name, kernel
+
+
+def _language(method: str) -> str:
+    return "triton" if method in ("triton", "cutedsl", "pallas") else "cpp"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+class _CallReader:
+    """Follows the calls of a program, with the comments before each."""
+
+    def __init__(self, defined: dict[str, CodeKernel]):
+        self.found: list[CodeKernel] = []
+        self.buffers = BufferReader()
+        self._defined = defined
+        self._handles: tuple[str, ...] = ()
+        self._captured: tuple[str, ...] = ()
+        self._fragment: dict[str, None] = {}
+
+    def line(self, line: str) -> None:
+        """Take one line of the program."""
+        if line.startswith("#"):
+            self._comment(line)
+            return
+        self.buffers.line(line)
+        call = _CALL.search(line)
+        kernel = None if call is None else self._defined.get(call[1])
+        if call is not None and kernel is not None:
+            self._generated(kernel, call[2])
+            return
+        library = _LIBRARY.match(line)
+        if library is not None and library[1] not in _NOT_WORK:
+            self._library(library[1], library[2], line)
+
+    def _comment(self, line: str) -> None:
+        handles = _HANDLE.match(line)
+        if handles is not None:
+            self._handles = _names(handles[1])
+            return
+        sources = _SOURCE_NODES.match(line)
+        if sources is not None:
+            self._captured = _names(sources[1])
+            self._fragment = {}
+        self._fragment.update(dict.fromkeys(_FRAGMENT.findall(line)))
+
+    def _generated(self, kernel: CodeKernel, arguments: str) -> None:
+        if not kernel.calls:
+            self.found.append(kernel)
+        kernel.calls += 1
+        self._explain(kernel)
+        names = self.buffers.arguments(arguments)
+        for name, parameter in zip(names, _parameters(kernel.text or ""), strict=False):
+            if name is None:
+                continue
+            if not parameter.startswith("out"):
+                kernel.reads[name] = None
+            if parameter.startswith(("out", "in_out")):
+                kernel.writes[name] = None
+
+    def _library(self, name: str, arguments: str, line: str) -> None:
+        kernel = CodeKernel(name, "extern", calls=1)
+        self.found.append(kernel)
+        self._explain(kernel)
+        plain, _, out = arguments.partition("out=")
+        kernel.reads.update((n, None) for n in self.buffers.arguments(plain) if n is not None)
+        target = out
+        if not out and line.startswith("buf"):
+            target = line.partition(" = ")[0]
+            self.buffers.result(target)
+        kernel.writes.update((n, None) for n in self.buffers.arguments(target) if n is not None)
+
+    def _explain(self, kernel: CodeKernel) -> None:
+        kernel.handles.update(dict.fromkeys(self._handles))
+        if not kernel.captured:
+            kernel.captured = self._captured
+        if not kernel.nodes:
+            kernel.nodes = tuple(self._fragment)
+        self._handles, self._captured, self._fragment = (), (), {}
+
+
+def _parameters(source: str) -> list[str]:
+    """The names of a kernel's parameters, in order; empty where they cannot be read."""
+    found = _PARAMETERS.search(source)
+    parts = (found[1] or found[2] or "").split(",") if found else []
+    return [(re.findall(r"\w+", part.partition(":")[0]) or [""])[-1] for part in parts]

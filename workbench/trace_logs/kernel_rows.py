@@ -1,0 +1,187 @@
+"""Rows of kernels, buffers and generated programs, tied to the nodes that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
+from workbench.trace_logs.buffers import CodeBuffer
+from workbench.trace_logs.content import LogContent, Piece
+from workbench.trace_logs.graph_rows import LogGraph
+from workbench.trace_logs.kernel_code import CodeKernel, Program, parse_program
+from workbench.trace_logs.source_places import LogPlaces
+from workbench.trace_logs.source_texts import LogSources
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """One generated program with the graphs that it was made from."""
+
+    id: str
+    program: Program
+    lowered: LogGraph | None
+    captured: LogGraph | None
+    mapping: dict[str, list[str]]
+    places: LogPlaces
+    wrapper: Wrapper
+
+    def nodes(self, kernel: CodeKernel) -> list[tuple[LogGraph, str]]:
+        """The nodes behind a kernel, in the best record that the log has of them."""
+        graph = self.lowered
+        named = [name for handle in kernel.handles for name in self.mapping.get(handle, ())]
+        for names in (named, kernel.nodes):
+            found = [name for name in names if graph is not None and name in graph.targets]
+            if graph is not None and found:
+                return [(graph, name) for name in dict.fromkeys(found)]
+        graph = self.captured
+        known = [name for name in kernel.captured if graph is not None and name in graph.targets]
+        return [(graph, name) for name in known] if graph is not None else []
+
+
+class KernelRows:
+    """Collects the kernels of several logs."""
+
+    def __init__(self, texts: TextWriter):
+        self.buffers: list[Buffer] = []
+        self.links: list[Link] = []
+        self.unexplained = 0  # generated kernels of which no record tells the nodes
+        self.foreign = 0  # programs that are not in Python
+        self._texts = texts
+        self._lowerings: list[_Lowering] = []
+
+    def read(self, content: LogContent, places: LogPlaces, graphs: list[LogGraph]) -> None:
+        """Take the generated programs of one log."""
+        mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
+        for number, piece in enumerate(content.codes, 1):
+            text = piece.text()
+            program = parse_program(text)
+            before = graphs[: piece.after]
+            lowered = _last(before, "after_post_grad", piece, content.graphs)
+            captured = _last(before, "dynamo", piece, content.graphs)
+            id = f"i{len(self._lowerings)}"
+            is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
+            key = self._texts.add(places.shared(text.rstrip("\n")))
+            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key)
+            mapping = _mapping(mappings.get((number, piece.compile_id)))
+            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper)
+            self._lowerings.append(lowering)
+            self.foreign += "async_compile" not in text and not program.kernels
+            if lowered is not None:
+                self.links.append(Link(lowered.id, id, "graph-lowered"))
+            sizes = {} if lowered is None else lowered.sizes
+            _tell_results(program, lowering, sizes)
+            self.buffers += [_buffer(id, one, sizes) for one in program.buffers]
+
+    @property
+    def wrappers(self) -> list[Wrapper]:
+        """The generated programs."""
+        return [lowering.wrapper for lowering in self._lowerings]
+
+    def rows(self, sources: LogSources) -> list[Kernel]:
+        """The kernels in the order of their first calls, and what they are tied to."""
+        sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
+        found: list[Kernel] = []
+        for lowering in self._lowerings:
+            for kernel in lowering.program.kernels:
+                row = self._row(f"k{len(found)}", kernel, lowering, sources, sizes)
+                found.append(row)
+                self.links += _ties(row, kernel, lowering.wrapper.id)
+        return found
+
+    def _row(
+        self,
+        id: str,
+        kernel: CodeKernel,
+        lowering: _Lowering,
+        sources: LogSources,
+        sizes: dict[str, int | None],
+    ) -> Kernel:
+        nodes = lowering.nodes(kernel)
+        self.unexplained += not nodes and kernel.language != "extern"
+        spots = (graph.places.get(name) for graph, name in nodes)
+        lines = (sources.line_id(*spot) for spot in spots if spot is not None)
+        return Kernel(
+            id=id,
+            name=kernel.name,
+            language=kernel.language,
+            graph=lowering.id,
+            is_backward=lowering.wrapper.is_backward,
+            ops=tuple(dict.fromkeys(graph.targets[name] for graph, name in nodes)),
+            nodes=tuple(f"{graph.id}:{name}" for graph, name in nodes),
+            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
+            bytes_read=_moved(lowering.id, kernel.reads, sizes),
+            bytes_written=_moved(lowering.id, kernel.writes, sizes),
+            text=None if kernel.text is None else self._text(kernel.text, lowering.places),
+            calls=max(kernel.calls, 1),
+        )
+
+    def _text(self, text: str, places: LogPlaces) -> str:
+        return self._texts.add(places.shared(text))
+
+
+def _last(graphs: list[LogGraph], stage: str, piece: Piece, pieces: list[Piece]) -> LogGraph | None:
+    for graph, own in zip(reversed(graphs), reversed(pieces[: len(graphs)]), strict=True):
+        if graph.stage == stage and own.compile_id == piece.compile_id:
+            return graph
+    return None
+
+
+def _mapping(piece: Piece | None) -> dict[str, list[str]]:
+    """The nodes of each kernel by its handle, from torch's own map."""
+    try:
+        data = orjson.loads(piece.raw) if piece is not None else None
+    except ValueError:
+        return {}
+    found = data.get("cppCodeToPost") if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _tell_results(
+    program: Program, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
+) -> None:
+    """Give the result of a library call the dtype of the node that it stands for."""
+    unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}
+    for kernel in program.kernels:
+        results = [unknown[name] for name in kernel.writes if name in unknown]
+        if kernel.language == "extern" and len(results) == 1 and results[0].kind != "input":
+            target = kernel.name.removeprefix("torch.ops.")
+            for graph, name in lowering.nodes(kernel):
+                if graph.targets[name] == target and graph is lowering.lowered:
+                    results[0].dtype = sizes.get(name, (None, None))[0]
+
+
+def _buffer(
+    lowered: str, buffer: CodeBuffer, sizes: dict[str, tuple[str | None, int | None]]
+) -> Buffer:
+    dtype, size = sizes.get(buffer.name, (buffer.dtype, None))
+    known = buffer.bytes()
+    return Buffer(
+        id=f"{lowered}:{buffer.name}",
+        graph=lowered,
+        name=buffer.name,
+        kind=buffer.kind,
+        shape=buffer.shape,
+        dtype=buffer.dtype or dtype,
+        device=buffer.device,
+        bytes=size if known is None else known,
+    )
+
+
+def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
+    """Bytes of whole buffers; None when the size of none is known."""
+    found = [sizes.get(f"{lowered}:{name}") for name in names]
+    known = [size for size in found if size is not None]
+    return sum(known) if known else None
+
+
+def _ties(row: Kernel, kernel: CodeKernel, wrapper: str) -> Iterator[Link]:
+    for id in row.nodes:
+        yield Link(id, row.id, "node-kernel")
+    for id in row.lines:
+        yield Link(id, row.id, "line-kernel")
+    for name in dict.fromkeys((*kernel.reads, *kernel.writes)):
+        yield Link(row.id, f"{row.graph}:{name}", "kernel-buffer")
+    yield Link(row.id, wrapper, "kernel-wrapper")

@@ -1,0 +1,235 @@
+"""What a log tells of the run as a whole, and what it cannot tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from typing import Any, Protocol
+
+import orjson
+
+from workbench.report import Capability, Environment, Outcome, Request
+from workbench.trace_logs.break_texts import functions
+from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.guard_trees import threads
+from workbench.trace_logs.source_places import LogPlaces, named
+
+_NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
+_NO_NODES = (
+    "the log does not say which nodes some of the generated kernels were made from, so that their "
+    "lines are not known: record it with INDUCTOR_PROVENANCE=1"
+)
+_QUOTED = (
+    "the files are not here, or have changed: only the lines that the log quotes are known, "
+    "others are shown as ⋮"
+)
+_LANES = "a log names no thread: phases that overlap stand on lanes of their own"
+_NO_PARTS = "what the keys of caches consist of is not read from logs"
+_FOREIGN = "the log holds programs that are not in Python; their kernels are not taken apart"
+_SIZES = "bytes are those of whole buffers; where the log does not tell a dtype, they are missing"
+_OPTIONS = (
+    *("max_autotune", "max_autotune_gemm", "coordinate_descent_tuning", "freezing", "cpp_wrapper"),
+    *("triton.cudagraphs", "fallback_random", "deterministic"),
+)
+_IN = re.compile(r"# File: .+?:\d+ in (\w+), code: ")
+_ARGUMENT = re.compile(r"L\['(\w+)'\]")
+_DEVICE = re.compile(r"type='(\w+)'(?:, index=(\d+))?")
+
+
+class Made(Protocol):
+    """What was noticed while the tables were made."""
+
+    @property
+    def unexplained(self) -> int:
+        """Generated kernels without nodes."""
+
+    @property
+    def foreign(self) -> int:
+        """Programs that are not in Python."""
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether sources are put together from quoted lines."""
+
+
+def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capability]:
+    """What a log can hold, and why some of it is not in this one."""
+    has_codes = any(content.codes for content in contents)
+    for name, is_there, reason in (
+        ("graphs", any(c.graphs for c in contents), "the log holds no graph"),
+        ("breaks", True, None),
+        ("guards", any(c.guards for c in contents), "the log holds no guards"),
+        ("phases", any(c.marks for c in contents), "the log holds no timers"),
+        ("kernels", has_codes, "the log holds no generated program"),
+        ("cache", True, None),
+    ):
+        yield Capability(name, is_there, None if is_there else reason)
+    for name, what in (
+        ("scheduler_nodes", "scheduler nodes"),
+        ("fusion", "fusion decisions"),
+        ("kernel_lines", "map of the lines of kernels"),
+        ("autotune", "timings of the autotuner"),
+        ("cuda_graphs", "parts that become CUDA graphs"),
+    ):
+        yield Capability(name, False, _NEVER.format(what))
+    notes = (
+        ("cache_parts", True, _NO_PARTS),
+        ("kernel nodes", made.unexplained > 0, _NO_NODES),
+        ("kernels in C++ programs", made.foreign > 0, _FOREIGN),
+        ("source files", made.is_quoted, _QUOTED),
+        ("threads", any(content.marks for content in contents), _LANES),
+        ("traffic", has_codes, _SIZES),
+    )
+    for name, is_lost, reason in notes:
+        if is_lost:
+            yield Capability(name, False, reason)
+
+
+def environment(contents: Sequence[LogContent], places: Sequence[LogPlaces]) -> Environment:
+    """What the logs tell of the machine; processor and platform are in none."""
+    metrics = [row for content in contents for _, row in content.metrics]
+    python = next((str(r["python_version"]) for r in metrics if r.get("python_version")), "")
+    triton = next((str(r["triton_version"]) for r in metrics if r.get("triton_version")), None)
+    guards = next((c.guards[0].text() for c in contents if c.guards), "")
+    try:
+        own = metadata.version("aot-workbench")
+    except metadata.PackageNotFoundError:
+        own = ""
+    return Environment(
+        workbench=own,
+        python=python.partition(" ")[0] or next((p.python for p in places if p.python), ""),
+        torch=next((c.torch for c in contents if c.torch), ""),
+        triton=triton,
+        threads=threads(guards),
+    )
+
+
+def request(contents: Sequence[LogContent]) -> Request:
+    """What was compiled, as far as logs tell; notes say what was passed over in them."""
+    names = dict.fromkeys(named(name) for name in functions(contents).values() if name)
+    names = names or dict.fromkeys(_captured(contents))
+    shown = list(names)[:3]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    is_training = any(p.name == "aot_joint_graph" for c in contents for p in c.graphs)
+    return Request(
+        name=", ".join(shown) + more,
+        kind="trace",
+        options=_options(contents),
+        target=_target(contents),
+        grad=is_training,
+        guards="as compiled",
+        capture="trace log",
+        dynamic_shapes=_symbols(contents),
+        inputs=tuple(_inputs(contents)),
+        notes=tuple(_notes(contents)),
+    )
+
+
+def _captured(contents: Sequence[LogContent]) -> Iterator[str]:
+    """The function of the first graph: compilations ahead of time write no name."""
+    for content in contents:
+        for piece in content.graphs[:1]:
+            found = _IN.search(piece.text())
+            if found is not None:
+                yield named(found[1])
+
+
+def _notes(contents: Sequence[LogContent]) -> Iterator[str]:
+    for content in contents:
+        where = f"{content.label}: " if content.label else ""
+        yield from (where + sentence for sentence in content.damage.sentences())
+        if content.unknown:
+            kinds = ", ".join(sorted(content.unknown))
+            yield f"{where}records of kinds that are not known here, in report.extra: {kinds}"
+        yield from (where + sentence for sentence in _endings(content))
+
+
+def _endings(content: LogContent) -> Iterator[str]:
+    """Compilations that Dynamo gave up without an error, and those that did not end."""
+    names = functions([content])
+    failed = {piece.compile_id for piece in content.failures()}
+    ended = {compile_id for compile_id, _ in content.metrics}
+    given_up: dict[str, list[str]] = {}
+    for compile_id, row in content.metrics:
+        if row.get("fail_type") and compile_id not in failed:
+            given_up.setdefault(named(str(row.get("co_name", ""))), []).append(str(compile_id))
+    for name, ids in given_up.items():
+        yield f"{name} was left to Python in {_listed(ids)}"
+    open_ = [compile_id for compile_id in content.starts if compile_id not in ended]
+    if open_:
+        name = named(names.get((content.label, open_[0]), ""))
+        yield f"{_listed(open_)} of {name} does not end in this log"
+
+
+def _listed(ids: list[str]) -> str:
+    more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    return f"compilation {ids[0]}{more}"
+
+
+def _target(contents: Sequence[LogContent]) -> str:
+    devices = {str(t.get("device")) for content in contents for t in content.tensors.values()}
+    kinds = {match[1] for match in map(_DEVICE.search, devices) if match}
+    return next((kind for kind in sorted(kinds) if kind != "cpu"), "cpu")
+
+
+def _inputs(contents: Sequence[LogContent]) -> Iterator[str]:
+    """The tensors that the first compilation took as arguments."""
+    seen: set[str] = set()
+    for content in contents[:1]:
+        first = next((compile_id for compile_id, _, _ in content.sources), None)
+        for compile_id, key, source in content.sources:
+            name, tensor = _ARGUMENT.fullmatch(source), content.tensors.get(key)
+            is_new = compile_id == first and source not in seen
+            seen.add(source)
+            if is_new and name is not None and tensor is not None:
+                device = _DEVICE.search(str(tensor["device"]))
+                where = ":".join(part for part in device.groups() if part) if device else "cpu"
+                dtype = str(tensor["dtype"]).removeprefix("torch.")
+                yield f"{name[1]}: {dtype} {tensor['size']} on {where}"
+
+
+def _symbols(contents: Sequence[LogContent]) -> str | None:
+    """The sizes that were left open, with where they come from and what they may be."""
+    found = dict.fromkeys(
+        f"{symbol} = {source} in {values}"
+        for content in contents
+        for symbol, source, values in content.symbols
+    )
+    shown = "; ".join(list(found)[:8])
+    more = f"; {len(found) - 8} more" if len(found) > 8 else ""
+    return shown + more or None
+
+
+def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
+    """Inductor's options that are off unless somebody turned them on."""
+    rows = (row for content in contents for _, row in content.metrics)
+    text = next((row["inductor_config"] for row in rows if row.get("inductor_config")), None)
+    try:
+        config: Any = orjson.loads(text) if isinstance(text, str) else {}
+    except ValueError:
+        config = {}
+    return tuple((name, "True") for name in _OPTIONS if config.get(name) is True)
+
+
+def outcome(contents: Sequence[LogContent]) -> Outcome:
+    """Failed when a compilation raised: which, in which function, and the error."""
+    names = functions(contents)
+    lines, steps = [], []
+    for content, places in ((c, LogPlaces(c.strings.values())) for c in contents):
+        reasons = {compile_id: row for compile_id, row in content.metrics if row.get("fail_type")}
+        for piece in content.failures():
+            compile_id = piece.compile_id or "?"
+            row = reasons.get(piece.compile_id, {})
+            function = named(names.get((content.label, compile_id), ""))
+            where = f"{content.label} {compile_id}".strip()
+            steps.append(f"{where} ({function})" if function else where)
+            reason = str(row.get("fail_reason") or _last_line(piece.text()))
+            lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
+    if not steps:
+        return Outcome()
+    return Outcome(False, "compilation " + ", ".join(steps), "\n\n".join(lines))
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.split("\n")) if line.strip()), "")

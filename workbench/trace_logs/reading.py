@@ -1,0 +1,101 @@
+"""A `TORCH_TRACE` log, or a folder of them, as a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.storage import Lazy, LazyTexts
+from workbench.trace_logs import log_summary
+from workbench.trace_logs.building import Building
+from workbench.trace_logs.content import LogContent, read_content
+from workbench.trace_logs.files import log_files, opened, rank_in
+
+
+@dataclass(frozen=True)
+class Trace(Report):
+    """The report of everything that logs hold, and that of each log alone.
+
+    Each log is a process: `logs["rank 1"]` is its report, read when it is first asked for. Compile
+    ids and threads of the whole bear the name of their log when there are several.
+    """
+
+    logs: Mapping[str, Report] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        """The summary of the report, and the names of the logs when there are several."""
+        several = f", logs: {', '.join(self.logs)}" if len(self.logs) > 1 else ""
+        return super().__repr__().replace("Report(", "Trace(")[:-1] + several + ")"
+
+
+def read_trace(path: str | PathLike[str]) -> Trace:
+    """Read a log or a folder of logs; see `workbench.read_trace`."""
+    files = log_files(path)
+    contents = [_content(file) for file in files]
+    if not any(content.counts or content.strings for content in contents):
+        raise UsageError(
+            f"{path} holds no record of torch's structured trace. "
+            "Run the program with TORCH_TRACE=FOLDER and read that folder."
+        )
+    labels = _labels(contents, files)
+    if len(files) == 1:
+        whole = _trace(contents, {})
+        return _trace(contents, {labels[0]: whole})
+    for content, label in zip(contents, labels, strict=True):
+        content.label = label
+    alone = {label: partial(_alone, file) for label, file in zip(labels, files, strict=True)}
+    return _trace(contents, Lazy(alone))
+
+
+def _content(file: Path) -> LogContent:
+    with opened(file) as log:
+        content = read_content(log)
+    if content.rank is None:
+        content.rank = rank_in(file.name)
+    return content
+
+
+def _alone(file: Path) -> Report:
+    return _trace([_content(file)], {})
+
+
+def _labels(contents: Sequence[LogContent], files: Sequence[Path]) -> list[str]:
+    """The names of the logs: the rank, or the end of the file's name where ranks repeat."""
+    ranks = Counter(content.rank for content in contents)
+    found = []
+    for content, file in zip(contents, files, strict=True):
+        is_known = content.rank is not None and ranks[content.rank] == 1
+        stem = file.name.partition(".")[0].removeprefix("dedicated_log_torch_trace_")
+        found.append(f"rank {content.rank}" if is_known else stem)
+    return found
+
+
+def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:
+    building = Building(contents)
+    return Trace(
+        environment=log_summary.environment(contents, building.places),
+        request=log_summary.request(contents),
+        outcome=log_summary.outcome(contents),
+        tables=building.tables(),
+        texts=LazyTexts(building.texts),
+        extra=_extra(contents),
+        logs=logs,
+    )
+
+
+def _extra(contents: Sequence[LogContent]) -> dict[str, Any]:
+    """How many records of each kind there are, and those of kinds that are not known."""
+    counts: Counter[str] = Counter()
+    unknown: dict[str, list[Any]] = {}
+    for content in contents:
+        counts.update(content.counts)
+        for kind, rows in content.unknown.items():
+            unknown.setdefault(kind, []).extend(rows)
+    return {"records": dict(counts), "unknown_records": unknown}
