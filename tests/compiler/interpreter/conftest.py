@@ -5,15 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.virtual_gpu.client import CrossCompiler
-
-
-@pytest.fixture(scope="session")
-def worker() -> Iterator[CrossCompiler]:
-    """One warm compiler for all tests."""
-    worker = CrossCompiler(start_s=120, job_s=300)
-    yield worker
-    worker.close()
 
 
 @pytest.fixture(scope="session")
