@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from workbench.processes.messages import Progress
 
 
+__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
+
+
 def aot_compile(
     fn: Callable[..., Any],
     args: tuple[Any, ...],

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from workbench.report.trials import Trial
 
 
+__all__ = ["matrix", "profile", "roundtrip", "sweep", "verify"]
+
+
 def verify(
     x: Compiled | CompiledElsewhere,
     args: tuple[Any, ...],
