@@ -35,7 +35,7 @@ FLOORS = """
 4 compiler.interpreter.triton
 4 compiler.interpreter
 5 handles
-6 sweeps · roundtrip
+6 sweeps · roundtrips
 7 api · machine · demo
 8 notebook
 """

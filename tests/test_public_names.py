@@ -52,3 +52,8 @@ def test_a_name_costs_no_torch() -> None:
     code = "import sys, workbench as wb; dir(wb); wb.aot_compile; wb.UsageError; wb.Report"
     run = subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"])
     assert run.returncode == 0
+
+
+def test_no_room_takes_the_name_of_a_function() -> None:
+    rooms = {place.name for place in Path(wb.__file__).parent.iterdir() if place.is_dir()}
+    assert rooms & {*wb.__all__} == set()

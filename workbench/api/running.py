@@ -182,7 +182,7 @@ def roundtrip(
     >>> wb.roundtrip(compiled, (x,), ways=("ours", "eager")).ok
     True
     """
-    from workbench.roundtrip.trip import roundtrip as run
+    from workbench.roundtrips.trip import roundtrip as run
 
     return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
 

@@ -30,7 +30,7 @@ def run(
     removed = tuple(str(one) for one in (folder, *temporary))
     variables = _variables(caches)
     with Child(
-        "workbench.roundtrip.child", variables=variables, hidden=_HIDDEN, temporary=removed
+        "workbench.roundtrips.child", variables=variables, hidden=_HIDDEN, temporary=removed
     ) as child:
         try:
             found: dict[str, Any] = child.ask(

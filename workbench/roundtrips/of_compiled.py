@@ -18,7 +18,7 @@ from workbench.errors import ArtifactError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.save import save_compiled
 from workbench.report import Report
-from workbench.roundtrip.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 

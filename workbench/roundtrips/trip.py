@@ -24,10 +24,10 @@ from workbench.report.roundtrip_rows import (
     RoundTripWay,
     way_of,
 )
-from workbench.roundtrip import processes
-from workbench.roundtrip.child import OUTPUTS
-from workbench.roundtrip.run_loader import Opaque
-from workbench.roundtrip.subject import Leaves, Packing, Subject
+from workbench.roundtrips import processes
+from workbench.roundtrips.child import OUTPUTS
+from workbench.roundtrips.run_loader import Opaque
+from workbench.roundtrips.subject import Leaves, Packing, Subject
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
@@ -86,7 +86,7 @@ class _Call:
 def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing) -> Subject:
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
-    from workbench.roundtrip import of_compiled, of_package
+    from workbench.roundtrips import of_compiled, of_package
 
     x, inputs = call.x, (call.args, call.kwargs, call.reference)
     if isinstance(x, Package):

@@ -32,7 +32,7 @@ def main(parent: Parent) -> None:
 
 
 def _gone(order: dict[str, object], watch: Stopwatch, outputs: Path) -> dict[str, object]:
-    from workbench.roundtrip.run_loader import go
+    from workbench.roundtrips.run_loader import go
 
     return go(order, watch, outputs)
 

@@ -19,7 +19,7 @@ from workbench.errors import UsageError
 from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack
 from workbench.report import Report
-from workbench.roundtrip.run_loader import plain_leaves, seed
+from workbench.roundtrips.run_loader import plain_leaves, seed
 
 Leaves = dict[str, list[tuple[str, Any]]]
 _NO_ORIGINAL = (
