@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from workbench.trace_logs.reading import Trace
 
 
+__all__ = [
+    "aotinductor_names",
+    "diff",
+    "launches",
+    "read_trace",
+    "show",
+    "targets",
+    "why_recompiled",
+]
+
+
 def show(x: Any) -> Any:
     """What a notebook displays for a compilation, an explanation, a report, a diff or a sweep.
 
