@@ -54,7 +54,7 @@ def save_elsewhere(
         backend=compiled.report.request.backend,
         built_for=built_for,
         contract=dict(program.contract),
-        baked=program.baked,
+        baked=program.specialized,
         guards=dict(program.guards),
     )
     return write_frozen(

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Program:
-    """What a file needs besides the report: frozen code, contract, baked values, guards.
+    """What a file needs besides the report: code, contract, specialized values, guards.
 
-    `contract`, `baked` and `guards` are the JSON of a manifest. `not_packed` are the kernels whose
-    machine code is not in the frozen code. `graphs` are the pickled graphs that were lowered, for a
+    `contract`, `specialized` and `guards` are the JSON of a manifest. `not_packed` are the kernels
+    whose machine code is not in `frozen`. `graphs` are the pickled graphs that were lowered, for a
     comparison kernel by kernel; where they are empty, `no_graphs` says why.
     """
 
     frozen: Frozen
     contract: Mapping[str, Any]
-    baked: tuple[Mapping[str, Any], ...]
+    specialized: tuple[Mapping[str, Any], ...]
     guards: Mapping[str, Any]
     built_for: BuiltFor
     not_packed: tuple[str, ...] = ()

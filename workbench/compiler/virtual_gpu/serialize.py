@@ -52,7 +52,7 @@ def program_of(
             **plan_json.to_json(plan, request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        baked=tuple(plan_json.baked_to_json(plan, emptied)),
+        specialized=tuple(plan_json.specialized_to_json(plan, emptied)),
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),
