@@ -24,7 +24,11 @@ from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import Options, check_args
-from workbench.compiler.contract.specialized_values import BakedValues, importable_name, scopes_for
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    importable_name,
+    scopes_for,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
 from workbench.compiler.internals.gc_throttle import few_collections
@@ -241,13 +245,15 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
     receiver = next(iter(run.bound)) if run.callee.receiver else None
-    values = tuple(run.decisions.baked.values())
+    values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     return CallPlan(
         contract=Contract.of(run.bound, run.dynamic, receiver),
-        baked=BakedValues(values, scopes_for(values, function.__module__, function.__globals__)),
+        specialized=SpecializedValues(
+            values, scopes_for(values, function.__module__, function.__globals__)
+        ),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,
