@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.serializability import compiling_portably
-from workbench.compiler.cold_start.compile_cache import early_header, fast_start
-from workbench.compiler.cold_start.partial_pch import EarlyHeader
+from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
+from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
@@ -88,9 +88,9 @@ def compile_ahead(
     """
     with contextlib.ExitStack() as stack:
         builds = options.backend == "inductor" and _is_for_cpu(args)
-        early = stack.enter_context(early_header()) if builds else None
+        pch = stack.enter_context(partial_pch()) if builds else None
         run = _prepare(target, args, dict(kwargs or {}), options)
-        return _recording(run, early, progress)
+        return _recording(run, pch, progress)
 
 
 def _is_for_cpu(args: Any) -> bool:
@@ -99,7 +99,7 @@ def _is_for_cpu(args: Any) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
-def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> CompiledCode:
+def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> CompiledCode:
     options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
@@ -110,7 +110,7 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
             with (
                 tp.COMPILE_LOCK.get(),
                 sizes_kept_apart(),
-                fast_start(early=early),
+                fast_start(pch=pch),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
             ):
