@@ -16,7 +16,7 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import Options
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.packaging.repackage_command import how_to_package_again
+from workbench.compiler.packaging.repackage_command import repackage_command
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_anywhere
@@ -35,7 +35,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     """
     with open_any(path) as opened:
         if opened.package is not None:
-            raise UsageError(how_to_package_again(fspath(path), opened.package))
+            raise UsageError(repackage_command(fspath(path), opened.package))
     with open_file(path) as file:
         stored = read_artifact(file).manifest.contract
     target = module
