@@ -14,14 +14,14 @@ from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.contract.request import Progress
-from workbench.compiler.internals.gc_throttle import few_collections
+from workbench.compiler.internals.gc_throttle import gc_throttle
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.errors import ArtifactError, UsageError
 
 
-@few_collections()
+@gc_throttle()
 def write_package(
     requests: Sequence[ModelRequest],
     path: str | PathLike[str],

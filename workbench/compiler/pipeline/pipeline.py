@@ -31,7 +31,7 @@ from workbench.compiler.contract.specialized_values import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
-from workbench.compiler.internals.gc_throttle import few_collections
+from workbench.compiler.internals.gc_throttle import gc_throttle
 from workbench.compiler.internals.stack_chunk import roomy_frames
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.internals.torch_state import tf32_uses
@@ -73,7 +73,7 @@ class _Run:
 
 
 @roomy_frames
-@few_collections()
+@gc_throttle()
 def compile_ahead(
     target: Any,
     args: tuple[Any, ...],
