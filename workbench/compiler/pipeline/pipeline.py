@@ -32,7 +32,7 @@ from workbench.compiler.contract.specialized_values import (
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
 from workbench.compiler.internals.gc_throttle import gc_throttle
-from workbench.compiler.internals.stack_chunk import roomy_frames
+from workbench.compiler.internals.stack_chunk import large_stack_chunk
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.internals.torch_state import tf32_uses
 from workbench.compiler.pipeline import failures
@@ -72,7 +72,7 @@ class _Run:
     step: str = "prepare"
 
 
-@roomy_frames
+@large_stack_chunk
 @gc_throttle()
 def compile_ahead(
     target: Any,
