@@ -30,7 +30,7 @@ from workbench.compiler.contract.specialized_values import (
     scopes_for,
 )
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
+from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
 from workbench.compiler.internals.gc_throttle import gc_throttle
 from workbench.compiler.internals.stack_chunk import large_stack_chunk
 from workbench.compiler.internals.state import GlobalState
@@ -109,7 +109,7 @@ def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> 
         try:
             with (
                 tp.COMPILE_LOCK.get(),
-                sizes_kept_apart(),
+                automatic_dynamic_state(),
                 fast_start(pch=pch),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
