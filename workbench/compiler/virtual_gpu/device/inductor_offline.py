@@ -10,7 +10,7 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.process_patches import StandIns
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_halved_reductions
+from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_dynamic_rblock
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
 
 Rank = Callable[[Any, int], float]
@@ -54,7 +54,7 @@ def _precompiling(gpu: Device) -> Callable[..., None]:
         is_new = not self.compile_results
         self._precompile_worker()
         if is_new:
-            add_halved_reductions(self, gpu)  # before it is packed: nothing is added at load
+            add_dynamic_rblock(self, gpu)  # before it is packed: nothing is added at load
         if static_triton_bundle_key is not None and self.is_statically_launchable():
             tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
 
