@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.serializability import compiling_portably
+from workbench.compiler.aot_files.serializability import compiling_for_serialization
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
@@ -235,7 +235,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_portably(run.decisions, run.bound), failures.told_once():
+    with compiling_for_serialization(run.decisions, run.bound), failures.told_once():
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )
