@@ -17,15 +17,14 @@ from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files.file_tables import without_file
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program import NoProgram, Program
-from workbench.compiler.aot_files.saving import BUNDLE, current_versions, write_serialized
+from workbench.compiler.aot_files.saving import BUNDLE, WEIGHTS, current_versions, write_serialized
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CompiledElsewhere
-
-_WEIGHTS = ("separate", BUNDLE)
 
 
 def save_elsewhere(
@@ -37,8 +36,7 @@ def save_elsewhere(
     machine: Any,
 ) -> str:
     """Write one artifact and return its digest; see `CompiledElsewhere.save`."""
-    if weights not in _WEIGHTS:
-        raise UsageError(f"weights is {weights!r}: expected 'separate' or 'bundle'.")
+    one_of("weights", weights, WEIGHTS)
     program = _whole(compiled)
     module = _module(compiled, program) if weights == BUNDLE else None
     serialized, built_for = program.serialized, program.built_for

@@ -95,7 +95,7 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        with container.private_folder() as folder:
+        with container.temporary_folder() as folder:
             if opened.manifest is None:
                 with cache_that_can_be_written(folder / "cache"):
                     return _load_torch_file(opened, request)

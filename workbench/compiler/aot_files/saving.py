@@ -24,6 +24,7 @@ from workbench.report import Report
 from workbench.report.storage import to_bytes
 
 BUNDLE = "bundle"
+WEIGHTS = ("separate", BUNDLE)
 
 
 def save_artifact(
@@ -82,7 +83,7 @@ def write_serialized(
     arrive where they are, or all on `device`.
     """
     builds = packed_builds(serialized, isa)
-    with container.private_folder() as folder:
+    with container.temporary_folder() as folder:
         members: dict[str, container.Content] = {container.PAYLOAD: serialized.payload}
         for build, kernels in builds:
             for kernel in kernels:

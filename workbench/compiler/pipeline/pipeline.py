@@ -23,7 +23,7 @@ from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, gu
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import Options, Progress, check_args
+from workbench.compiler.contract.request import Options, check_args
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
     importable_name,
@@ -39,6 +39,7 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError, WorkbenchError
+from workbench.processes.messages import Progress
 from workbench.report import Outcome, Report, Request
 
 
