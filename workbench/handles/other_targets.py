@@ -12,7 +12,7 @@ from workbench.report.report_holder import Noted
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.recipe import Recipe
     from workbench.handles.retarget import Retarget
     from workbench.processes.messages import Progress
@@ -36,9 +36,9 @@ class OtherTargets(Noted):
 
         return Retarget(self, self.recipe)
 
-    def on(self, target: str) -> Compiled | CompiledElsewhere:
+    def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
-        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        found: Compiled | CrossCompiled = self.retarget.on(target)
         return found
 
     def rank_configs(

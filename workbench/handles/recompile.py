@@ -22,10 +22,10 @@ from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_anywhere
 
 if TYPE_CHECKING:
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what a file was made from; nothing from it is executed.
 
     What was compiled for a GPU that was not there is compiled for it again.

@@ -153,7 +153,7 @@ def _line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def refuse_elsewhere(x: Any) -> WorkbenchError:
+def refuse_cross_compiled(x: Any) -> WorkbenchError:
     """Why what was compiled for a machine that is not here makes no round trip."""
     return WorkbenchError(
         f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file with "

@@ -96,7 +96,7 @@ def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing)
     if isinstance(x, Compiled):
         return of_compiled.subject_of(x, *inputs, ways, folder, packing)
     if hasattr(x, "retarget"):
-        raise of_compiled.refuse_elsewhere(x)
+        raise of_compiled.refuse_cross_compiled(x)
     raise UsageError(
         f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
         "returned."
