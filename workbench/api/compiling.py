@@ -79,7 +79,7 @@ def aot_compile(
     torch.Size([3, 64])
     """
     from workbench.compiler.contract.request import Options
-    from workbench.handles.dispatch import compile_anywhere
+    from workbench.handles.dispatch import compile_for_target
 
     request = Options(
         backend=backend,
@@ -91,7 +91,7 @@ def aot_compile(
         guards=guards,
         capture=capture,
     )
-    return compile_anywhere(fn, args, kwargs, request, progress)
+    return compile_for_target(fn, args, kwargs, request, progress)
 
 
 def compile_async(

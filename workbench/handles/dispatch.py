@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.handles.job import Job
 
 
-def compile_anywhere(
+def compile_for_target(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
@@ -80,7 +80,7 @@ def recipe_of(
         tuple(args),
         dict(kwargs or {}),
         options,
-        compile=compile_anywhere,
+        compile=compile_for_target,
         compile_in_background=compile_in_background,
     )
 

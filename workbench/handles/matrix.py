@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.handles.compare_targets import compare, gpus_of
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.specs import Gpu
@@ -51,5 +51,5 @@ def _compiled(
             "A function has no kernels before it is compiled: pass its example inputs, too, "
             "wb.matrix(fn, (x,), targets=[…])."
         )
-    compiled = compile_anywhere(x, args, {}, Options(target=first.name), progress)
+    compiled = compile_for_target(x, args, {}, Options(target=first.name), progress)
     return compiled.report, True

@@ -19,7 +19,7 @@ from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.packaging.repackage_command import repackage_command
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 
 if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
@@ -52,7 +52,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     options = Options(**request, dynamic_shapes=dynamic_shapes_of(contract))
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
-    return compile_anywhere(target, args, kwargs, options)
+    return compile_for_target(target, args, kwargs, options)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
