@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.report import Report
-from workbench.report.report_holder import Noted
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.processes.messages import Progress
 
 
-class OtherTargets(Noted):
+class OtherTargets(ReportHolder):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
     report: Report

@@ -16,7 +16,7 @@ from workbench.compiler.running.slots import CLOSED
 from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.derived import Derived
-from workbench.report.report_holder import Noted
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.report import Report
 
 
-class Package(Noted, Derived):
+class Package(ReportHolder, Derived):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Every call

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # a package starts without the record of its compilation
 Listener = Callable[["Report", "Report"], bool]
 
 
-class Noted:
+class ReportHolder:
     """Base of what has a report and is saved, loaded and sent on round trips."""
 
     _listeners: tuple[Listener, ...] = ()
