@@ -238,7 +238,7 @@ class Compiled(OtherTargets):
         digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
-        self.note(with_saved_file(self.report, path, digest))
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
 

@@ -88,7 +88,7 @@ class CrossCompiled(OtherTargets):
         from workbench.handles.cross_saving import save_cross_compiled
 
         digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
-        self.note(with_saved_file(self.report, path, digest))
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -24,10 +24,10 @@ class OtherTargets(ReportHolder):
     report: Report
     recipe: Recipe | None
 
-    def note(self, report: Report) -> None:
+    def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report
-        self._tell(before, report)
+        self._notify(before, report)
 
     @cached_property
     def retarget(self) -> Retarget:

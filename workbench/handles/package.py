@@ -140,11 +140,11 @@ class Package(ReportHolder, Derived):
             self._record = with_file_later(found, self.path, self.digest)
         return self._record
 
-    def note(self, report: Report) -> None:
+    def update(self, report: Report) -> None:
         """From now on this is the report, for instance with a round trip."""
         before, self._record = self._record, report
         if before is not None:
-            self._tell(before, report)
+            self._notify(before, report)
 
     def report_of(self, name: str) -> Report:
         """The record of one model's compilation; raises `ArtifactError` where the file has none."""

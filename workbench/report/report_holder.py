@@ -1,4 +1,4 @@
-"""Something with a report that grows: what shows the report hears of it."""
+"""What holds a report that grows, and calls what shows it."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class ReportHolder:
         """
         self._listeners = (*self._listeners, listener)
 
-    def _tell(self, before: Report, after: Report) -> None:
-        self._listeners = tuple(hears for hears in self._listeners if hears(before, after))
+    def _notify(self, before: Report, after: Report) -> None:
+        self._listeners = tuple(call for call in self._listeners if call(before, after))
