@@ -16,6 +16,10 @@ class ReportHolder:
 
     _listeners: tuple[Listener, ...] = ()
 
+    def update(self, report: Report) -> None:
+        """From now on this is the report."""
+        raise NotImplementedError
+
     def listen(self, listener: Listener) -> None:
         """Call `listener` with the old and the new report when there is a new one.
 

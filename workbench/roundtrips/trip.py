@@ -16,6 +16,7 @@ from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
 from workbench.processes.messages import Progress
+from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import (
     WAYS,
@@ -56,9 +57,8 @@ def roundtrip(
     finally:
         for made_folder in (folder, *packing.folders):
             processes.remove(made_folder)
-    note = getattr(x, "note", None)
-    if note is not None:
-        note(made.report)
+    if isinstance(x, ReportHolder):
+        x.update(made.report)
     return made
 
 
