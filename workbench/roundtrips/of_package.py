@@ -12,7 +12,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.errors import ArtifactError
 from workbench.handles.package import Package
 from workbench.report import Report, Request
-from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Shipment, Subject, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 LATER = "later"
@@ -24,7 +24,7 @@ def subject_of(
     kwargs: Mapping[str, Any],
     reference: Callable[..., Any] | None,
     model: str | None,
-    packing: Packing,
+    shipment: Shipment,
 ) -> Subject:
     """The file as it is, and what the ways need besides it.
 
@@ -44,8 +44,8 @@ def subject_of(
         "digest": digest,
         "model": packed.name,
         "has_weights": has_weights,
-        "inputs": packing.inputs(args, kwargs, compile={}),
-        "original": packing.original(
+        "inputs": shipment.inputs(args, kwargs, compile={}),
+        "original": shipment.original(
             original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
         ),
         "no_grad": True,
@@ -58,8 +58,8 @@ def subject_of(
         order=order,
         report=_report(package, packed.name),
         expected=expected_of(original, args, kwargs, owner, no_grad=True),
-        reasons=packing.reasons,
-        folders=packing.folders,
+        reasons=shipment.reasons,
+        folders=shipment.folders,
     )
 
 

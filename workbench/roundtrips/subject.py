@@ -48,7 +48,7 @@ class Subject:
 
 
 @dataclass
-class Packing:
+class Shipment:
     """Packs what other processes need, and knows every folder that was made for it."""
 
     name: str
