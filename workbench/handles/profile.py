@@ -14,8 +14,8 @@ from workbench.compiler.measuring.call_timer import Subject, copies, operator_ti
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
+    GeneratedProgram,
     Log,
-    Program,
     Timings,
     clock_of,
     clock_overhead_ns,
@@ -111,7 +111,7 @@ def profile(
 
 
 def _measure(
-    subject: Subject, programs: list[Program], repeats: int
+    subject: Subject, programs: list[GeneratedProgram], repeats: int
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
     calls = subject.seconds(repeats)
@@ -126,7 +126,11 @@ def _measure(
 
 
 def _rows(
-    runs: list[Log], programs: list[Program], report: Report, machine: Machine, call_us: float
+    runs: list[Log],
+    programs: list[GeneratedProgram],
+    report: Report,
+    machine: Machine,
+    call_us: float,
 ) -> Iterator[KernelTime]:
     matched = _Matcher(report)
     for position, ((number, name), _) in enumerate(runs[-1]):

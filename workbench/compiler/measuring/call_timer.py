@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, Program, programs_of
+from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, GeneratedProgram, programs_of
 from workbench.report.profile import OperatorTime
 
 WARM_CALLS = 3
@@ -49,7 +49,7 @@ class Subject:
         self.backward(self.forward())
         self.clock.wait()
 
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[GeneratedProgram]:
         """The generated programs that one run calls, in order."""
         outputs: list[Any] = []
         found = programs_of(lambda: outputs.append(self.forward()))
