@@ -30,8 +30,8 @@ _CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
-class Parts(Protocol):
-    """Whoever makes the compiled graphs of a payload callable."""
+class GraphStarter(Protocol):
+    """Makes the compiled graphs of a payload callable."""
 
     packed: bool
     guarded: bool
@@ -46,7 +46,7 @@ class Parts(Protocol):
 
 def deserialize(
     payload: bytes,
-    libraries: Parts,
+    libraries: GraphStarter,
     *,
     aliases: Mapping[str, str] | None = None,
     external_data: Mapping[str, Any] | None = None,
@@ -62,7 +62,7 @@ def deserialize(
     payload
         What torch wrote.
     libraries
-        Where the built C++ libraries are (their files may be removed afterwards), or who else
+        Where the built C++ libraries are (their files may be removed afterwards), or what else
         makes the compiled graphs callable.
     aliases, f_globals
         Globals of the bytecode: places to import from, then objects that win over them.
@@ -191,7 +191,9 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     return function
 
 
-def _deserialize_callable(by_torch: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
+def _deserialize_callable(
+    by_torch: Callable[[bytes], Any], data: bytes, libraries: GraphStarter
+) -> Any:
     bundled: Any = getattr(by_torch, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
