@@ -20,7 +20,7 @@ from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.packed_kernels import PackedKernels
-from workbench.compiler.aot_files.payload import Kept, built_function, resolve_place
+from workbench.compiler.aot_files.payload import KeptForSaving, built_function, resolve_place
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.settings import Settings
@@ -37,7 +37,7 @@ class GraphStarter(Protocol):
     guarded: bool
     """Whether the guards are read too; a function that is never checked does without them."""
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptForSaving:
         """What saving again needs."""
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
@@ -149,9 +149,9 @@ class Libraries:
         self.gpu = gpu
         self._contents: dict[str, bytes] = {}
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptForSaving:
         """What saving again needs."""
-        return Kept(self._contents, self._build, self.gpu.built_for if self.gpu else None)
+        return KeptForSaving(self._contents, self._build, self.gpu.built_for if self.gpu else None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""
