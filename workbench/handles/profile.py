@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
-from workbench.compiler.measuring.call_timer import Subject, copies, operator_times, timed_runs
+from workbench.compiler.measuring.call_timer import (
+    RepeatableCall,
+    copies,
+    operator_times,
+    timed_runs,
+)
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
@@ -80,7 +85,7 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        subject = Subject(call, *copies(args, kwargs or {}), tuple(parameters))
+        subject = RepeatableCall(call, *copies(args, kwargs or {}), tuple(parameters))
         programs = subject.programs()
         if not programs:
             raise WorkbenchError(
@@ -111,7 +116,7 @@ def profile(
 
 
 def _measure(
-    subject: Subject, programs: list[GeneratedProgram], repeats: int
+    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
     calls = subject.seconds(repeats)

@@ -18,7 +18,7 @@ from workbench.errors import ArtifactError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.save import save_compiled
 from workbench.report import Report
-from workbench.roundtrips.subject import Shipment, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 
@@ -31,7 +31,7 @@ def subject_of(
     ways: Sequence[str],
     folder: Path,
     shipment: Shipment,
-) -> Subject:
+) -> TripPlan:
     """Save the function, and torch's own file of it, into `folder`, and pack what they need.
 
     Raises `ArtifactError` when it cannot be saved, `UsageError` when its inputs cannot be sent.
@@ -67,7 +67,7 @@ def subject_of(
         "aliases": dict(manifest.aliases),
         "imports": {name: place for name, (_, place) in functions.items()},
     }
-    return Subject(
+    return TripPlan(
         name=compiled.name,
         file=folder / "saved.aot",
         digest=digest,

@@ -12,7 +12,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.errors import ArtifactError
 from workbench.handles.package import Package
 from workbench.report import Report, Request
-from workbench.roundtrips.subject import Shipment, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 LATER = "later"
@@ -25,7 +25,7 @@ def subject_of(
     reference: Callable[..., Any] | None,
     model: str | None,
     shipment: Shipment,
-) -> Subject:
+) -> TripPlan:
     """The file as it is, and what the ways need besides it.
 
     Raises `ArtifactError` when the file has changed since it was loaded, or has no such model.
@@ -51,7 +51,7 @@ def subject_of(
         "no_grad": True,
     }
     owner = original if isinstance(original, torch.nn.Module) else None
-    return Subject(
+    return TripPlan(
         name=packed.name if model else file.name,
         file=file,
         digest=digest,

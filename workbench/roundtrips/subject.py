@@ -29,7 +29,7 @@ _NO_ORIGINAL = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class TripPlan:
     """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
 
     `order` is what every process is told. `folders` are those that have to be removed.

@@ -28,7 +28,7 @@ from workbench.report.roundtrip_rows import (
 from workbench.roundtrips import processes
 from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.run_loader import Opaque
-from workbench.roundtrips.subject import Leaves, Shipment, Subject
+from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
@@ -83,7 +83,7 @@ class _Call:
     model: str | None
 
 
-def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipment) -> Subject:
+def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipment) -> TripPlan:
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
     from workbench.roundtrips import of_compiled, of_package
@@ -107,7 +107,7 @@ def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipmen
 class _Trip:
     """One round trip under way."""
 
-    subject: Subject
+    subject: TripPlan
     ways: tuple[str, ...]
     folder: Path
     progress: Progress | None

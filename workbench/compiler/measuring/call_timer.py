@@ -19,7 +19,7 @@ _SECONDS = 1.0  # spent on each measurement
 
 
 @dataclass(frozen=True)
-class Subject:
+class RepeatableCall:
     """A call that can be repeated, with its backward pass when it has one.
 
     `clock` is that of the device, which may still work when a call has returned.
@@ -111,7 +111,7 @@ def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
     return OperatorClock()
 
 
-def operator_times(original: Subject, repeats: int) -> Iterator[OperatorTime]:
+def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorTime]:
     """The operators of the eager original, summed over their calls."""
     totals: dict[tuple[str, bool], list[tuple[int, int]]] = {}
 
