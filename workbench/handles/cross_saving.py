@@ -17,7 +17,12 @@ from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files.file_tables import without_file
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program import NoProgram, Program
-from workbench.compiler.aot_files.saving import BUNDLE, WEIGHTS, current_versions, write_serialized
+from workbench.compiler.aot_files.saving import (
+    BUNDLE,
+    WEIGHTS,
+    current_versions,
+    write_serialized,
+)
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp

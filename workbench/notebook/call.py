@@ -64,7 +64,7 @@ def evaluate(shell: InteractiveShell, text: str) -> Any:
 
 
 def _evaluate(shell: InteractiveShell, node: ast.expr, text: str, name: str) -> WrittenCall:
-    if not isinstance(node, ast.WrittenCall):
+    if not isinstance(node, ast.Call):
         raise UsageError(
             f"{text.strip()!r} is not a call. Write it as you would call it: f(x), model(x, k=y)."
         )

@@ -75,7 +75,7 @@ def _trailing(text: str, options: Sequence[Option]) -> tuple[str, list[str]]:
 
 def _is_call(text: str) -> bool:
     try:
-        return isinstance(ast.parse(text, mode="eval").body, ast.WrittenCall)
+        return isinstance(ast.parse(text, mode="eval").body, ast.Call)
     except SyntaxError:
         return False
 

@@ -55,12 +55,12 @@ def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[W
         node = ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise UsageError(f"{text!r} is no Python expression: {error.msg}.") from error
-    if not isinstance(node, ast.WrittenCall):
+    if not isinstance(node, ast.Call):
         raise UsageError(f"{text.strip()!r} is not a call. Write it as you would call it: f(x).")
     inputs = sized_inputs(shell, node, axes)
     if inputs is None:
         return read_line(shell, text), None
-    bare = ast.WrittenCall(node.func, [], node.keywords)
+    bare = ast.Call(node.func, [], node.keywords)
     call = read_line(shell, ast.unparse(bare))
     return WrittenCall(call.function, (), call.kwargs, text.strip()), inputs
 
@@ -81,7 +81,7 @@ def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:
     return found
 
 
-def sized_inputs(shell: InteractiveShell, node: ast.WrittenCall, sizes: Sequence[str]) -> Any:
+def sized_inputs(shell: InteractiveShell, node: ast.Call, sizes: Sequence[str]) -> Any:
     """The positional arguments as a function of the sizes that stand in them; None without any.
 
     Raises `UsageError` where a keyword argument is made of one.
