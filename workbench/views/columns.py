@@ -169,7 +169,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "matrix": (
         _KERNEL,
         Column("target", "GPU", "minmax(64px, 0.6fr)", kind="code"),
-        _figure("registers", "Registers", 69, "count", "Registers of a thread"),
+        replace(
+            _figure("registers", "Registers", 69, "count", "Registers of a thread"),
+            is_optional=False,
+        ),
         _figure("spills", "Spills", 48, "count", _SPILLS),
         _figure("smem_bytes", "Shared", 48, "B", "Shared memory of a block"),
         _figure("occupancy", "Occupancy (est.)", 118, "share", _OCCUPANCY),
