@@ -236,12 +236,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[ColumnSpec]]:
-    """The columns of tables as they travel; of those without a row nothing."""
+    """The columns of tables as they travel; of those without a row nothing.
+
+    A table that stands beside another one keeps its head where the other has rows.
+    """
     return {
         table: [column.spec() for column in _columns(table, rows)]
         for table, rows in tables.items()
-        if rows
+        if rows or tables.get(_BESIDE.get(table, ""))
     }
+
+
+_BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 
 def _columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
