@@ -9,7 +9,7 @@ from workbench.views.outputs import output
 from workbench.views.units import seconds_text
 
 if TYPE_CHECKING:
-    from workbench.analysis.diff.rivals import Rivals
+    from workbench.report.rivals import Rivals
 
 _LINES = 24  # of each code in a text
 _CODE = 'style="max-height: 320px; overflow: auto; text-align: left; font-size: 11px"'

@@ -12,7 +12,7 @@ import pytest
 
 from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.document import MOST_ROWS, document
 from workbench.views.diff.page import fragment, saved, unified

@@ -8,7 +8,7 @@ from workbench.views import blocks as b
 from workbench.views.limits import Limits
 from workbench.views.panes import machine_code
 
-RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
+RECORD = Path(__file__).parents[2] / "records" / "norm_h100.wbr"
 
 
 def test_a_page_lists_configurations_and_the_assembly_of_the_first() -> None:

@@ -6,13 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.inspect.rows import LEVELS
 from workbench.artifacts.inspect.text import TITLES, size_words
-
-if TYPE_CHECKING:
-    from workbench.artifacts.inspect.report import ArtifactReport
 
 _PAGE, _TABLE = 300_000, 60_000  # characters of the page and of a table; the accessors have all
 _PAD = "vertical-align:top;padding:1px 12px 1px 0"
@@ -42,8 +40,8 @@ _OPEN = ("models", "inputs", "outputs", "needs", "outside")
 _SIZES = ("size", "bytes")
 
 
-def page(report: ArtifactReport) -> str:
-    """A fragment: what is wrong first, then the tables, then the sources, as far as there is room.
+def fragment(report: ArtifactReport) -> str:
+    """What is wrong first, then the tables, then the sources, as far as there is room.
 
     A notebook keeps it, so that it is bounded; what is left out says how to see it.
     """
