@@ -41,7 +41,7 @@ def save_compiled(
             **plan_json.to_json(plan, compiled.report.request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        baked_json=plan_json.baked_to_json(plan, emptied),
+        specialized_json=plan_json.specialized_to_json(plan, emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=without_file(compiled.report),
         module=compiled.module,

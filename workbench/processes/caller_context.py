@@ -52,9 +52,9 @@ class CallerContext:
 
         folder, path = os.getcwd(), list(sys.path)
         token = CELLS.set(dict(self.cells or {}))
-        with ProcessPatches() as patches:
+        with ProcessPatches() as process_patches:
             for file, entry in (self.lines or {}).items():
-                patches.entry(linecache.cache, file, entry)
+                process_patches.entry(linecache.cache, file, entry)
             try:
                 sys.path[:] = self.import_path
                 if os.path.isdir(self.folder):

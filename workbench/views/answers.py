@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import singledispatch
 from html import escape
 
-from workbench.analysis.sweep.recommending import Recommendation
+from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.machine.requirement import Requirement
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
@@ -13,7 +14,14 @@ from workbench.views.outputs import output
 from workbench.views.units import ABSENT
 
 
-def check_fragment(check: Check) -> str:
+@singledispatch
+def fragment(answer: object) -> str:
+    """HTML that a notebook keeps; it needs no style sheet."""
+    raise TypeError(f"no fragment of a {type(answer).__name__}")
+
+
+@fragment.register
+def _(check: Check) -> str:
     """The requirements as a table; what fails or warns is in bold."""
     head = "".join(f"<th>{name}</th>" for name in ("", "requirement", "needed", "found", ""))
     rows = "".join(f"<tr>{_cells(row)}</tr>" for row in check.requirements)
@@ -31,7 +39,8 @@ def _cells(row: Requirement) -> str:
     return "".join(f"<td>{cell}</td>" for cell in (sign, name, *texts))
 
 
-def why_recompiled_fragment(why: WhyRecompiled) -> str:
+@fragment.register
+def _(why: WhyRecompiled) -> str:
     """The sentence and a table of what differs."""
     head = "".join(f"<th>{escape(n)}</th>" for n in ("", "part", why.a, why.b))
     differing = [row for row in why.rows if row.same is not True]
@@ -48,6 +57,7 @@ def _shown(value: str | None) -> str:
     return ABSENT if value is None else value
 
 
-def recommendation_fragment(found: Recommendation) -> str:
+@fragment.register
+def _(found: Recommendation) -> str:
     """The sentence and the code; a choice is written such as `^bmm$`, which is no formula."""
     return output(f"<p>{escape(found.sentence)}</p><pre>{escape(found.code)}</pre>")

@@ -16,13 +16,13 @@ class Holder(Base):
 
 
 def replace_and_fail(module: types.ModuleType, table: dict[str, int]) -> None:
-    with ProcessPatches() as patches:
-        patches.attribute(module, "there", "first")
-        patches.attribute(module, "there", "second")
-        patches.attribute(module, "new", "made up")
-        patches.attribute(Holder, "inherited", "hidden")
-        patches.entry(table, "kept", 2)
-        patches.entry(table, "added", 3)
+    with ProcessPatches() as process_patches:
+        process_patches.attribute(module, "there", "first")
+        process_patches.attribute(module, "there", "second")
+        process_patches.attribute(module, "new", "made up")
+        process_patches.attribute(Holder, "inherited", "hidden")
+        process_patches.entry(table, "kept", 2)
+        process_patches.entry(table, "added", 3)
         assert (module.there, module.new, Holder.inherited) == ("second", "made up", "hidden")
         assert table == {"kept": 2, "added": 3}
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""The worker sends the program back beside the report; what cannot be frozen says why."""
+"""The worker sends the program back beside the report; what cannot be serialized says why."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def test_the_program_comes_back_with_the_report(worker: CrossCompiler) -> None:
     done = worker.compiled(job(scaled, torch.randn(16, 32)))
     assert isinstance(done.program, Program)
     assert done.program.contract["request"]["target"] == "h100"
-    assert done.program.frozen.device == "cuda"
-    assert b"cubin" in done.program.frozen.payload
-    assert done.program.frozen.kernels == ()  # Triton's kernels lie in torch's own bytes
+    assert done.program.serialized.device == "cuda"
+    assert b"cubin" in done.program.serialized.payload
+    assert done.program.serialized.kernels == ()  # Triton's kernels lie in torch's own bytes
 
 
 def test_what_cannot_be_frozen_says_why() -> None:

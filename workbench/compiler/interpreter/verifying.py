@@ -268,7 +268,7 @@ class _Verifier:
 
     def _callable(self, start: Callable[[Any, bool], Call]) -> Callable[..., Any]:
         program = self._program
-        return callable_here(program.frozen, program.contract, self._callee, GraphParts(start))
+        return callable_here(program.serialized, program.contract, self._callee, GraphParts(start))
 
 
 def _not_run(name: str, error: Exception) -> UsageError:

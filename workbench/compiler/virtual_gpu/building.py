@@ -41,12 +41,12 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     """Compile every kernel that was asked for and send each as soon as it is done."""
     with (
         job.context.entered(),
-        ProcessPatches() as patches,
+        ProcessPatches() as process_patches,
         TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         _cache(),
     ):
-        sources = _Sources(patches)
+        sources = _Sources(process_patches)
         for build in job.builds:  # here, because imports do not go well in two threads
             sources.prepare(build)
         again: list[Build] = []
@@ -70,8 +70,8 @@ class _Sources:
     Texts name the files that they come from: these have the same short names every time.
     """
 
-    def __init__(self, patches: ProcessPatches):
-        self._patches = patches
+    def __init__(self, process_patches: ProcessPatches):
+        self._process_patches = process_patches
         self._files: dict[str, str] = {}
         self._functions: dict[str, tuple[Any, TritonSource] | Exception] = {}
 
@@ -88,7 +88,7 @@ class _Sources:
             Path(file).write_text(text)
             return
         lines = text.splitlines(keepends=True)
-        self._patches.entry(linecache.cache, file, (len(text), None, lines, file))
+        self._process_patches.entry(linecache.cache, file, (len(text), None, lines, file))
         try:
             self._functions[text] = _function(text, file)
         except Exception as error:  # an import that is missing, a text that is no kernel

@@ -26,15 +26,15 @@ def modules_of(named: Sequence[Named]) -> Iterator[None]:
     modules: dict[str, list[Named]] = {}
     for entry in named:
         modules.setdefault(entry[0], []).append(entry)
-    with ProcessPatches() as patches:
+    with ProcessPatches() as process_patches:
         for name, entries in modules.items():
             found = _globals(value for _, _, value in entries)
             found |= {own: value for _, own, value in entries}
             if name == "__main__":
                 for own, value in found.items():
-                    patches.attribute(sys.modules[name], own, value)
+                    process_patches.attribute(sys.modules[name], own, value)
             else:
-                patches.entry(sys.modules, name, _SentModule(name, found))
+                process_patches.entry(sys.modules, name, _SentModule(name, found))
         yield
 
 

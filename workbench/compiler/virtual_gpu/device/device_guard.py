@@ -19,7 +19,7 @@ _CUDA, _META = 1, 14  # c10/core/DeviceType.h
 _SLOTS = 21
 
 
-def guard_with_nothing(patches: ProcessPatches) -> None:
+def guard_with_nothing(process_patches: ProcessPatches) -> None:
     """Guard the device by the hooks' own guard where they are loaded, else by that of meta.
 
     The guard of meta is enough for everything but autograd, which needs the hooks.
@@ -32,7 +32,7 @@ def guard_with_nothing(patches: ProcessPatches) -> None:
     def restore() -> None:
         slots[_CUDA] = before
 
-    patches.callback(restore)
+    process_patches.callback(restore)
 
 
 def _slots() -> ctypes.Array[ctypes.c_void_p]:

@@ -62,9 +62,9 @@ class VirtualDriver:
         )
 
 
-def drive(gpu: Device, patches: ProcessPatches) -> None:
+def drive(gpu: Device, process_patches: ProcessPatches) -> None:
     """Have Triton compile for `gpu` without looking for a driver."""
     import triton
 
-    patches.attribute(triton.runtime.driver, "_active", VirtualDriver(gpu))
-    patches.name(tp.SET_DRIVER_TO_GPU, lambda: None)
+    process_patches.attribute(triton.runtime.driver, "_active", VirtualDriver(gpu))
+    process_patches.name(tp.SET_DRIVER_TO_GPU, lambda: None)

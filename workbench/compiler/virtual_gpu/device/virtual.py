@@ -26,23 +26,23 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
     and all its threads: enter it in a worker, not beside a user's work.
     """
-    with ProcessPatches() as patches:
+    with ProcessPatches() as process_patches:
         _forget()
-        patches.callback(_forget)
-        answer_for(gpu, patches)
-        drive(gpu, patches)
-        compile_offline(patches, gpu, rank)
-        guard_with_nothing(patches)
-        _attend(gpu, patches)
-        patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
+        process_patches.callback(_forget)
+        answer_for(gpu, process_patches)
+        drive(gpu, process_patches)
+        compile_offline(process_patches, gpu, rank)
+        guard_with_nothing(process_patches)
+        _attend(gpu, process_patches)
+        process_patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield
 
 
-def _attend(gpu: Device, patches: ProcessPatches) -> None:
+def _attend(gpu: Device, process_patches: ProcessPatches) -> None:
     """Choose attention kernels by the device; the hooks know how, torch for the CPU does not."""
     capability = gpu.spec.major * 10 + gpu.spec.minor
     if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
-        patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
+        process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
 
 
 def _forget() -> None:
