@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.bench.figure import Figure, ratio
 
+CONDITIONS = "softmax over 64 columns, mode default; a process for each trial; a new store"
+
 
 def figures(quick: bool = False) -> Iterator[Figure]:
     with TemporaryDirectory() as folder:

@@ -8,10 +8,7 @@ import torch
 import workbench as wb
 from workbench.handles.local_gpu import local_gpu_device
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
-]
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:

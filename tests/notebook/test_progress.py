@@ -20,13 +20,13 @@ def test_phases_show_their_durations() -> None:
     phases.begin("Dynamo", 0.5)
     phases.begin("Inductor", 1.5)
     assert phases.lines() == [("Dynamo", 1.0, False), ("Inductor", 1.5, True)]
-    assert phases.title() == "Compiling: Inductor, 3.0 s"
+    assert phases.title() == "Compiling: Inductor, 3.00 s"
     assert "Inductor" in phases._repr_mimebundle_()["text/html"]
 
 
 def test_before_the_first_phase_it_says_so() -> None:
     phases = Phases(lambda: 0.0)
-    assert phases.title() == "Compiling: starting, 0.0 s"
+    assert phases.title() == "Compiling: starting, 0 s"
     assert phases.lines() == []
 
 
@@ -54,7 +54,7 @@ def test_phases_that_end_are_nested() -> None:
     phases.begin("scheduler", 1.5)
     phases.end("scheduler", 2.0)
     assert phases.lines() == [("Inductor", 3.0, True), ("scheduler", 0.5, False)]
-    assert phases.title() == "Compiling: Inductor, 4.0 s"
+    assert phases.title() == "Compiling: Inductor, 4.00 s"
     state = phases.state("running", ["cpp_fused_add_0"], None)
     assert mismatches(state, wire.Progress) == []
     assert [step["duration_s"] for step in state["steps"]] == [None, 0.5]

@@ -28,6 +28,7 @@ from workbench.compiler.measuring.timing import (
 )
 from workbench.errors import WorkbenchError
 from workbench.report import Kernel, Report, Table
+from workbench.report.number_text import number_text
 from workbench.report.profile import KernelTime, Machine, Profile
 
 if TYPE_CHECKING:
@@ -227,8 +228,8 @@ def _notes(
     call_us: float, spread_us: float, rows: tuple[KernelTime, ...], machine: Machine
 ) -> Iterator[str]:
     yield (
-        f"timing a call adds {machine.clock_ns:.0f} ns to its own reading; it is subtracted "
-        f"from each of the {len(rows)} times"
+        f"timing a call adds {number_text(machine.clock_ns * 1e-9, 'seconds')} to its own reading; "
+        f"it is subtracted from each of the {len(rows)} times"
     )
     if spread_us > _NOISY * call_us:
         yield "noisy: the whole call varied too much to compare times; close other programs"

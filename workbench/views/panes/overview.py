@@ -72,7 +72,7 @@ def _traffic(report: Report) -> Figure:
     if traffic is None:
         return _kernels_traffic(report)
     before, after = traffic
-    change = percent_text(after - before, before).replace("-", "−")
+    change = percent_text(after - before, before)
     value = f"{bytes_text(before)} → {bytes_text(after)}"
     return Figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
 
