@@ -44,7 +44,7 @@ def run_sweep(
 ) -> Sweep:
     """Try the settings and return their rows.
 
-    Where `on_trial` has a method `started`, that is told first what runs, a `Running`. On an
+    Where `on_trial` has a method `started`, it is called first with what runs, a `Running`. On an
     interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
     space = Space.of(wanted.over, _sizes(args, wanted.over))
