@@ -48,7 +48,7 @@ class Store:
             if not self.path.exists():
                 raise ArtifactError(f"There is no store {self.path}.")
             where = f"{self.path.resolve().as_uri()}?mode=ro"
-            if not Path(f"{self.path}-wal").exists():  # nobody writes: no lock files either
+            if not Path(f"{self.path}-wal").exists():  # without a writer: no lock files either
                 where += "&immutable=1"
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ _LINK = "_workbench_link"
 class _Link:
     """What a wrapper calls next; changed when a wrapper below it is undone.
 
-    `raw` is `inner` as its holder stores it: a static method is no function there; `is_own` tells
+    `raw` is `inner` as its holder stores it: a static method is no function there; `is_own` says
     whether the holder stores it at all, or inherits it.
     """
 
@@ -164,7 +164,7 @@ def _function(raw: Any) -> Any:
 
 
 def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
-    """Take `wrapper` out of the chain of wrappers, wherever in it it stands."""
+    """Remove `wrapper` from the chain of wrappers, at any position."""
     with _LOCK:
         removed: _Link = getattr(wrapper, _LINK)
         current = _function(_raw(holder, attribute))

@@ -282,7 +282,7 @@ AUTOGRAD_CACHE_LOOKUP = Name(
     "what the AOTAutograd cache would answer",
 )
 CHECK_FUNCTION_MANAGER_INIT = Name(
-    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards that nobody filters"
+    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards without a filter"
 )
 DO_AUTOTUNING = Name(
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices"

@@ -41,9 +41,9 @@ class Record:
 
 
 class TraceHandler(logging.Handler):
-    """Hands records of the recorded threads to whoever asked for their name.
+    """Passes records of the recorded threads to the listeners for their names.
 
-    Records that nobody asked for are counted by name: a new torch may send new kinds.
+    Records without a listener are counted by name: a new torch may send new kinds.
     """
 
     def __init__(self, patches: Patches):
@@ -86,7 +86,7 @@ class TraceHandler(logging.Handler):
         kind = next((key for key in metadata if key not in CONTEXT), None)
         if kind is None:
             return
-        if kind == "str":  # file names are sent once per process, whoever compiles
+        if kind == "str":  # file names are sent once per process, for all compilations
             text, index = metadata["str"]
             self.strings[index] = text
             return

@@ -83,7 +83,7 @@ class Recorder:
         )
 
     def tell(self, progress: Progress | None) -> None:
-        """Tell `progress` what happens: phases, and kernels and ends where it has methods."""
+        """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
         self.phases.on_phase = progress
         self.phases.on_phase_end = getattr(progress, "end", None)
         self.kernels.on_kernel = getattr(progress, "kernel", None)

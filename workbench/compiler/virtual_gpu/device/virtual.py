@@ -12,7 +12,7 @@ from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.compiler.virtual_gpu.device.device_guard import guard_with_nothing
-from workbench.compiler.virtual_gpu.device.fake_cuda_api import answer_for
+from workbench.compiler.virtual_gpu.device.fake_cuda_api import fake_cuda_api
 from workbench.compiler.virtual_gpu.device.inductor_offline import Rank, compile_offline
 from workbench.compiler.virtual_gpu.device.triton_driver import drive
 
@@ -29,7 +29,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
     with ProcessPatches() as process_patches:
         _forget()
         process_patches.callback(_forget)
-        answer_for(gpu, process_patches)
+        fake_cuda_api(gpu, process_patches)
         drive(gpu, process_patches)
         compile_offline(process_patches, gpu, rank)
         guard_with_nothing(process_patches)
