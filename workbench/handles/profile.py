@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
-from workbench.compiler.measuring.call_timer import Subject, copies, operator_times, timed_runs
+from workbench.compiler.measuring.call_timer import (
+    RepeatableCall,
+    copies,
+    operator_times,
+    timed_runs,
+)
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
+    GeneratedProgram,
     Log,
-    Program,
     Timings,
     clock_of,
     clock_overhead_ns,
@@ -81,7 +86,7 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        subject = Subject(call, *copies(args, kwargs or {}), tuple(parameters))
+        subject = RepeatableCall(call, *copies(args, kwargs or {}), tuple(parameters))
         programs = subject.programs()
         if not programs:
             raise WorkbenchError(
@@ -112,7 +117,7 @@ def profile(
 
 
 def _measure(
-    subject: Subject, programs: list[Program], repeats: int
+    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
     calls = subject.seconds(repeats)
@@ -127,7 +132,11 @@ def _measure(
 
 
 def _rows(
-    runs: list[Log], programs: list[Program], report: Report, machine: Machine, call_us: float
+    runs: list[Log],
+    programs: list[GeneratedProgram],
+    report: Report,
+    machine: Machine,
+    call_us: float,
 ) -> Iterator[KernelTime]:
     matched = _Matcher(report)
     for position, ((number, name), _) in enumerate(runs[-1]):

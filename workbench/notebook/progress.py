@@ -122,7 +122,7 @@ class Phases:
         }
 
 
-class Progress:
+class ProgressDisplay:
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
     In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end

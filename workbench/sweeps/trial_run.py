@@ -16,7 +16,7 @@ from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.compiler.measuring.output_comparison import compare, copies, leaves_of, restored
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.trials import Trial
@@ -59,7 +59,7 @@ def run_trial(
             case = case_of(fn, args, kwargs, setting)
             with choices_timed_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
-                compiled = compile_anywhere(case.function, *case.call, case.options)
+                compiled = compile_for_target(case.function, *case.call, case.options)
                 taken = time.perf_counter() - start - machine.waited_s
                 trial = replace(trial, compile_s=taken)
         trial = _of_report(trial, compiled.report)

@@ -96,7 +96,7 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
 
 
 def _addressed(like: TensorLike) -> torch.Tensor:
-    """A tensor over addresses that have no memory until somebody touches them."""
+    """A tensor over addresses that have no memory until they are touched."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
     storage = torch.frombuffer(mmap.mmap(-1, like.span, flags=flags), dtype=torch.uint8)
     return replace(like, offset=0).view(storage.untyped_storage())
