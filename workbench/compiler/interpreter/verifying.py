@@ -255,7 +255,10 @@ class _Verifier:
 
             with torch.random.fork_rng(), torch.no_grad():
                 _, values = runner.run(graph, given, wanted_nodes(graph))
-            checker = Checker(graph, values, self._question.tolerance, in_double)
+            question = self._question
+            checker = Checker(
+                graph, values, question.tolerance, in_double, float64=question.float64
+            )
             self._checkers.append(checker)
             session.observer = checker
             try:
@@ -281,8 +284,9 @@ def _not_run(name: str, error: Exception) -> UsageError:
 def _failed(failure: KernelFailed) -> KernelComparison:
     infinite = float("inf")
     return KernelComparison(
-        failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, False, note=str(failure)
-    )
+        failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, "failed",
+        reason=str(failure),
+    )  # fmt: skip
 
 
 def _copied(inputs: list[Any]) -> list[Any]:
