@@ -173,10 +173,10 @@ def copies(
 
 def wrote(args: Any, kwargs: Any, after: Any) -> bool:
     """Whether a call changed the copies of the inputs that it was given."""
-    before = list(leaves((args, dict(kwargs or {})), Path("call")))
-    return any(
+    before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
+    return [name for name, _ in before] != [name for name, _ in later] or any(
         isinstance(old, torch.Tensor) and not torch.equal(old, new)
-        for (_, old), (_, new) in zip(before, leaves(after, Path("call")), strict=True)
+        for (_, old), (_, new) in zip(before, later, strict=True)
     )
 
 
