@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-KINDS = ("constant", "operator", "mask", "index")
+KINDS = ("constant", "subtle constant", "operator", "mask", "index")
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -182,6 +182,8 @@ def _of_constant(node: ast.AST) -> Iterator[tuple[str, ast.AST, ast.AST]]:
             return
         changed = node.value + 1 if isinstance(node.value, int) else node.value * 1.5 + 0.25
         yield "constant", node, ast.Constant(changed)
+        if isinstance(node.value, float) and 0.01 <= abs(node.value) < float("inf"):
+            yield "subtle constant", node, ast.Constant(node.value * 1.02)
 
 
 def _of_access(call: ast.Call, text: str) -> Iterator[tuple[str, ast.AST, ast.AST]]:

@@ -25,7 +25,7 @@ from workbench.compiler.interpreter.outcomes import (
 )
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
-from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
+from workbench.compiler.interpreter.session import PROGRAMS, Edit, KernelFailed, Session
 from workbench.compiler.interpreter.shared_memory import Arena
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
@@ -225,7 +225,10 @@ class _Verifier:
 
     def _starter(self, session: Session) -> Callable[[Any, bool], Call]:
         def start(graph: Any, is_backward: bool) -> Call:
-            module = on_cpu(graph.source_code, graph.cache_key, session, constants_of(graph))
+            source, edit = graph.source_code, self._question.edit
+            if edit is not None:
+                source = edit(PROGRAMS[is_backward], source)
+            module = on_cpu(source, graph.cache_key, session, constants_of(graph))
             call: Call = module.call
             if not self._question.per_kernel:
                 return call
