@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 from tests.compiler.interpreter.mutations import Mutation
 
@@ -194,14 +194,8 @@ def _commute(launch: Launch, a: int, b: int, source: str) -> bool:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and f"def {launch.name}(" in str(node.value)
     )
-    loads = {
-        launch.parameters[place]: re.findall(
-            rf"(tmp\d+) = tl\.load\({launch.parameters[place]} ", text
-        )
-        for place in (a, b)
-    }
-    left, right = (loads[launch.parameters[place]] for place in (a, b))
-    return any(
-        re.search(rf"\b{x} [+*] {y}\b", text) for one in left for two in right
-        for x, y in ((one, two), (two, one))
-    )  # fmt: skip
+    left, right = (
+        re.findall(rf"(tmp\d+) = tl\.load\({launch.parameters[place]} ", text) for place in (a, b)
+    )
+    pairs = [*product(left, right), *product(right, left)]
+    return any(re.search(rf"\b{x} [+*] {y}\b", text) for x, y in pairs)
