@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from tests.models import zoo
 from workbench.errors import CaptureError
-from workbench.handles.cross_compiled import CompiledElsewhere
+from workbench.handles.cross_compiled import CrossCompiled
 
 GPUS = ("h100", "mi300x")
 AROUND = {"t5": {"constant_and_index_propagation": False}}
@@ -20,11 +20,11 @@ QUICK = (("bert", "h100"), ("resnet", "mi300x"))
 REST = tuple((name, gpu) for name in zoo.BUILDERS for gpu in GPUS if (name, gpu) not in QUICK)
 
 
-def compile_for_a_gpu(case: zoo.Case, gpu: str, options: dict[str, Any]) -> CompiledElsewhere:
+def compile_for_a_gpu(case: zoo.Case, gpu: str, options: dict[str, Any]) -> CrossCompiled:
     made = wb.aot_compile(
         case.model, (), dict(case.inputs), grad=False, target=gpu, options=options
     )
-    assert isinstance(made, CompiledElsewhere)
+    assert isinstance(made, CrossCompiled)
     return made
 
 
@@ -39,7 +39,7 @@ def assert_it_is_right(name: str, gpu: str) -> None:
     assert generated == {row.kernel for row in report.resources}
     assert len(report.roofline) == len(report.kernels)
     found = wb.verify(compiled, (), case.inputs, per_kernel=True)
-    assert found.ok, found.kernel_table.to_string() + repr(found)
+    assert found.ok, found.frame("kernels").to_string() + repr(found)
     assert found.unchecked == {}
     names = {kernel.name for kernel in report.kernels if kernel.language == "triton"}
     assert names <= {row.kernel for row in found.kernels}

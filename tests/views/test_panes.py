@@ -128,7 +128,7 @@ def test_the_matrix_has_a_table_for_each_figure(sample_report: Report) -> None:
     registers = grids["Registers of a thread"]
     assert [column.title for column in registers.columns] == ["Kernel", "t4", "a100", "h100"]
     assert registers.rows[0] == ("k1", "255", "128", "96")
-    assert grids["Occupancy (estimate)"].rows[0] == ("k1", "25 %", "50 %", "62 %")
+    assert grids["Occupancy (estimate)"].rows[0] == ("k1", "25 %", "50 %", "63 %")
     assert grids["Remarks"].rows[0][:2] == ("k2", "t4")
 
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
-    from workbench.compiler.contract.request import Progress
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_background import ElsewhereJob
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.job import Job
     from workbench.handles.package import Package
+    from workbench.processes.messages import Progress
+
+
+__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
 
 
 def aot_compile(
@@ -31,7 +33,7 @@ def aot_compile(
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
     progress: Progress | None = None,
-) -> Compiled | CompiledElsewhere:
+) -> Compiled | CrossCompiled:
     """Compile a function or module ahead of time for these example inputs.
 
     Parameters
@@ -77,7 +79,7 @@ def aot_compile(
     torch.Size([3, 64])
     """
     from workbench.compiler.contract.request import Options
-    from workbench.handles.dispatch import compile_anywhere
+    from workbench.handles.dispatch import compile_for_target
 
     request = Options(
         backend=backend,
@@ -89,7 +91,7 @@ def aot_compile(
         guards=guards,
         capture=capture,
     )
-    return compile_anywhere(fn, args, kwargs, request, progress)
+    return compile_for_target(fn, args, kwargs, request, progress)
 
 
 def compile_async(
@@ -105,7 +107,7 @@ def compile_async(
     target: str = "host",
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
-) -> Job | ElsewhereJob:
+) -> Job[Compiled] | Job[CrossCompiled]:
     """Compile in a worker process; the arguments are those of `aot_compile`.
 
     Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
@@ -124,7 +126,7 @@ def compile_async(
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
     from workbench.compiler.contract.request import Options
-    from workbench.handles.background import compile_in_background
+    from workbench.handles.dispatch import compile_in_background
 
     request = Options(
         backend=backend,
@@ -198,6 +200,7 @@ def package(
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
     from workbench.handles.load_package import load_package
+    from workbench.handles.package import Package
 
     requests = read_requests(
         model,
@@ -210,7 +213,7 @@ def package(
         capture=capture,
     )
     manifest = write_package(requests, path, progress=progress)
-    made = load_package(path, trust=manifest.digest)
+    made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
     made.originals.update({request.name: request.model for request in requests})
     return made
 
@@ -233,7 +236,7 @@ def explain(
     return run(fn, args, dict(kwargs or {}))
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what the file was made from: for the same target.
 
     Examples
@@ -241,7 +244,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.handles.files import recompile as run
+    from workbench.handles.recompile import recompile as run
 
     return run(path, module)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.compiler.contract.calling import caller
-from workbench.compiler.contract.fast_guard import constants_of, quick_check
+from workbench.compiler.contract.fast_guard import constants_of, fast_guard
 from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -20,6 +20,7 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.report import Report
 
 if TYPE_CHECKING:
+    from workbench.compiler.pipeline.pipeline import CompiledCode
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
     from workbench.report.profile import Profile
@@ -51,6 +52,18 @@ class Compiled(OtherTargets):
         self.report = report
         self._checked = True
         self._call = self._build_call()
+
+    @classmethod
+    def of(cls, code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
+        """What a compilation left behind, made callable."""
+        return cls(
+            code.aot_fn,
+            code.plan,
+            code.report,
+            original=code.original,
+            example=code.example,
+            recipe=recipe,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled code on inputs that fit the contract."""
@@ -138,7 +151,7 @@ class Compiled(OtherTargets):
         if not plan.plain or plan.receiver or plan.checks():
             return None
         constants = constants_of(plan.contract, signature)
-        found = None if constants is None else quick_check(signature, plan.contract, constants)
+        found = None if constants is None else fast_guard(signature, plan.contract, constants)
         return None if found is None else (found.expression, found.scope)
 
     def _refresher(self) -> Callable[[], None] | None:
@@ -171,24 +184,26 @@ class Compiled(OtherTargets):
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """Each baked global: "ok", "changed: …" or "not reachable in this process".
+        """Each specialized global: "ok", "changed: …" or "not reachable in this process".
 
         A changed one is also refused by every call.
         """
         changed = {
-            m.partition(": ")[0]: m for m in self._plan.baked.mismatches({}, arguments=False)
+            m.partition(": ")[0]: m for m in self._plan.specialized.mismatches({}, arguments=False)
         }
         missing = set(self._plan.unreachable())
         verdicts = {}
-        for baked in self._plan.baked.values:
-            if baked.owner is None:
+        for specialized in self._plan.specialized.values:
+            if specialized.owner is None:
                 continue
-            if baked.name in missing:
-                verdicts[baked.name] = "not reachable in this process"
-            elif baked.name in changed:
-                verdicts[baked.name] = f"changed: {changed[baked.name].partition(': ')[2]}"
+            if specialized.name in missing:
+                verdicts[specialized.name] = "not reachable in this process"
+            elif specialized.name in changed:
+                verdicts[specialized.name] = (
+                    f"changed: {changed[specialized.name].partition(': ')[2]}"
+                )
             else:
-                verdicts[baked.name] = "ok"
+                verdicts[specialized.name] = "ok"
         return verdicts
 
     def verify(self, *args: Any, **kwargs: Any) -> Verification:
@@ -218,12 +233,12 @@ class Compiled(OtherTargets):
         at load. Raises `ArtifactError` when something cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.handles.files import save_compiled
+        from workbench.handles.save import save_compiled
 
         digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
-        self.note(with_saved_file(self.report, path, digest))
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.modes import merged_options
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.messages import Job
 from workbench.compiler.virtual_gpu.shipping import Call, pack
-from workbench.compiler.virtual_gpu.surroundings import here
 from workbench.errors import UsageError
 from workbench.handles.other_targets import OtherTargets
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.handles.recipe import Recipe
 
 
-class CompiledElsewhere(OtherTargets):
+class CrossCompiled(OtherTargets):
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
     def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
@@ -84,10 +85,10 @@ class CompiledElsewhere(OtherTargets):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.compiler.virtual_gpu.cross_saving import save_elsewhere
+        from workbench.handles.cross_saving import save_cross_compiled
 
-        digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
-        self.note(with_saved_file(self.report, path, digest))
+        digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -98,7 +99,7 @@ class CompiledElsewhere(OtherTargets):
         )
 
 
-def compile_elsewhere(
+def cross_compile(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -106,8 +107,8 @@ def compile_elsewhere(
     gpu: Gpu,
     *,
     progress: Progress | None = None,
-    worker: Worker | None = None,
-) -> CompiledElsewhere:
+    worker: CrossCompiler | None = None,
+) -> CrossCompiled:
     """Compile for a virtual GPU, in the warm worker unless another is given.
 
     Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
@@ -116,7 +117,7 @@ def compile_elsewhere(
     worker = worker or warm_worker()
     worker.begin()
     done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
-    return CompiledElsewhere(done.report, gpu, target, done.program)
+    return CrossCompiled(done.report, gpu, target, done.program)
 
 
 def job_for(
@@ -130,7 +131,7 @@ def job_for(
     name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
-    return Job(Device(gpu), pack(call, name), here())
+    return Job(Device(gpu), pack(call, name), CallerContext.current())
 
 
 def _check(options: Options, gpu: Gpu) -> None:

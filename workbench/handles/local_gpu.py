@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
-from workbench.handles.compiled import Compiled
+from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.settings import Settings
 from workbench.specs import Catalogue
@@ -27,9 +27,9 @@ def compile_on_gpu(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     progress: Progress | None = None,
-) -> Compiled:
+) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
-    device, note = present_device()
+    device, note = local_gpu_device()
     with MachineCodeRecorder(device, is_timed=True) as recorder:
         try:
             made = compile_ahead(target, args, kwargs, options, progress)
@@ -38,11 +38,10 @@ def compile_on_gpu(
             if (report := getattr(error, "report", None)) is not None:
                 error.report = _whole(report, recorder, device, note)  # type: ignore[union-attr]
             raise
-        made.report = _whole(made.report, recorder, device, note)
-    return made
+        return replace(made, report=_whole(made.report, recorder, device, note))
 
 
-def present_device() -> tuple[Device, str | None]:
+def local_gpu_device() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
     reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
     gpu, note = found(Catalogue.of_user(Settings.from_environment().data_folder), reported)

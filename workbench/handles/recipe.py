@@ -10,7 +10,7 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,18 @@ import torch
 
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import Options, Progress
-from workbench.compiler.contract.sample_tensors import Description, tensor_of
+from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.sample_tensors import tensor_of
+from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
 
-_MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
 
 
@@ -38,31 +39,14 @@ class _Held:
     """One tensor of the example call."""
 
     alive: weakref.ref[torch.Tensor]
-    description: Description
-    requires_grad: bool
-    is_parameter: bool
+    path: str
+    like: TensorLike
     is_plain: bool
-    marks: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: torch.Tensor, path: Path) -> _Held:
-        is_strided = value.layout == torch.strided
-        description = Description(
-            str(path),
-            tuple(value.shape),
-            tuple(value.stride()) if is_strided else (),
-            str(value.dtype).removeprefix("torch."),
-            str(value.device),
-        )
-        is_parameter = type(value) is torch.nn.Parameter
-        return cls(
-            weakref.ref(value),
-            description,
-            value.requires_grad,
-            is_parameter,
-            is_strided and (is_parameter or type(value) is torch.Tensor),
-            {name: mark for name, mark in vars(value).items() if name.startswith(_MARKS)},
-        )
+        is_plain = value.layout == torch.strided and type(value) in PLAIN
+        return cls(weakref.ref(value), str(path), TensorLike.of(value), is_plain)
 
     def tensor(self) -> torch.Tensor:
         """The caller's own tensor, or one like it."""
@@ -71,28 +55,32 @@ class _Held:
             return own
         if not self.is_plain:
             raise UsageError(
-                f"The example input {self.description.path} is gone, and a tensor of its kind "
-                "cannot be made from a description. Run the cell again."
+                f"The example input {self.path} is gone, and a tensor of its kind cannot be made "
+                "from a description. Run the cell again."
             )
-        made = tensor_of(self.description)
+        made = tensor_of(self.like, self.path)
         if made.numel() <= _ZEROED and made.device.type != "meta":
             made.zero_()
-        if self.is_parameter:
-            made = torch.nn.Parameter(made, requires_grad=self.requires_grad)
-        elif self.requires_grad:
-            made.requires_grad_()
-        for name, mark in self.marks.items():
-            setattr(made, name, mark)
-        return made
+        return self.like.dressed(made)
 
 
 class Recipe:
     """A call that was compiled, ready to be compiled for another target."""
 
     def __init__(
-        self, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: Options,
+        *,
+        compile: Callable[..., Compiled | CrossCompiled],
+        compile_in_background: Callable[..., Any],
     ):
+        """`compile` and `compile_in_background` take a target, its inputs and options."""
         self._target = target
+        self._compile = compile
+        self._compile_in_background = compile_in_background
         self._options = options
         self._state = TorchState.current()
         self._cells = Places().cells
@@ -113,26 +101,20 @@ class Recipe:
         """The same request for another target; raises `UsageError` for one that does not exist."""
         return replace(self._options, target=target)
 
-    def compile(
-        self, target: str, progress: Progress | None = None
-    ) -> Compiled | CompiledElsewhere:
+    def compile(self, target: str, progress: Progress | None = None) -> Compiled | CrossCompiled:
         """Compile the call for a target, under the modes of torch that it was compiled under.
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.
         """
-        from workbench.handles.dispatch import compile_anywhere
-
         args, kwargs = self.inputs()
         with self._as_then():
-            return compile_anywhere(self._target, args, kwargs, self.options(target), progress)
+            return self._compile(self._target, args, kwargs, self.options(target), progress)
 
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""
-        from workbench.handles.background import compile_in_background
-
         args, kwargs = self.inputs()
         with self._as_then():
-            return compile_in_background(self._target, args, kwargs, self.options(target))
+            return self._compile_in_background(self._target, args, kwargs, self.options(target))
 
     @contextmanager
     def _as_then(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from workbench.compiler.contract.choices import TARGETS
 from workbench.compiler.virtual_gpu.client import warm_worker
 from workbench.errors import UsageError
 from workbench.handles.recipe import Recipe
-from workbench.processes.background_task import Steps, ThreadJob
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.settings import Settings
 from workbench.specs import Catalogue
 
@@ -69,12 +69,12 @@ class Retarget:
         kernels = self._x.report.kernels
         return None if any(kernel.language == "triton" for kernel in kernels) else targets[0]
 
-    def compare(self, targets: Sequence[str]) -> ThreadJob[Matrix]:
+    def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
         Raises `UsageError` for what is no GPU.
         """
-        from workbench.handles.matrix import compare, gpus_of
+        from workbench.handles.compare_targets import compare, gpus_of
 
         own = [name for name in targets if name in TARGETS]
         if own:
@@ -91,10 +91,10 @@ class Retarget:
             def built(words: str, elapsed: float) -> None:
                 steps.kernel(words)
 
-            return compare(made, None, targets, progress=built)
+            return compare(made.report, targets, is_ours=True, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
-        return ThreadJob(name, work, warm_worker().kill)
+        return BackgroundTask(name, work, warm_worker().kill)
 
     @property
     def _known(self) -> Recipe:

@@ -11,7 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.progress import is_interactive
-from workbench.notebook.subshell import apart
+from workbench.notebook.subshell import in_subshell
+from workbench.report.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.views.display import publish_live, take_back
 from workbench.views.units import seconds_text
@@ -54,7 +55,7 @@ class Following:
         def made() -> SweepView:
             return SweepView(running.so_far(), self._live(), cancel=running.cancel)
 
-        self.view = apart(self._shell, made)
+        self.view = in_subshell(self._shell, made)
         self.view.cell = running_cell(self._shell)
         publish_live(self._shell, self.view)
         self._ticker.start()
@@ -90,7 +91,7 @@ class Following:
             state = (len(self._running.rows), self._running.tried)
             if state != self._told or now - self._at > _LONGEST_S:
                 self._told, self._at = state, now
-                apart(self._shell, self._tell)
+                in_subshell(self._shell, self._tell)
 
     def _tell(self) -> None:
         if self.view is not None:
@@ -113,7 +114,8 @@ def ended(row: Trial) -> str:
     if row.status != "done":
         return f"{row.status}: {row.reason}" if row.reason else row.status
     if row.speedup:
-        return f"{row.speedup:.2f} × ({seconds_text((row.call_us or 0.0) / 1e6)} a call)"
+        time = seconds_text((row.call_us or 0.0) / 1e6)
+        return f"{number_text(row.speedup, 'ratio')} ({time} a call)"
     if row.call_us is not None:
         return f"{seconds_text(row.call_us / 1e6)} a call by a model"
     return f"compiled in {seconds_text(row.compile_s)}"

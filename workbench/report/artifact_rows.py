@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERDICTS = ("pass", "warn", "fail")
-
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFact:
@@ -50,12 +48,3 @@ class RequirementRow:
     needed: str
     found: str
     advice: str = ""
-
-
-TABLES = {
-    "artifact": ArtifactFact,
-    "members": ArtifactMember,
-    "contract": ContractLeaf,
-    "requirements": RequirementRow,
-}
-"""The tables of a report that tell of a file; they never travel in the file itself."""

@@ -3,110 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.report import file_record, machine_rows, rows
-from workbench.report.table import Table, _freeze
+from workbench.report.header import SCHEMA, Environment, Outcome, Request
+from workbench.report.presenting import presenter
+from workbench.report.rivals import Rivals, rivals_of
+from workbench.report.table import Table
+from workbench.report.tables import Tables
 from workbench.report.texts import Texts
+from workbench.report.wbr_file import read_bytes, read_file, read_json, write_bytes, write_file
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-    from workbench.analysis.diff.rivals import Rivals
-
-SCHEMA = 1
-
-TABLES: Mapping[str, type] = {
-    "sources": rows.Source,
-    "graphs": rows.Graph,
-    "nodes": rows.Node,
-    "breaks": rows.Break,
-    "guards": rows.Guard,
-    "recompiles": rows.Recompile,
-    "fusion": rows.FusionPair,
-    "scheduler_nodes": rows.SchedulerNode,
-    "kernels": rows.Kernel,
-    "kernel_lines": rows.KernelLine,
-    "buffers": rows.Buffer,
-    "wrappers": rows.Wrapper,
-    "autotune": rows.AutotuneChoice,
-    "assembly": machine_rows.Assembly,
-    "resources": machine_rows.Resources,
-    "fidelity": machine_rows.Fidelity,
-    "roofline": machine_rows.KernelRoofline,
-    "matrix": machine_rows.MatrixCell,
-    "ranked_configs": machine_rows.RankedConfig,
-    "cuda_graphs": machine_rows.CudaGraphPart,
-    **file_record.TABLES,
-    "phases": rows.Phase,
-    "cache": rows.CacheEvent,
-    "cache_parts": rows.CachePart,
-    "capabilities": rows.Capability,
-    "links": rows.Link,
-}
-"""Every table of a report by name; a name is also what `Report.frame` takes."""
-
 
 @dataclass(frozen=True)
-class Environment:
-    """Where the compilation ran; `threads` is torch's intra-op thread count."""
-
-    workbench: str = ""
-    python: str = ""
-    torch: str = ""
-    triton: str | None = None
-    platform: str = ""
-    cpu: str = ""
-    isa: str = ""
-    cores: int = 0
-    threads: int = 0
-    variables: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked for; `options` are the compiler options that differ from their default.
-
-    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions".
-    """
-
-    name: str = ""
-    kind: str = "function"
-    backend: str = "inductor"
-    mode: str | None = None
-    options: tuple[tuple[str, str], ...] = ()
-    target: str = "host"
-    grad: bool = False
-    autocast: str | None = None
-    training: bool | None = None
-    guards: str = "portable"
-    capture: str = "full"
-    dynamic_shapes: str | None = None
-    inputs: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    tf32: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the compilation ended; `step` and `error` are set when it failed."""
-
-    ok: bool = True
-    step: str | None = None
-    error: str | None = None
-
-
-def _read(cls: type[Any], data: Mapping[str, Any]) -> Any:
-    known = {f.name for f in fields(cls)}
-    return cls(**{k: _freeze(v) for k, v in data.items() if k in known})
-
-
-@dataclass(frozen=True)
-class Report(file_record.FileRecord):
+class Report(Tables):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.
@@ -125,134 +41,6 @@ class Report(file_record.FileRecord):
     texts: Mapping[str, str] = field(default_factory=Texts)
     extra: Mapping[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
-
-    def _table(self, name: str) -> Table[Any]:
-        return self.tables[name] if name in self.tables else Table.of(TABLES[name])
-
-    @property
-    def sources(self) -> Table[rows.Source]:
-        """The user's functions that were traced."""
-        return self._table("sources")
-
-    @property
-    def graphs(self) -> Table[rows.Graph]:
-        """FX graphs of every stage, in the order in which they appeared."""
-        return self._table("graphs")
-
-    @property
-    def nodes(self) -> Table[rows.Node]:
-        """FX nodes of every graph."""
-        return self._table("nodes")
-
-    @property
-    def breaks(self) -> Table[rows.Break]:
-        """Graph breaks."""
-        return self._table("breaks")
-
-    @property
-    def guards(self) -> Table[rows.Guard]:
-        """Guards, kept and dropped."""
-        return self._table("guards")
-
-    @property
-    def recompiles(self) -> Table[rows.Recompile]:
-        """Recompilations with the guard that failed."""
-        return self._table("recompiles")
-
-    @property
-    def fusion(self) -> Table[rows.FusionPair]:
-        """Every pair of scheduler nodes that was considered."""
-        return self._table("fusion")
-
-    @property
-    def scheduler_nodes(self) -> Table[rows.SchedulerNode]:
-        """Scheduler nodes before and after fusion."""
-        return self._table("scheduler_nodes")
-
-    @property
-    def kernels(self) -> Table[rows.Kernel]:
-        """Generated kernels and library calls."""
-        return self._table("kernels")
-
-    @property
-    def kernel_lines(self) -> Table[rows.KernelLine]:
-        """FX nodes behind the lines of the kernels' sources."""
-        return self._table("kernel_lines")
-
-    @property
-    def buffers(self) -> Table[rows.Buffer]:
-        """Buffers of the lowered graphs."""
-        return self._table("buffers")
-
-    @property
-    def wrappers(self) -> Table[rows.Wrapper]:
-        """Generated programs that call the kernels."""
-        return self._table("wrappers")
-
-    @property
-    def autotune(self) -> Table[rows.AutotuneChoice]:
-        """Choices that the autotuner timed."""
-        return self._table("autotune")
-
-    @property
-    def assembly(self) -> Table[machine_rows.Assembly]:
-        """What each stage made of each Triton kernel."""
-        return self._table("assembly")
-
-    @property
-    def resources(self) -> Table[machine_rows.Resources]:
-        """What each Triton kernel takes of the device."""
-        return self._table("resources")
-
-    @property
-    def fidelity(self) -> Table[machine_rows.Fidelity]:
-        """How code for a GPU that is not there may differ from code made on it."""
-        return self._table("fidelity")
-
-    @property
-    def roofline(self) -> Table[machine_rows.KernelRoofline]:
-        """Where every kernel lies under the roofline of its GPU."""
-        return self._table("roofline")
-
-    @property
-    def matrix(self) -> Table[machine_rows.MatrixCell]:
-        """Every kernel on several GPUs, where they were compared."""
-        return self._table("matrix")
-
-    @property
-    def ranked_configs(self) -> Table[machine_rows.RankedConfig]:
-        """Configurations of kernels that a model has ranked, where that was asked for."""
-        return self._table("ranked_configs")
-
-    @property
-    def cuda_graphs(self) -> Table[machine_rows.CudaGraphPart]:
-        """What torch will record as CUDA graphs, where that was asked for."""
-        return self._table("cuda_graphs")
-
-    @property
-    def phases(self) -> Table[rows.Phase]:
-        """The timeline, properly nested on each thread."""
-        return self._table("phases")
-
-    @property
-    def cache(self) -> Table[rows.CacheEvent]:
-        """What torch's caches answered."""
-        return self._table("cache")
-
-    @property
-    def cache_parts(self) -> Table[rows.CachePart]:
-        """What the keys of torch's caches were made from."""
-        return self._table("cache_parts")
-
-    @property
-    def capabilities(self) -> Table[rows.Capability]:
-        """What could and could not be captured."""
-        return self._table("capabilities")
-
-    @property
-    def links(self) -> Table[rows.Link]:
-        """Pairs of ids that belong together."""
-        return self._table("links")
 
     @cached_property
     def _neighbours(self) -> dict[str, list[str]]:
@@ -296,7 +84,7 @@ class Report(file_record.FileRecord):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        counts = [f"{len(self._table(name))} {name}" for name in ("kernels", "breaks", "guards")]
+        counts = [f"{len(getattr(self, name))} {name}" for name in ("kernels", "breaks", "guards")]
         state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"
@@ -317,22 +105,11 @@ class Report(file_record.FileRecord):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """Read what `to_json` wrote; raises `ArtifactError` for a newer schema."""
-        from workbench.report.storage import check_schema, read_header
-
-        check_schema(data)
-        tables: dict[str, Table[Any]] = {
-            name: Table.from_json(TABLES[name], part)
-            for name, part in data["tables"].items()
-            if name in TABLES
-        }
-        unknown = {n: p for n, p in data["tables"].items() if n not in TABLES}
-        return read_header(data, tables, Texts.from_json(data["texts"]), unknown)
+        return cls(**read_json(data))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
-        from workbench.report.storage import save
-
-        save(self, path)
+        write_file(self.to_json(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
@@ -340,9 +117,16 @@ class Report(file_record.FileRecord):
 
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
-        from workbench.report.storage import load
+        return cls(**read_file(path))
 
-        return load(path)
+    def to_bytes(self) -> bytes:
+        """The content of a `.wbr` file; any gzip tool shows it as lines of JSON."""
+        return write_bytes(self.to_json())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Report:
+        """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
+        return cls(**read_bytes(content))
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame: those of `TABLES`, and two that are made of them.
@@ -350,27 +134,19 @@ class Report(file_record.FileRecord):
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
         """
-        from workbench.views.frames import frame
-
-        return frame(self, name)
+        return presenter().frame(self, name)
 
     def rivals(self) -> tuple[Rivals, ...]:
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
-        from workbench.analysis.diff.rivals import rivals_of
-
-        return rivals_of(self)
+        return rivals_of(self.autotune, self.texts)
 
     def plot(self, name: str) -> matplotlib.figure.Figure:
         """One chart as a matplotlib figure."""
-        from workbench.views.figures import plot
-
-        return plot(self, name)
+        return presenter().plot(self, name)
 
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A self-contained page, written to `path` when given.
 
         `redact` drops sources and constants.
         """
-        from workbench.views.html import page
-
-        return page(self, path, redact=redact)
+        return presenter().page(self, path, redact=redact)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BudgetError, UsageError
-from workbench.report.budget import seconds_of
+from workbench.report.number_text import number_text
+from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.roundtrip_rows import (
     PHASES,
@@ -24,10 +26,37 @@ SCHEMA = 1
 FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady")
 """The times of a way that can have a budget, besides each of its phases."""
 _TABLES = {"ways": RoundTripWay, "phases": RoundTripPhase, "leaves": RoundTripLeaf}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_WRITTEN = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([a-zµμ]+)\s*")
 
 
-@dataclass(frozen=True)
-class RoundTrip:
+@dataclass(frozen=True, repr=False)
+class MissedBudget(Presented):
+    """A time that takes longer than it may; both in seconds."""
+
+    name: str
+    value: float
+    limit: float
+
+
+def seconds_of(name: str, value: str | float) -> float:
+    """The seconds that `"100ms"`, `"85 us"` or `1.5` (seconds) stand for.
+
+    Raises `UsageError` naming the budget when it is no duration.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if found is None or found[2] not in _SECONDS:
+        raise UsageError(
+            f'The budget {name}={value!r} is no duration: write "85us", "100ms", "1.5s", or a '
+            "number of seconds."
+        )
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+@dataclass(frozen=True, repr=False)
+class RoundTrip(Presented):
     """What became of a file in fresh processes: times by way and phase, outputs beside eager's.
 
     Every way runs the same call in a process of its own with an empty cache folder (that of
@@ -45,7 +74,7 @@ class RoundTrip:
     leaves: tuple[RoundTripLeaf, ...]
     saved_s: float | None = None
     notes: tuple[str, ...] = ()
-    report: Report = field(default_factory=Report, repr=False, compare=False)
+    report: Report = field(default_factory=Report, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -64,20 +93,16 @@ class RoundTrip:
         known = ", ".join(way.way for way in self.ways)
         raise UsageError(f"This round trip has no way {name!r}; it has {known}.")
 
-    @property
-    def table(self) -> pandas.DataFrame:
-        """A row for each way: times in seconds, errors, why it did not run."""
-        return self.frame("ways")
+    table = FormerTable("ways")
 
     def frame(self, name: str = "phases") -> pandas.DataFrame:
-        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame."""
-        import pandas
+        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame.
 
+        `ways` has a row for each way: times in seconds, errors, why it did not run.
+        """
         if name not in _TABLES:
             raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
-        columns = [column.name for column in fields(_TABLES[name])]
-        rows = getattr(self, name)
-        return pandas.DataFrame({c: [getattr(row, c) for row in rows] for c in columns})
+        return presenter().rows_frame(getattr(self, name), _TABLES[name])
 
     def seconds(self, name: str, way: str = "ours") -> float | None:
         """A time of a way, one of `FIGURES` or a phase; None for what the way does not do.
@@ -98,8 +123,6 @@ class RoundTrip:
         The names are those that `seconds` takes. Raises `BudgetError` naming each budget that was
         missed and by how much, also when the way did not run or its outputs differ from eager's.
         """
-        from workbench.views.roundtrip import missed_budget
-
         limits = {name: seconds_of(name, value) for name, value in budgets.items()}
         found = {name: self.seconds(name, way) for name in limits}
         row = self.way(way)
@@ -108,14 +131,15 @@ class RoundTrip:
             missed.append(f"{way} did not run: {row.note}")
         elif row.ok is not True:
             missed += [
-                f"{leaf.leaf} differs from eager by {leaf.max_abs_error:.3g}{_said(leaf.note)}"
+                f"{leaf.leaf} differs from eager by "
+                f"{number_text(leaf.max_abs_error, 'difference')}{_said(leaf.note)}"
                 for leaf in self.leaves
                 if leaf.way == way and not leaf.ok
             ] or [f"the outputs of {way} could not be compared with eager's"]
         for name, limit in limits.items():
             value = found[name]
             if value is not None and value > limit:
-                missed.append(missed_budget(name, value, limit))
+                missed.append(repr(MissedBudget(name, value, limit)))
         if missed:
             listed = "".join(f"\n  - {line}" for line in missed)
             raise BudgetError(
@@ -147,17 +171,6 @@ class RoundTrip:
         }
         plain = ("name", "file", "size", "digest", "saved_s")
         return cls(**{n: data[n] for n in plain}, notes=tuple(data["notes"]), **rows)
-
-    def __repr__(self) -> str:
-        """The ways and, for each, a waterfall of its phases."""
-        from workbench.views.roundtrip import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.roundtrip import fragment
-
-        return fragment(self)
 
 
 def _said(note: str) -> str:

@@ -19,7 +19,7 @@ Texts = tuple[tuple[str, str], ...]
 
 @dataclass
 class Running:
-    """What `progress.started` is told; may be asked by any thread.
+    """What `progress.started` is given; any thread may read it.
 
     `planned` are the settings that are tried; None where a search decides that.
     """

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import linecache
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
@@ -20,9 +18,9 @@ import torch
 
 from workbench.artifacts.machine.machine import current_machine
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.environment import environment
-from workbench.compiler.sources.sources import Places
-from workbench.processes.caller_context import Ambient
+from workbench.processes.caller_context import CallerContext
 from workbench.processes.shipping import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, content_key
@@ -30,7 +28,6 @@ from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolat
 from workbench.sweeps.space import Setting
 from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
-from workbench.sweeps.worker import PATHS
 
 _LOOK_S = 0.2
 OnTrial = Callable[[Trial, bool], None]
@@ -38,7 +35,7 @@ OnTrial = Callable[[Trial, bool], None]
 
 
 @dataclass(frozen=True)
-class Subject:
+class SweptFunction:
     """What is swept: the function with its inputs, or a function that makes them of sizes."""
 
     function: Callable[..., Any]
@@ -51,7 +48,7 @@ class Subject:
         return resolve(self.function).name
 
     def key(self) -> ContentKey:
-        """What the code and the inputs are, without where they stand."""
+        """What the code and the inputs are, without their places."""
         return content_key(self.function, self.args, self.kwargs, {})
 
 
@@ -73,21 +70,17 @@ def machine_text() -> str:
 
 
 @contextmanager
-def packed(subject: Subject) -> Iterator[Parcel]:
+def packed(subject: SweptFunction) -> Iterator[Parcel]:
     """Everything that the trials need in a folder, which is removed afterwards."""
     content = {
         "function": subject.function,
         "args": subject.args,
         "kwargs": dict(subject.kwargs),
-        "ambient": Ambient.current(),
-        "cells": Places().cells,
-        "lines": {n: e for n, e in linecache.cache.items() if len(e) == 4 and e[1] is None},
+        "state": TorchState.current(),
     }
     folder = pack(content, subject.name)
     try:
-        setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
-        (folder / PATHS).write_text(json.dumps(setting))
-        yield Parcel(os.fspath(folder), folder.name)
+        yield Parcel(os.fspath(folder), CallerContext.current())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -99,7 +92,7 @@ class Runner:
     Rows that the store has are not run again, unless the key says that it does not know all.
     """
 
-    subject: Subject
+    subject: SweptFunction
     plan: Plan
     store: Store
     sweep: str

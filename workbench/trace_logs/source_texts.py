@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workbench.compiler.sources.source_line_index import LineIds
+from workbench.compiler.sources.source_line_index import SourceLineIndex
 from workbench.compiler.sources.sources import span_around
 from workbench.report import Source, TextWriter
 from workbench.trace_logs.source_places import LogPlaces
 
-GAP = "⋮"  # a line that no record quotes; no Python, so that nobody takes the rest for a function
+GAP = "⋮"  # a line that no record quotes; no Python, so that the rest is not taken for a function
 _LONGEST = 400  # lines between two that are quoted
 
 
@@ -20,7 +20,7 @@ class LogSources:
     def __init__(self, places: Sequence[LogPlaces], texts: TextWriter):
         self.rows: list[Source] = []
         self.is_quoted = False  # whether some text is put together from quoted lines
-        self._ids = LineIds()
+        self._ids = SourceLineIndex()
         merged: dict[tuple[str, str], dict[int, str]] = {}
         original: dict[str, tuple[str, str]] = {}
         for one in places:
@@ -66,7 +66,7 @@ def _quoted(lines: Mapping[int, str]) -> list[str]:
 
 
 def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
-    """The lines of a file of this machine, if every line that the log quotes stands there."""
+    """The lines of a file of this machine, if every line that the log quotes is there."""
     quoted = {number: text for number, text in lines.items() if text}
     if not file.endswith(".py") or not quoted:
         return None

@@ -6,10 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from workbench.views.outputs import output
-from workbench.views.units import seconds_text
+from workbench.views.units import number_text, seconds_text
 
 if TYPE_CHECKING:
-    from workbench.analysis.diff.rivals import Rivals
+    from workbench.report.rivals import Rivals
 
 _LINES = 24  # of each code in a text
 _CODE = 'style="max-height: 320px; overflow: auto; text-align: left; font-size: 11px"'
@@ -22,7 +22,7 @@ def sentence(found: Rivals) -> str:
     words = f"{found.op}: {winner.choice} ({winner.kind}) takes {_time(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
-    ratio = f"{found.ratio:.2f} × as long" if found.ratio else _time(second.time_ms)
+    ratio = f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else _time(second.time_ms)
     return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
 
 

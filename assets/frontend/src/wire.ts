@@ -196,17 +196,21 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: the bytes of its parts alone, and together.
+ * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
+ * `label` say of its kernel what it is and computes, `saved` is a share of `before`.
  */
 export interface Group {
   id: string;
   graph: string;
   name: string;
   kernel: string | null;
+  kind: string;
+  label: string;
   parts: string[];
   nodes: string[];
   before: number;
   after: number;
+  saved: number | null;
 }
 
 /**
@@ -244,13 +248,14 @@ export interface Phase {
 }
 
 /**
- * One choice that the autotuner timed.
+ * One choice that the autotuner timed; `state` says what became of it.
  */
 export interface Choice {
   id: string;
   op: string;
   choice: string;
   kind: string;
+  state: "chosen" | "alternative" | "failed";
   time_ms: number | null;
   chosen: boolean;
   note: string | null;
@@ -265,11 +270,10 @@ export interface Artifact {
 }
 
 /**
- * Everything that a view shows at rest. `frames` names the DataFrame behind each table;
- * `omitted` counts rows that are not here. `variable` is how code that is copied names the
- * result, such as `_` or `compiled`. `file` is what the result was saved to or loaded from.
- * `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
- * none were asked for.
+ * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
+ * how its tables are drawn. `variable` is how code that is copied names the result, such as `_`
+ * or `compiled`. `file` is what the result was saved to or loaded from. `no_assembly` says why
+ * no kernel has code of a GPU, or is None; `cuda_graphs` is None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -305,6 +309,7 @@ export interface Document {
   artifact: Artifact[];
   file: SavedFile;
   omitted: Record<string, number>;
+  columns: Record<string, ColumnSpec[]>;
 }
 
 /**
@@ -318,6 +323,7 @@ export interface Document {
  * hidden by default.
  */
 export interface GraphPart {
+  kind: "graph";
   id: string;
   names: string[];
   ops: string[];
@@ -347,6 +353,7 @@ export interface GraphPart {
  * The source of a kernel; `nodes[i]` are the FX nodes behind line i + 1.
  */
 export interface CodePart {
+  kind: "code";
   id: string;
   text: string;
   language: string;
@@ -357,6 +364,7 @@ export interface CodePart {
  * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
  */
 export interface WrapperPart {
+  kind: "wrapper";
   id: string;
   text: string;
   kernels: (string | null)[];
@@ -366,6 +374,7 @@ export interface WrapperPart {
  * One table of the report by column.
  */
 export interface TablePart {
+  kind: "table";
   name: string;
   columns: Record<string, Cell[]>;
   rows: number;
@@ -375,6 +384,7 @@ export interface TablePart {
  * What a pass did between two stages: node ids added, removed, replaced (before, after).
  */
 export interface ChangesPart {
+  kind: "changes";
   before: string;
   after: string;
   added: string[];
@@ -382,6 +392,8 @@ export interface ChangesPart {
   replaced: [string[], string[]][];
   kept: number;
 }
+
+export type Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
  * The edited inputs that the guard sandbox asks about.
@@ -446,7 +458,7 @@ export interface State {
  */
 export interface Embedded {
   document: Document;
-  parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart>;
+  parts: Record<string, Part>;
   left_out: Record<string, string>;
 }
 
@@ -576,6 +588,7 @@ export interface Opcode {
  * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
  */
 export interface StagePart {
+  kind: "stage";
   config: string;
   stage: string;
   text: string;
@@ -590,6 +603,7 @@ export interface StagePart {
  * without lines in one text has a last line before its first there.
  */
 export interface ComparePart {
+  kind: "compare";
   before: string;
   after: string;
   stage: string;
@@ -700,7 +714,7 @@ export interface MatrixCell {
 /**
  * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
  * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
- * 1; most of it is in `differs_in` (see `workbench.analysis.matrix`).
+ * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
  */
 export interface MatrixRow {
   kernel: string;
@@ -893,3 +907,43 @@ export interface RowsQuestion {
 export interface EmbeddedSweep {
   sweep: SweepDocument;
 }
+
+export type ColumnKind = "text" | "code" | "number" | "length" | "kernel" | "kernels" | "tag" | "bar";
+
+export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount";
+
+/**
+ * One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid. `field`
+ * is the field of a row that it shows, `key` where it is not said; a dot leads into a field.
+ * `kind` is "text" unless it is said: a number has the `unit` that it is given in, a "length"
+ * counts a list, a "bar" is as long as its part of the largest. `full` is the field with the
+ * whole text, where the column has only the gist; `hint` says of all cells what they are.
+ * `absent` stands for a value that is unknown. `is_wide` columns are left out where there is
+ * little room.
+ */
+export interface ColumnSpec {
+  key: string;
+  title: string;
+  width: string;
+  field?: string;
+  kind?: ColumnKind;
+  unit?: Unit;
+  look?: "mono" | "mut";
+  full?: string;
+  hint?: string;
+  absent?: string;
+  is_wide?: boolean;
+}
+
+export const TITLES: Record<PaneId, string> = {
+  overview: "Overview",
+  graphs: "Graphs",
+  breaks: "Breaks & guards",
+  fusion: "Fusion",
+  kernels: "Kernels",
+  timeline: "Timeline",
+  autotune: "Autotune",
+  roofline: "Roofline",
+  matrix: "Matrix",
+  artifact: "Artifact",
+};

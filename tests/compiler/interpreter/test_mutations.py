@@ -15,7 +15,7 @@ from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.session import PROGRAMS, Edit
 from workbench.compiler.measuring.output_comparison import Verification
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 FOUND = {"named", "noticed"}
 QUICK = ("layer_norm", "module", "embedding", "bfloat16", "combined_kernels")
@@ -75,7 +75,7 @@ class Result:
 class Mutants:
     """Changes of one case and what became of them."""
 
-    def __init__(self, case: str, worker: Worker, interpreter: Interpreter):
+    def __init__(self, case: str, worker: CrossCompiler, interpreter: Interpreter):
         self.case = case
         self._interpreter = interpreter
         self._compiled, self._args = compiled_case(case, worker)
@@ -166,7 +166,9 @@ def assert_found(results: list[Result], fine: set[str], least: int) -> None:
 
 
 @pytest.mark.parametrize("case", QUICK)
-def test_a_change_in_a_few_cases(case: str, worker: Worker, interpreter: Interpreter) -> None:
+def test_a_change_in_a_few_cases(
+    case: str, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     mutants = Mutants(case, worker, interpreter)
     *_, result = mutants.of_kernels(1)
     assert result.verdict == "named", str(result)
@@ -175,7 +177,7 @@ def test_a_change_in_a_few_cases(case: str, worker: Worker, interpreter: Interpr
 
 
 @pytest.mark.slow
-def test_changes_over_all_cases(worker: Worker, interpreter: Interpreter) -> None:
+def test_changes_over_all_cases(worker: CrossCompiler, interpreter: Interpreter) -> None:
     kernels: list[Result] = []
     programs: list[Result] = []
     for case in CASES:

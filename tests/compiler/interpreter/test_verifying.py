@@ -11,23 +11,23 @@ import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.aot_files.program import Program
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
-def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_module_agrees_with_its_original(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("module", worker)
     found = verified(compiled, args, interpreter)
     assert found.ok
-    assert list(found.table["leaf"]) == ["output"]
+    assert list(found.frame()["leaf"]) == ["output"]
     assert "Sequential" in repr(found)
     assert any("TF32" in note for note in found.notes)
 
 
-def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interpreter) -> None:
+def test_every_kernel_of_a_training_step(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("training_step", worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
     assert found.ok
-    assert {"output", "gradient of call[0][1]"} <= set(found.table["leaf"])
+    assert {"output", "gradient of call[0][1]"} <= set(found.frame()["leaf"])
     kernels = {row.kernel for row in found.kernels}
     assert {k.name for k in compiled.report.kernels if k.language == "triton"} <= kernels
     assert {row.graph for row in found.kernels} == {"forward", "backward"}
@@ -41,7 +41,7 @@ def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interprete
     ],
 )
 def test_library_calls_are_checked(
-    case: str, kernel: str, worker: Worker, interpreter: Interpreter
+    case: str, kernel: str, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:
     compiled, args = compiled_case(case, worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
@@ -50,7 +50,7 @@ def test_library_calls_are_checked(
     assert found.unchecked == {}
 
 
-def test_a_wrong_kernel_is_named(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_wrong_kernel_is_named(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("transformer", worker)
     chosen = "triton_per_fused_add_addmm_native_layer_norm_transpose_view_5"
 
@@ -62,7 +62,9 @@ def test_a_wrong_kernel_is_named(worker: Worker, interpreter: Interpreter) -> No
     assert found.wrong_kernel == chosen
 
 
-def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_kernel_that_writes_outside_is_named(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("layer_norm", worker)
 
     def edit(name: str, source: str) -> str:
@@ -76,7 +78,7 @@ def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Inte
 
 @pytest.mark.parametrize("case", ["layer_norm", "random_numbers"])
 def test_kernels_are_not_passed_over_where_the_graph_was_not_kept(
-    case: str, worker: Worker, interpreter: Interpreter
+    case: str, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:
     compiled, args = compiled_case(case, worker)
     assert isinstance(compiled.program, Program)
@@ -86,14 +88,16 @@ def test_kernels_are_not_passed_over_where_the_graph_was_not_kept(
     assert "was not kept" in verified(compiled, args, interpreter).notes[-1]
 
 
-def test_a_reference_in_double_precision(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_reference_in_double_precision(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("layer_norm", worker)
     found = verified(compiled, args, interpreter, float64=True)
     assert found.ok
     assert "float64" in found.reference
 
 
-def test_random_numbers_come_from_the_same_seeds(worker: Worker, interpreter: Interpreter) -> None:
+def test_random_numbers_come_from_the_same_seeds(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("random_numbers", worker)
     state = torch.random.get_rng_state()
     found = verified(compiled, args, interpreter, per_kernel=True)
@@ -102,7 +106,9 @@ def test_random_numbers_come_from_the_same_seeds(worker: Worker, interpreter: In
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_module_without_numbers_is_refused(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_module_without_numbers_is_refused(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("transformer_of_templates", worker)
     with pytest.raises(wb.UsageError, match="has no data"):
         verified(compiled, args, interpreter)

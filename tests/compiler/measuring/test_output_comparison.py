@@ -114,9 +114,9 @@ def test_kernels_that_are_not_checked_are_counted() -> None:
     assert made.wrong_kernel is None
     assert made.unchecked == {"b": "no node has it"}
     assert repr(made) == "Verification(ok, 1 leaf, 2 of 3 kernels checked against eager)"
-    assert list(made.kernel_table["verdict"]) == ["passed", "passed", "not checked", "passed"]
-    assert list(made.kernel_table["reason"])[2] == "no node has it"
-    assert list(made.kernel_table["ok"]) == [True, True, False, True]
+    assert list(made.frame("kernels")["verdict"]) == ["passed", "passed", "not checked", "passed"]
+    assert list(made.frame("kernels")["reason"])[2] == "no node has it"
+    assert list(made.frame("kernels")["ok"]) == [True, True, False, True]
 
 
 def test_nothing_checked_is_not_ok() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
+from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.report.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
@@ -21,30 +21,6 @@ _WORDS = {
     "first_call": "the time of the first call",
     "memory": "the peak memory",
 }
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """What to take, why, and how to write it down."""
-
-    choice: Choice
-    sentence: str
-    code: str
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The chosen value of each axis."""
-        return dict(self.choice.winner.settings)
-
-    def __repr__(self) -> str:
-        return f"{self.sentence}\n\n{self.code}"
-
-    def _repr_html_(self) -> str:
-        # a notebook takes what stands between two "$", such as in `^bmm$`, for a formula
-        return (
-            f'<div class="mathjax_ignore"><p>{escape(self.sentence)}</p>'
-            f"<pre>{escape(self.code)}</pre></div>"
-        )
 
 
 def recommend(
@@ -77,22 +53,27 @@ def _effect(effect: Effect, objective: str) -> str:
     sure = f"; where it is clearest {found.words}" if found is not None else ""
     return (
         f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
-        f"{_WORDS[objective]} {effect.ratio:.2f} × as large{sure}."
+        f"{_WORDS[objective]} {number_text(effect.ratio, 'ratio')} as large{sure}."
     )
 
 
 def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...]) -> str:
     row = winner.rows[0]
     if objective == "memory":
-        return f"a call takes at most {row.peak_bytes:,} bytes"
+        return f"a call takes at most {number_text(row.peak_bytes, 'bytes')}"
     if objective == "first_call":
-        return f"the first call takes {1000 * (row.first_call_s or 0):.3g} ms"
+        return f"the first call takes {number_text(row.first_call_s or 0.0, 'seconds')}"
     if row.is_model:
-        return f"a model gives it {row.call_us:.3g} µs a call; nothing was run"
+        time = number_text((row.call_us or 0.0) * 1e-6, "seconds")
+        return f"a model gives it {time} a call; nothing was run"
     parts = []
     for one in winner.rows:
         where = ", ".join(f"{n}={v}" for n, v in one.settings if n in sizes)
-        factor = f"{one.speedup:.2f} × ({one.speedup_low:.2f} to {one.speedup_high:.2f})"
+        found, low, high = (
+            number_text(value, "ratio").removesuffix(" ×")
+            for value in (one.speedup, one.speedup_low, one.speedup_high)
+        )
+        factor = f"{found} × ({low} to {high})"
         parts.append(f"{factor} at {where}" if where else factor)
     return f"{', '.join(parts)} as fast as the original, with 95 % confidence"
 
@@ -134,12 +115,13 @@ def code_of(winner: Candidate, name: str) -> str:
     if options:
         inner = ", ".join(f"{n!r}: {_literal(v)}" for n, v in options.items())
         words.append(f"options={{{inner}}}")
-    if chosen.get("dynamic") == "True":
-        words.append("dynamic_shapes=…  # every size as Dim.AUTO")
     if "dtype" in chosen:
         lines.append(f"# the module and its inputs as torch.{chosen['dtype']}")
     if "threads" in chosen:
         lines.append(f"torch.set_num_threads({chosen['threads']})")
+    if chosen.get("dynamic") == "True":
+        words.append("dynamic_shapes=…")
+        lines.append("# every size as torch.export.Dim.AUTO")
     if kernels:
         words_of = ", ".join(f"{n}={v}" for n, v in kernels.items())
         lines.append(

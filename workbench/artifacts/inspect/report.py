@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.inspect import rows
-from workbench.artifacts.inspect.facts import Text
-from workbench.artifacts.inspect.opcodes import PickleFacts
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
+from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.artifacts.inspect.facts import Text
+    from workbench.artifacts.inspect.opcodes import PickleFacts
+    from workbench.artifacts.manifest.manifest import Manifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
     from workbench.report import Report
 
 TABLES: Mapping[str, type] = {
@@ -38,7 +39,7 @@ TABLES: Mapping[str, type] = {
 
 
 @dataclass(frozen=True)
-class ArtifactReport:
+class ArtifactReport(Presented):
     """What a file is, learnt without executing it.
 
     `kind` is "artifact" (.aot), "package" (.pt2 of this workbench), "torch" (a file of torch's
@@ -120,36 +121,25 @@ class ArtifactReport:
         Raises `UsageError` when there is none, or several and no name; `ArtifactError` for a
         damaged one.
         """
-        from workbench.report.storage import from_bytes
+        from workbench.report.record import Report
 
         if model is None and len(self.reports) == 1:
-            return from_bytes(next(iter(self.reports.values())))
+            return Report.from_bytes(next(iter(self.reports.values())))
         if model is None or model not in self.reports:
             names = ", ".join(self.reports) or "none: the file was written without one"
             raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
-        return from_bytes(self.reports[model])
+        return Report.from_bytes(self.reports[model])
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
-        import pandas
-
-        columns = [column.name for column in fields(_row_type(name))]
-        found = getattr(self, name)
-        return pandas.DataFrame(
-            {column: [getattr(row, column) for row in found] for column in columns}
-        )
+        row_type = _row_type(name)
+        return presenter().rows_frame(getattr(self, name), row_type)
 
     def __repr__(self) -> str:
         """A short stable summary."""
         from workbench.artifacts.inspect.text import summary
 
         return summary(self)
-
-    def _repr_html_(self) -> str:
-        """Every table, folded; nothing is left out that has no way to see it."""
-        from workbench.artifacts.inspect.html import page
-
-        return page(self)
 
 
 def _row_type(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Keeps torch's memory of the sizes that it has seen apart from what we compile."""
+"""Keeps our compilations out of torch's memory of sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.compiler.internals import torch_private as tp
 
 
 @contextlib.contextmanager
-def sizes_kept_apart() -> Iterator[None]:
+def automatic_dynamic_state() -> Iterator[None]:
     """Inside, torch knows the sizes that it knew before; at the end it forgets what it saw inside.
 
     Of a dimension that had two sizes, `torch.compile` makes a symbol at once, also when one of them

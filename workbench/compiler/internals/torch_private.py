@@ -1,8 +1,8 @@
 """Every private name of torch that the workbench touches, with what it is for.
 
 Nothing of torch._dynamo or torch._inductor is imported when this module is: a name is looked up
-when it is used. Checked on torch 2.13.0 unless a row says otherwise. A missing name raises
-`TorchNameMissing` (or is reported as a missing capability), never an AttributeError.
+when it is used. A snapshot of each supported release says what it has of them. A missing name
+raises `TorchNameMissing` (or is reported as a missing capability), never an AttributeError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Name:
 
     target: str
     used_for: str
-    checked_on: str = "2.13.0"
+    checked_on: str = "2.13 to 2.15"
 
     @property
     def module(self) -> str:
@@ -60,12 +60,11 @@ class Name:
         return found
 
 
-DYNAMO = Name("torch._dynamo:", "resetting and configuring capture")
 DYNAMO_CONFIG = Name("torch._dynamo.config:", "options of capture")
 INDUCTOR_CONFIG = Name("torch._inductor.config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
 
-# artifacts: freezing and thawing compiled functions
+# artifacts: serializing and deserializing compiled functions
 ASYNC_COMPILE_MODULE = Name("torch._inductor.async_compile:", "kernels of a loaded artifact")
 ASYNC_COMPILE = Name("torch._inductor.async_compile:AsyncCompile", "kernels in other languages")
 SELECT_ALGORITHM_MODULE = Name("torch._inductor.select_algorithm:", "library calls of artifacts")
@@ -95,7 +94,7 @@ CPP_BUILD_OPTIONS = Name(
 AOT_OPEN_PAYLOAD = Name(
     "torch._dynamo.aot_compile:_open_aot_compile_payload",
     "telling which header a torch file has",
-    "2.15.0, absent in 2.13.0",
+    "2.15, which is the first to have it",
 )
 SERIALIZED_CODE = Name("torch._dynamo.package:SerializedCode", "reading bytecode in payloads")
 BUNDLED_CALLABLE = Name(
@@ -150,7 +149,6 @@ BACKEND_WRAPPER = Name("torch:_TorchCompileWrapper", "backends other than Induct
 LIST_MODE_OPTIONS = Name("torch._inductor:list_mode_options", "expanding a compile mode")
 LIST_BACKENDS = Name("torch._dynamo:list_backends", "naming the backends that exist")
 UNSUPPORTED = Name("torch._dynamo.exc:Unsupported", "recognising a graph break")
-PACKAGE_ERROR = Name("torch._dynamo.exc:PackageError", "recognising an unserialisable guard")
 FLOAT_RESTART = Name(
     "torch._dynamo.exc:TensorifyScalarRestartAnalysis", "retrying a capture with float arguments"
 )
@@ -182,7 +180,6 @@ DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
-MARK_STATIC = Name("torch._dynamo:mark_static", "dimensions of Dim.STATIC")
 ADD_SOURCE = Name("torch._dynamo.package:SourceInfo.add_code", "code without a source file")
 
 # The record of a compilation.
@@ -285,7 +282,7 @@ AUTOGRAD_CACHE_LOOKUP = Name(
     "what the AOTAutograd cache would answer",
 )
 CHECK_FUNCTION_MANAGER_INIT = Name(
-    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards that nobody filters"
+    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards without a filter"
 )
 DO_AUTOTUNING = Name(
     "torch._inductor.select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices"
@@ -511,10 +508,12 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
     for target in (
         "torch.utils._triton:has_triton",
         "torch.utils._triton:_device_supports_tma",
+        "torch.utils._triton:_device_supports_tensor_descriptor",  # its name since 2.15
         "torch.utils._triton:has_triton_experimental_host_tma",
         "torch.utils._triton:has_triton_tensor_descriptor_host_tma",
         "torch.utils._triton:has_triton_tma",
         "torch.utils._triton:has_triton_tma_device",
+        "torch.utils._triton:has_triton_cuda_tma_device",
         "torch.utils._triton:has_datacenter_blackwell_tma_device",
         "torch.utils._triton:has_triton_stable_tma_api",
         "torch.utils._triton:triton_backend",
@@ -525,7 +524,15 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
         "torch._inductor.utils:using_b200",
         "torch._inductor.utils:get_backend_num_stages",
         "torch._inductor.utils:get_device_tflops",
+        "torch._inductor.utils:_get_device_tflops",  # the part that remembers, since 2.15
         "torch._inductor.utils:get_gpu_dram_gbps",
+        "torch._inductor.utils:_get_device_dram_gbps",
+        "torch._inductor.utils:use_contiguous",
+        "torch._inductor.utils:rocm_gfx_arch",
+        "torch._inductor.utils:using_rocm_rdna3",
+        "torch._inductor.utils:_prefers_swizzle_32_8_cached",
+        "torch._inductor.kernel.mm:_is_sm7x_or_older_gpu",
+        "torch.cuda:_check_bf16_tensor_supported",
         "torch._inductor.utils:_triton_supported_fp8_dtypes",
         "torch._inductor.utils:_rocm_native_device_arch_name",
         "torch._inductor.runtime.hints:DeviceProperties.create",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
@@ -18,7 +19,7 @@ from workbench.compiler.measuring.output_comparison import (
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
-from workbench.compiler.virtual_gpu.loop_bodies import Layout
+from workbench.report.number_text import number_text
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""
@@ -178,13 +179,19 @@ class _References:
         """A buffer as it lies in memory."""
         if name not in self._flat:
             _, value = self.value(name)
-            size, stride = tuple(value.shape), value.stride()
-            here = Layout(size, stride, 0, value.dtype)
+            here = replace(TensorLike.of(value), offset=0)
             layout = here if name in self._inputs else self._graph.layouts.get(name)
             if layout is None:
                 raise LoopsNotComputed(f"the layout of {name} is not known")
             self._flat[name] = flattened(value, layout)
         return self._flat[name]
+
+
+def failed(kernel: str, reason: str) -> KernelComparison:
+    """A kernel that could not be run to its end."""
+    return KernelComparison(
+        kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason
+    )  # fmt: skip
 
 
 def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Comparison:
@@ -209,7 +216,8 @@ def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Compariso
     if not its <= ROUNDINGS * own:  # NaN is no rounding either
         return row
     reason = (
-        f"within rounding: from double precision {own:.1e} was expected, this is off by {its:.1e}"
+        f"within rounding: from double precision {number_text(own, 'difference')} was expected, "
+        f"this is off by {number_text(its, 'difference')}"
     )
     return replace(row, verdict="passed", reason=reason)
 

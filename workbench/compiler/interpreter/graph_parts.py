@@ -1,11 +1,11 @@
-"""The compiled graphs of a frozen function, called in another way than on their device."""
+"""The compiled graphs of a serialized function, called in another way than on their device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from workbench.compiler.aot_files.payload import Kept
+from workbench.compiler.aot_files.payload import KeptForSaving
 from workbench.compiler.internals import torch_private as tp
 
 Call = Callable[[list[Any]], Any]
@@ -24,9 +24,9 @@ class GraphParts:
     def __init__(self, start: Callable[[Any, bool], Call]):
         self._start = start
 
-    def kept(self) -> Kept:
-        """Nothing: what is thawed here is called, and not saved."""
-        return Kept({}, None)
+    def kept(self) -> KeptForSaving:
+        """Nothing: what is deserialized here is called, and not saved."""
+        return KeptForSaving({}, None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""

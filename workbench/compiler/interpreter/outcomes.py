@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.calling import grad_mode
 from workbench.compiler.interpreter.checking import Tolerance
 from workbench.compiler.measuring.output_comparison import (
@@ -118,3 +119,19 @@ def compared(pair: Pair, tolerance: Tolerance, *, float64: bool) -> Comparison:
             left = left.to(right.dtype)
         return compare_tensors(name, left, right, *tolerance.of(left))
     return next(compare(name, [("out", left)], [("out", right)], None, None))
+
+
+def copied_inputs(inputs: list[Any]) -> list[Any]:
+    """The same inputs in memory of their own; those that share a storage go on sharing it."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    made = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            made.append(value)
+            continue
+        place = value.untyped_storage().data_ptr()
+        if place not in storages:
+            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            storages[place] = whole.clone().untyped_storage()
+        made.append(TensorLike.of(value).view(storages[place]))
+    return made

@@ -13,13 +13,20 @@ from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
-from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
+from workbench.compiler.interpreter.checking import (
+    Checker,
+    Tolerance,
+    failed,
+    settled,
+    wanted_nodes,
+)
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
 from workbench.compiler.interpreter.outcomes import (
     Inputs,
     Outcome,
     compared,
+    copied_inputs,
     pairs,
     run,
 )
@@ -126,7 +133,7 @@ class _Verifier:
         try:
             actual = run(self._callable(self._starter(session)), self._inputs)
         except KernelFailed as failure:
-            return self._verification(name, session, (), [_failed(failure)])
+            return self._verification(name, session, (), [failed(failure.kernel, str(failure))])
         rows = self._rows(session, expected, actual, is_original=reference == self._eager)
         return self._verification(name, session, rows)
 
@@ -153,13 +160,13 @@ class _Verifier:
         name: str,
         session: Session,
         rows: tuple[Comparison, ...],
-        failed: Sequence[KernelComparison] = (),
+        stopped: Sequence[KernelComparison] = (),
     ) -> Verification:
         kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
-        return Verification(rows, name, (*kernels, *failed), (NOT_MODELLED, *ran, *lost))
+        return Verification(rows, name, (*kernels, *stopped), (NOT_MODELLED, *ran, *lost))
 
     def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
@@ -247,7 +254,7 @@ class _Verifier:
         runner = self._runner(compiled, session, float64=self._question.float64)
 
         def checked(inputs: list[Any]) -> Any:
-            given, again = _copied(inputs), _copied(inputs)
+            given, again = copied_inputs(inputs), copied_inputs(inputs)
             state = torch.random.get_rng_state()
 
             def in_double() -> Mapping[str, Any]:
@@ -273,7 +280,7 @@ class _Verifier:
 
     def _callable(self, start: Callable[[Any, bool], Call]) -> Callable[..., Any]:
         program = self._program
-        return callable_here(program.frozen, program.contract, self._callee, GraphParts(start))
+        return callable_here(program.serialized, program.contract, self._callee, GraphParts(start))
 
 
 def _not_run(name: str, error: Exception) -> UsageError:
@@ -282,29 +289,3 @@ def _not_run(name: str, error: Exception) -> UsageError:
         f"The captured graph of {name} cannot be run on the CPU ({words}). Leave out float64, or "
         "pass what to compare with: verify(x, args, reference=function)."
     )
-
-
-def _failed(failure: KernelFailed) -> KernelComparison:
-    infinite = float("inf")
-    return KernelComparison(
-        failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, "failed",
-        reason=str(failure),
-    )  # fmt: skip
-
-
-def _copied(inputs: list[Any]) -> list[Any]:
-    """The same inputs in memory of their own; those that share a storage go on sharing it."""
-    storages: dict[int, torch.UntypedStorage] = {}
-    made = []
-    for value in inputs:
-        if not isinstance(value, torch.Tensor):
-            made.append(value)
-            continue
-        place = value.untyped_storage().data_ptr()
-        if place not in storages:
-            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
-            storages[place] = whole.clone().untyped_storage()
-        twin = storages[place]
-        copied = torch.empty(0, dtype=value.dtype)
-        made.append(copied.set_(twin, value.storage_offset(), value.shape, value.stride()))
-    return made

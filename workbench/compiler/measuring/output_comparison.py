@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.errors import UsageError
+from workbench.report.presenting import FormerTable, presenter
 
 if TYPE_CHECKING:
     import pandas
@@ -108,15 +110,24 @@ class Verification:
         """The kernels and library calls with a value that was not checked, and why."""
         return {row.kernel: row.reason for row in self.kernels if row.verdict == "not checked"}
 
-    @property
-    def kernel_table(self) -> pandas.DataFrame:
-        """One row per value that a kernel or library call gave, in the order of the program."""
-        return _frame(self.kernels)
+    table = FormerTable()
+    kernel_table = FormerTable("kernels")
 
-    @property
-    def table(self) -> pandas.DataFrame:
-        """One row per leaf with its errors, the tolerance that was used and the verdict."""
-        return _frame(self.rows)
+    def frame(self, name: str = "leaves") -> pandas.DataFrame:
+        """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
+
+        A row of `leaves` is an output (or an input that was written to), one of `kernels` a value
+        that a kernel or library call gave, in the order of the program. The `verdict` is "passed",
+        "failed" or "not checked", with the `reason`. Raises `UsageError` for another name.
+        """
+        if name == "leaves":
+            found = presenter().rows_frame(self.rows, Comparison)
+        elif name == "kernels":
+            found = presenter().rows_frame(self.kernels, KernelComparison)
+        else:
+            raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
+        # "note" is what version 0.1.0 calls the reason
+        return found.assign(ok=found["verdict"] == "passed", note=found["reason"])
 
     def __repr__(self) -> str:
         """A short stable summary."""
@@ -141,13 +152,6 @@ class Verification:
 def _agrees(rows: Sequence[Comparison] | Sequence[KernelComparison]) -> bool:
     verdicts = {row.verdict for row in rows}
     return "passed" in verdicts and "failed" not in verdicts
-
-
-def _frame(rows: Sequence[Comparison] | Sequence[KernelComparison]) -> pandas.DataFrame:
-    import pandas
-
-    # "note" is what version 0.1.0 calls the reason
-    return pandas.DataFrame([vars(row) | {"ok": row.ok, "note": row.reason} for row in rows])
 
 
 def largest_error(rows: Sequence[Comparison]) -> float | None:
@@ -196,8 +200,7 @@ def restored(module: torch.nn.Module | None) -> Iterator[None]:
 def leaves_of(value: Any) -> Any:
     """The leaves of an output with their names, without gradients.
 
-    Of an object that cannot be compared itself, such as a cache of keys and values, these are the
-    tensors and plain values in its attributes.
+    Of an object that has no == of its own these are the tensors and plain values in it.
     """
     return [
         (str(path), leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
@@ -252,7 +255,7 @@ def _compare_objects(name: str, left: Any, right: Any) -> Comparison:
     if kind is type(right) and not _has_equality(left) and left is not right:
         reason = f"a {kind.__name__} cannot be compared with another: it has no == of its own"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
-    same = kind is type(right) and (bool(left == right) or bool(left != left and right != right))
+    same = kind is type(right) and bool(left == right or (left != left and right != right))
     reason = "" if same else f"expected {left!r}, got {right!r}"
     error = 0.0 if same else inf
     verdict: Verdict = "passed" if same else "failed"

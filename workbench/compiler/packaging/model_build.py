@@ -14,7 +14,6 @@ from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel
 from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.cold_start.compile_cache import fast_start
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.packaging.archive import Content
@@ -29,8 +28,8 @@ from workbench.compiler.packaging.trials import tried
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import WorkbenchError
+from workbench.processes.messages import Progress
 from workbench.report import Outcome, Report, Request
-from workbench.report.storage import to_bytes
 
 CODE_FOLDER = "data/aotinductor"
 
@@ -175,7 +174,7 @@ def _packed(
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
     page = f"{FOLDER}/{request.name}{package_report.SUFFIX}"
-    members = _members(built, folder, {page: package_report.encode(to_bytes(report))})
+    members = _members(built, folder, {page: package_report.encode(report.to_bytes())})
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
     constants = placed(with_names(built.library.constants, program), place)

@@ -8,10 +8,10 @@ from workbench.artifacts.archive import package_report
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.report import Request
-from workbench.report.storage import from_bytes
+from workbench.report.record import Report
 
 
-def how_to_package_again(path: str, package: OpenedPackage) -> str:
+def repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (
         f"{path} is a package: example inputs are no part of it, so it cannot be made again from "
@@ -42,4 +42,4 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 def _request(package: OpenedPackage, model: PackagedModel) -> Request:
     if model.report is None:
         return Request(name=model.name)
-    return from_bytes(package_report.decode(package.raw(model.report))).request
+    return Report.from_bytes(package_report.decode(package.raw(model.report))).request

@@ -36,7 +36,7 @@ _WRONG = (
 def tried(
     found: Exportable, exported: Exported, built: Built, contract: ExportedContract
 ) -> tuple[ExportedContract, tuple[str, ...]]:
-    """The contract with what the library is right for, and what to tell the user.
+    """The contract with what the library is right for, and notes for the user.
 
     Where torch captured the program for any size, the small ones need no trial.
     """

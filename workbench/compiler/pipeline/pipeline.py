@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import dis
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.serializability import compiling_portably
-from workbench.compiler.cold_start.compile_cache import early_header, fast_start
-from workbench.compiler.cold_start.partial_pch import EarlyHeader
+from workbench.compiler.aot_files.serializability import compiling_for_serialization
+from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
+from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
@@ -23,20 +23,38 @@ from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, gu
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import Options, Progress
-from workbench.compiler.contract.specialized_values import BakedValues, importable_name, scopes_for
+from workbench.compiler.contract.request import Options, check_args
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    importable_name,
+    scopes_for,
+)
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
-from workbench.compiler.internals.gc_throttle import few_collections
-from workbench.compiler.internals.stack_chunk import roomy_frames
+from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
+from workbench.compiler.internals.gc_throttle import gc_throttle
+from workbench.compiler.internals.stack_chunk import large_stack_chunk
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.internals.torch_state import tf32_uses
 from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compiled import Compiled
-from workbench.report import Outcome, Request
+from workbench.processes.messages import Progress
+from workbench.report import Outcome, Report, Request
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """What a compilation leaves behind: torch's function, how it is called and checked, its record.
+
+    `original` is what was compiled, `example` the inputs that it was compiled for.
+    """
+
+    aot_fn: Any
+    plan: CallPlan
+    report: Report
+    original: Callable[..., Any]
+    example: Example
 
 
 @dataclass
@@ -55,15 +73,15 @@ class _Run:
     step: str = "prepare"
 
 
-@roomy_frames
-@few_collections()
+@large_stack_chunk
+@gc_throttle()
 def compile_ahead(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
     options: Options,
     progress: Progress | None = None,
-) -> Compiled:
+) -> CompiledCode:
     """Compile `target` for the example inputs, recording every step.
 
     Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
@@ -71,9 +89,9 @@ def compile_ahead(
     """
     with contextlib.ExitStack() as stack:
         builds = options.backend == "inductor" and _is_for_cpu(args)
-        early = stack.enter_context(early_header()) if builds else None
+        pch = stack.enter_context(partial_pch()) if builds else None
         run = _prepare(target, args, dict(kwargs or {}), options)
-        return _recording(run, early, progress)
+        return _recording(run, pch, progress)
 
 
 def _is_for_cpu(args: Any) -> bool:
@@ -82,7 +100,7 @@ def _is_for_cpu(args: Any) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
-def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> Compiled:
+def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> CompiledCode:
     options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
@@ -92,8 +110,8 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
         try:
             with (
                 tp.COMPILE_LOCK.get(),
-                sizes_kept_apart(),
-                fast_start(early=early),
+                automatic_dynamic_state(),
+                fast_start(pch=pch),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
             ):
@@ -110,14 +128,11 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
     report = recorder.report(outcome=Outcome())
     receiver = next(iter(run.bound)) if run.callee.receiver else None
     example = Example(run.bound, receiver)
-    return Compiled(aot_fn, plan, report, original=run.callee.entry, example=example)
+    return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
 
 def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> _Run:
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
+    check_args(args)
     callee = resolve(target)
     inductor, notes = merged_options(options.backend_name, options.mode, options.options)
     if options.backend == "inductor":
@@ -221,7 +236,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_portably(run.decisions, run.bound), failures.told_once():
+    with compiling_for_serialization(run.decisions, run.bound), failures.without_torch_log():
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )
@@ -230,13 +245,15 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
     receiver = next(iter(run.bound)) if run.callee.receiver else None
-    values = tuple(run.decisions.baked.values())
+    values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     return CallPlan(
         contract=Contract.of(run.bound, run.dynamic, receiver),
-        baked=BakedValues(values, scopes_for(values, function.__module__, function.__globals__)),
+        specialized=SpecializedValues(
+            values, scopes_for(values, function.__module__, function.__globals__)
+        ),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,

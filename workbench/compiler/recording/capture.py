@@ -7,7 +7,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
@@ -23,6 +22,7 @@ from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
+from workbench.processes.messages import Progress
 from workbench.report import (
     TABLES,
     CachePart,
@@ -34,10 +34,9 @@ from workbench.report import (
     Table,
     TextWriter,
 )
-from workbench.report.storage import Lazy
+from workbench.report.wbr_file import Lazy
 
 FULL = "full"
-LIGHT = "light"
 _LOST_BY_HITS = (
     *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
 )
@@ -84,7 +83,7 @@ class Recorder:
         )
 
     def tell(self, progress: Progress | None) -> None:
-        """Tell `progress` what happens: phases, and kernels and ends where it has methods."""
+        """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
         self.phases.on_phase = progress
         self.phases.on_phase_end = getattr(progress, "end", None)
         self.kernels.on_kernel = getattr(progress, "kernel", None)

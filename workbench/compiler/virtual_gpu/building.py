@@ -11,21 +11,21 @@ import linecache
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.reading_code import read_code, read_resources
 from workbench.compiler.machine_code.spans import joined
 from workbench.compiler.sources.sources import Places
-from workbench.compiler.virtual_gpu.build_messages import AllBuilt, Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.surroundings import inside
+from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
@@ -37,21 +37,24 @@ _EMULATED = (
 )
 
 
-def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
+def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     """Compile every kernel that was asked for and send each as soon as it is done."""
     with (
-        inside(job.surroundings),
-        StandIns() as stand_ins,
+        job.context.entered(),
+        ProcessPatches() as process_patches,
         TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         _cache(),
     ):
-        sources = _Sources(stand_ins)
+        sources = _Sources(process_patches)
         for build in job.builds:  # here, because imports do not go well in two threads
             sources.prepare(build)
         again: list[Build] = []
         with ThreadPoolExecutor(max_workers=job.at_once) as pool:
-            running = {pool.submit(_built, build, sources): build for build in job.builds}
+            running = {
+                pool.submit(copy_context().run, _built, build, sources): build
+                for build in job.builds
+            }
             for done in as_completed(running):
                 if done.result().resources is None and job.at_once > 1:
                     again.append(running[done])
@@ -59,7 +62,6 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
                     send(done.result())
         for build in again:  # Triton promises nothing about threads: alone, an error is an error
             send(_built(build, sources))
-    return AllBuilt()
 
 
 class _Sources:
@@ -68,8 +70,8 @@ class _Sources:
     Texts name the files that they come from: these have the same short names every time.
     """
 
-    def __init__(self, stand_ins: StandIns):
-        self._stand_ins = stand_ins
+    def __init__(self, process_patches: ProcessPatches):
+        self._process_patches = process_patches
         self._files: dict[str, str] = {}
         self._functions: dict[str, tuple[Any, TritonSource] | Exception] = {}
 
@@ -86,7 +88,7 @@ class _Sources:
             Path(file).write_text(text)
             return
         lines = text.splitlines(keepends=True)
-        self._stand_ins.entry(linecache.cache, file, (len(text), None, lines, file))
+        self._process_patches.entry(linecache.cache, file, (len(text), None, lines, file))
         try:
             self._functions[text] = _function(text, file)
         except Exception as error:  # an import that is missing, a text that is no kernel

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import TABLES, Report
 from workbench.views import wire
+from workbench.views.columns import COLUMNS, specs
 from workbench.views.document import (
     about,
     artifact,
@@ -51,7 +54,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
     tensors = list(guards.tensors(report))
     verdict, tone = overview.verdict(report)
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
-    return {
+    made: wire.Document = {
         "version": wire.VERSION,
         "name": report.request.name or "compilation",
         "verdict": verdict,
@@ -85,4 +88,19 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "artifact": artifact.facts(report, saved),
         "file": artifact.saved_file(report, saved),
         "omitted": {name: count for name, count in omitted.items() if count},
+        "columns": {},
     }
+    made["columns"] = specs(_tables(made))
+    return made
+
+
+def _tables(made: wire.Document) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The rows of the tables of a document by the names of their columns."""
+    rows: Mapping[str, Any] = {
+        **made,
+        **made["file"],
+        "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
+        "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
+        "nodes": made["graphs"],
+    }
+    return {name: rows[name] for name in COLUMNS}

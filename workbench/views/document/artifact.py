@@ -11,6 +11,7 @@ from workbench.views import wire
 from workbench.views.panes.about import environment_rows, request_rows
 from workbench.views.panes.artifact import advice, file_rows, runs_on
 from workbench.views.roundtrip import against_eager, title_of, words_of
+from workbench.views.units import difference_text
 from workbench.views.wire_artifact import (
     ContractLeaf,
     Member,
@@ -106,7 +107,7 @@ def _leaves(report: Report) -> list[TripLeaf]:
             "bit_exact": row.bit_exact,
             "ok": row.ok,
             "max_abs_error": row.max_abs_error if math.isfinite(row.max_abs_error) else None,
-            "tolerance": f"{row.atol:g} + {row.rtol:g} × |value|",
+            "tolerance": f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
             "note": row.note,
         }
         for n, row in enumerate(report.roundtrip_leaves)

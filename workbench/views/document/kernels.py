@@ -11,7 +11,7 @@ from workbench.views import wire
 from workbench.views.document.configs import configs
 from workbench.views.document.names import fx_graphs, groups_of_kernels
 from workbench.views.place_words import line_numbers, ops_of, text_of
-from workbench.views.units import bytes_text, count_text, plural, seconds_text
+from workbench.views.units import bytes_text, count_text, number_text, plural, seconds_text
 
 LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
@@ -78,7 +78,11 @@ def facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[s
     """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
     moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
     is_generated = kernel.language in GENERATED
-    intensity = f"{kernel.flops / moved:.3g} FLOP per byte" if kernel.flops and moved else ""
+    intensity = (
+        f"{number_text(kernel.flops / moved, 'amount')} FLOP per byte"
+        if kernel.flops and moved
+        else ""
+    )
     time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
     rows = (
         ("Name", kernel.name),

@@ -10,7 +10,7 @@ from workbench.report.roundtrip_rows import RoundTripWay
 from workbench.views.blocks import Block, Column, Grid, Note, Pane, Span, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.roundtrip import COLUMNS, against_eager, times_of, title_of, words_of
-from workbench.views.units import bytes_text, seconds_text
+from workbench.views.units import bytes_text, plural, seconds_text
 from workbench.views.wire import Tone
 
 _OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
@@ -74,7 +74,7 @@ def runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, st
 def _worded(name: str, value: str) -> str:
     count = value.partition(" ")[0]
     if name == "Size" and count.isdigit():
-        return f"{bytes_text(int(count))} ({int(count):,} bytes)"
+        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
     return value
 
 

@@ -9,7 +9,7 @@ from workbench.report.machine_rows import RankedConfig
 from workbench.views.blocks import Block, Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import percent_text, seconds_text
+from workbench.views.units import number_text, percent_text, seconds_text
 
 RANKED_TITLE = "Ranked by a model, not timed."
 RANKED_TEXT = (
@@ -124,6 +124,6 @@ def _row(choice: AutotuneChoice, best: dict[str, float]) -> tuple[object, ...]:
     else:
         time = seconds_text(choice.time_ms * 1e-3)
         fastest = best[choice.op]
-        ratio = f"{choice.time_ms / fastest:.2f} ×" if fastest else "–"
+        ratio = number_text(choice.time_ms / fastest, "ratio") if fastest else "–"
     verdict = Tag("chosen", "captured") if choice.chosen else Tag(choice.note or "alternative")
     return (choice.op, choice.choice, choice.kind, verdict, time, ratio)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import workbench.views.panes.cuda_graphs as cuda_graphs
 from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
 from workbench.report import Report
 from workbench.views.blocks import Block, Column, Grid, Note, Pane
 from workbench.views.limits import Limits, cut
-from workbench.views.panes import cuda_graphs
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.units import bytes_text, percent_text, plural
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import workbench.views.panes.machine_code as machine_code
 from workbench.analysis.fusion.kinds import is_fallback
 from workbench.report import Kernel, Report
 from workbench.views.blocks import Block, Code, Column, Grid, Note, Pane, Tag
 from workbench.views.limits import Limits, cut
-from workbench.views.panes import machine_code
 from workbench.views.panes.missing import missing, omitted
 from workbench.views.place_words import line_numbers, ops_of, text_of
 from workbench.views.units import bytes_text, count_text, plural, seconds_text

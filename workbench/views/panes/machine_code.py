@@ -10,7 +10,7 @@ from workbench.report.machine_rows import Assembly
 from workbench.views.blocks import Block, Code, Column, Grid, Note
 from workbench.views.limits import Limits, cut
 from workbench.views.place_words import text_of
-from workbench.views.units import ABSENT, bytes_text, plural
+from workbench.views.units import ABSENT, bytes_text, number_text, plural
 
 _SHOWN: dict[str, Literal["ptx", "text"]] = {"ptx": "ptx", "amdgcn": "text"}
 _COLUMNS = (
@@ -37,7 +37,7 @@ def blocks(report: Report, limits: Limits) -> Iterator[Block]:
             _count(row.registers),
             _count(row.spill_stores, row.spill_loads),
             bytes_text((row.smem_static or 0) + (row.smem_dynamic or 0)),
-            ABSENT if row.occupancy is None else f"{row.occupancy * 100:.3g} %",
+            number_text(row.occupancy, "percent"),
             row.limiter or ABSENT,
             _count(row.instructions),
         )

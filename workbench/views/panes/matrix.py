@@ -10,7 +10,7 @@ from workbench.report.machine_rows import MatrixCell
 from workbench.views.blocks import Block, Column, Grid, Note, Pane
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import ABSENT, bytes_text, percent_text, seconds_text
+from workbench.views.units import ABSENT, bytes_text, number_text, percent_text, seconds_text
 
 LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (
@@ -20,7 +20,7 @@ _NOTHING = (
 
 
 def _count(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.0f}"
+    return number_text(value, "whole")
 
 
 _FIGURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+import workbench.views.panes.cuda_graphs as cuda_graphs
 from workbench.analysis.fusion.fusion import traffic_before_and_after
 from workbench.analysis.fusion.traffic import LineTraffic, line_traffic, moved_bytes
 from workbench.analysis.source.calls import in_call_order
@@ -11,7 +12,6 @@ from workbench.analysis.source.lines import line_states
 from workbench.report import Report
 from workbench.views.blocks import Block, Figure, Figures, Heat, HeatLine, Note, Pane
 from workbench.views.limits import Limits
-from workbench.views.panes import cuda_graphs
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.missing import missing
 from workbench.views.place_words import text_of
@@ -72,7 +72,7 @@ def _traffic(report: Report) -> Figure:
     if traffic is None:
         return _kernels_traffic(report)
     before, after = traffic
-    change = percent_text(after - before, before).replace("-", "−")
+    change = percent_text(after - before, before)
     value = f"{bytes_text(before)} → {bytes_text(after)}"
     return Figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
 

@@ -7,7 +7,7 @@ from workbench.report.machine_rows import KernelRoofline
 from workbench.views.blocks import Block, Column, Grid, Note, Pane
 from workbench.views.limits import Limits, cut
 from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import ABSENT, bytes_text, count_text, seconds_text
+from workbench.views.units import ABSENT, bytes_text, count_text, number_text, seconds_text
 
 LINE = 'wb.aot_compile(fn, args, target="h100")'
 MODEL = (
@@ -58,7 +58,7 @@ def _row(row: KernelRoofline) -> tuple[object, ...]:
         row.target,
         bytes_text(row.moved_bytes),
         count_text(row.flops),
-        ABSENT if row.intensity is None else f"{row.intensity:.3g}",
+        number_text(row.intensity, "amount"),
         row.bound or ABSENT,
         _seconds(row.bound_us),
         "not measured" if row.measured_us is None else _seconds(row.measured_us),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.analysis.diff.listing_diff import compare
 from workbench.errors import UsageError
+from workbench.report.listing_diff import compare
 from workbench.views.parts.stage import Stages
 from workbench.views.wire_code import ComparePart
 
@@ -24,6 +24,7 @@ def compare_part(stages: Stages, name: str) -> ComparePart:
     before, a = stages.text(":".join((*words[:2], stage)))
     after, b = stages.text(":".join((*words[2:4], stage)))
     return {
+        "kind": "compare",
         "before": before.config,
         "after": after.config,
         "stage": stage,

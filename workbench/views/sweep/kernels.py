@@ -12,7 +12,7 @@ from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.views.rivals import fragment
 from workbench.views.sweep.choices import choices
-from workbench.views.units import plural, seconds_text
+from workbench.views.units import number_text, plural, seconds_text
 
 _ROWS, _PAIRS = 24, 3
 _COLUMNS = ("Operation", "Choice", "Kind", "Time", "Against the best", "Verdict")
@@ -58,6 +58,6 @@ def _row(row: Mapping[Any, Any]) -> str:
     if row["is_model"]:
         words += " (model)"
     verdict = "chosen" if row["chosen"] else str(row["why"] or "")
-    against = f"{ratio:.2f} ×" if isinstance(ratio, float) and ratio == ratio else "–"
+    against = number_text(ratio if isinstance(ratio, float) else None, "ratio")
     cells = (row["op"], row["choice"], row["kind"], words, against, verdict)
     return f"<tr>{''.join(f'<td {_CELL}>{escape(str(cell))}</td>' for cell in cells)}</tr>"

@@ -1,9 +1,9 @@
 // Artifact: a round trip, what the file is, holds and needs, and how to get one.
 
-import { useState } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { Facts, Frame, Message } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
 import "./artifact.css";
 import { Contract, Members, Outputs, Requirements } from "./tables";
@@ -59,7 +59,7 @@ function FileBar({ store }: { store: Store }) {
   return (
     <div class="bar edge">
       <h2>File</h2>
-      <span class="mut cut" title={text}>
+      <span class="mut cut" data-tip="">
         {text}
       </span>
       <span class="grow" />
@@ -69,7 +69,7 @@ function FileBar({ store }: { store: Store }) {
 }
 
 function RoundTrip({ store, ways }: { store: Store; ways: TripWay[] }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isWhole, setWhole] = usePaneState(store, "whole", false);
   const way = wayOf(ways, store.selected.value);
   return (
     <>
@@ -119,7 +119,7 @@ function Stretch({ isWhole, setWhole }: StretchProps) {
           key={words}
           type="button"
           class="btn"
-          title={title}
+          data-tip={title}
           aria-pressed={isWhole === value}
           onClick={() => setWhole(value)}
         >

@@ -1,13 +1,14 @@
 // One part as a table: what differs, what stands in either compilation, where it belongs.
 
-import { useMemo, useState } from "preact/hooks";
-import { plural } from "../format";
+import { useMemo } from "preact/hooks";
+import { plural, whole } from "../format";
 import { Copy } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
 
 export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
-  const [kind, setKind] = useState<string | null>(null);
+  const [kind, setKind] = usePaneState<string | null>(state, "kind", null);
   const kinds = useMemo(() => countKinds(part.rows), [part]);
   const rows = kind === null ? part.rows : part.rows.filter((row) => filterOf(row) === kind);
   const code = `diff.frame("${part.id}")`;
@@ -64,7 +65,7 @@ function Rows({ state, rows, look }: RowsProps) {
   const hasDeltas = rows.some((row) => row.delta);
   const hasNotes = rows.some((row) => row.note);
   return (
-    <table class="diff-table">
+    <table class="listing">
       <thead>
         <tr>
           <th scope="col">Change</th>
@@ -116,7 +117,7 @@ function Item({ state, row }: { state: DiffState; row: DiffRow }) {
 
 function counted(part: DiffPart): string {
   if (part.is_measured) return `${plural(part.differ, "number")}, measured: different in every run`;
-  return `${part.differ.toLocaleString("en")} differ, ${part.same.toLocaleString("en")} the same`;
+  return `${whole(part.differ)} differ, ${whole(part.same)} the same`;
 }
 
 /** What the rows can be filtered by: the change, of nodes also the graph. */

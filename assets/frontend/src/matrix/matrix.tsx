@@ -1,12 +1,13 @@
 // The Matrix pane: every kernel on several GPUs, as a heat map of one figure and as a table of all.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { CompareButton } from "../targets/dialog";
 import { Frame } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import { CellStrip } from "./cell";
-import { FIGURES, inOrder, knownFigures, type MatrixFigure } from "./figures";
+import { figuresOf, inOrder, type FigureId, type MatrixFigure } from "./figures";
 import { HeatMap } from "./heatmap";
 import "./matrix.css";
 import { partnerOf } from "./rows";
@@ -16,19 +17,20 @@ export function MatrixPane({ store }: { store: Store }) {
   const report = store.doc.value;
   const all = report?.matrix ?? [];
   const targets = report?.matrix_targets ?? [];
-  const figures = useMemo(() => knownFigures(all), [all]);
-  const [chosen, choose] = useState<MatrixFigure>(() => first(figures));
-  const figure = figures.includes(chosen) ? chosen : first(figures);
+  const specs = report?.columns["matrix"];
+  const figures = useMemo(() => figuresOf(specs ?? []), [specs]);
+  const [chosen, choose] = usePaneState<FigureId | null>(store, "figure", null);
+  const figure = figures.find((each) => each.id === chosen) ?? (figures[0] as MatrixFigure);
   const rows = useMemo(() => inOrder(all, figure), [all, figure]);
-  const [marked, mark] = useState<string | null>(null);
+  const [marked, mark] = usePaneState<string | null>(store, "marked", null);
   const partner = partnerOf(rows, store.selected.value, marked);
   return (
     <>
       <div class="bar">
-        <h2 title={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
+        <h2 data-tip={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
           Kernels on GPUs
         </h2>
-        <Chooser figures={figures} figure={figure} choose={choose} />
+        <Chooser figures={figures} figure={figure} choose={({ id }) => choose(id)} />
         <span class="grow" />
         <CompareButton store={store} />
         <Frame store={store} name="matrix" />
@@ -41,15 +43,17 @@ export function MatrixPane({ store }: { store: Store }) {
         mark={mark}
         partner={partner}
       />
-      <CellStrip store={store} rows={rows} targets={targets} partner={partner} mark={mark} />
+      <CellStrip
+        store={store}
+        figures={figures}
+        rows={rows}
+        targets={targets}
+        partner={partner}
+        mark={mark}
+      />
       <CellTable store={store} rows={rows} targets={targets} />
     </>
   );
-}
-
-/** The figure to begin with: the first in which something differs, registers before all others. */
-function first(figures: readonly MatrixFigure[]): MatrixFigure {
-  return figures[0] ?? (FIGURES[0] as MatrixFigure);
 }
 
 interface ChooserProps {
@@ -68,7 +72,7 @@ function Chooser({ figures, figure, choose }: ChooserProps) {
             key={each.id}
             type="button"
             class="btn"
-            title={each.words}
+            data-tip={each.words}
             aria-pressed={each === figure}
             onClick={() => choose(each)}
           >

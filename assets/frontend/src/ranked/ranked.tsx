@@ -1,10 +1,12 @@
 // Configurations that a model ranked and nobody timed: over two parameters, and as a table.
 
-import { useMemo, useState } from "preact/hooks";
-import { bytes, microseconds, percent, plural } from "../format";
+import { useMemo } from "preact/hooks";
+import { plural } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
 import { byRank, firstAxes, subjects, varied } from "./axes";
 import { Plane } from "./plane";
@@ -12,7 +14,7 @@ import { Plane } from "./plane";
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
   const selected = all.find((row) => row.id === store.selected.value);
-  const [at, choose] = useState(0);
+  const [at, choose] = usePaneState(store, "subject", 0);
   const subject = selected ?? known[at] ?? known[0];
   const rows = useMemo(
     () =>
@@ -21,7 +23,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         .sort(byRank),
     [all, subject?.kernel, subject?.target],
   );
-  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const columns = useColumns(store, "ranked", rows, CELLS);
   if (!subject) return null;
   const place = known.findIndex(
     (each) => each.kernel === subject.kernel && each.target === subject.target,
@@ -56,7 +58,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         <Frame store={store} name="ranked_configs" />
       </div>
       <p class="roof-note">{MODEL}</p>
-      <Axes key={`${subject.kernel} ${subject.target}`} store={store} rows={rows} />
+      <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
       <Table
         store={store}
         label="Ranked configurations"
@@ -71,10 +73,17 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
 const MODEL =
   "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
 
+interface AxesProps {
+  store: Store;
+  /** The kernel and the GPU. */
+  subject: string;
+  rows: readonly Ranked[];
+}
+
 /** The plane of two parameters, and the choice of them where more than two vary. */
-function Axes({ store, rows }: { store: Store; rows: readonly Ranked[] }) {
+function Axes({ store, subject, rows }: AxesProps) {
   const names = useMemo(() => varied(rows), [rows]);
-  const [axes, setAxes] = useState(() => firstAxes(names));
+  const [axes, setAxes] = usePaneState(store, `axes ${subject}`, () => firstAxes(names));
   const [down, across] = axes;
   if (names.length === 0) return null;
   const chooser = (index: 0 | 1, label: string) => (
@@ -111,74 +120,11 @@ function Axes({ store, rows }: { store: Store; rows: readonly Ranked[] }) {
   );
 }
 
-function columnsOf(rows: readonly Ranked[]): Column<Ranked>[] {
-  const sizes = [...new Set(rows.flatMap((row) => Object.keys(row.sizes)))];
-  const text = (value: number | null) => (value === null ? "–" : value.toLocaleString("en"));
-  const count = (
-    key: "warps" | "stages" | "registers" | "spills",
-    title: string,
-    width: string,
-  ) => ({
-    key,
-    title,
-    width,
-    value: (row: Ranked) => row[key],
-    draw: (row: Ranked) => text(row[key]),
-    number: true,
-  });
-  return [
-    {
-      key: "rank",
-      title: "Rank",
-      width: "44px",
-      value: (row) => row.rank,
-      number: true,
-    },
-    ...sizes.map((name) => ({
-      key: `size ${name}`,
-      title: name,
-      width: `${Math.max(56, 8 * name.length + 14)}px`,
-      value: (row: Ranked) => row.sizes[name] ?? null,
-      number: true,
-    })),
-    count("warps", "Warps", "48px"),
-    count("stages", "Stages", "48px"),
-    { ...count("registers", "Registers", "64px"), wide: true },
-    count("spills", "Spills", "46px"),
-    {
-      key: "shared",
-      title: "Shared",
-      width: "64px",
-      value: (row) => row.smem_bytes,
-      draw: (row) => bytes(row.smem_bytes),
-      number: true,
-      wide: true,
-    },
-    {
-      key: "occupancy",
-      title: "Occupancy (est.)",
-      width: "116px",
-      value: (row) => row.occupancy,
-      draw: (row) => (row.occupancy === null ? "–" : percent(row.occupancy)),
-      full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate"),
-      number: true,
-    },
-    {
-      key: "time",
-      title: "Model",
-      width: "68px",
-      value: (row) => row.model_us,
-      draw: (row) => microseconds(row.model_us),
-      full: () => "What the model gives it, an estimate",
-      number: true,
-    },
-    {
-      key: "why",
-      title: "Why it loses",
-      width: "minmax(110px, 1.4fr)",
-      value: (row) => row.losing ?? "",
-      full: (row) => row.losing ?? row.note ?? "",
-      draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
-    },
-  ];
-}
+const CELLS: Cells<Ranked> = {
+  occupancy: { full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate") },
+  why: {
+    value: (row) => row.losing ?? "",
+    full: (row) => row.losing ?? row.note ?? "",
+    draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
+  },
+};

@@ -1,10 +1,12 @@
 // The table of every pane: a sticky head, rows drawn as they come into sight, sorting, selection.
 
-import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
 import type { ReadonlySignal } from "@preact/signals";
-import { useEvenRows, type EvenRows } from "../ui/even";
+import type { Remembering } from "../memory";
+import { usePaneState, useReveal } from "../ui/kept";
+import { useRows, type Rows } from "../ui/virtual";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
 export interface Column<Row> {
@@ -25,7 +27,7 @@ export interface Column<Row> {
 }
 
 /** What a table needs of the state that it is part of. */
-export interface Selecting {
+export interface Selecting extends Remembering {
   readonly selected: ReadonlySignal<string | null>;
   readonly related: ReadonlySignal<ReadonlySet<string>>;
   select(id: string): void;
@@ -54,13 +56,17 @@ export function Table<Row>(props: Props<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const columns = useColumns(props.columns);
-  const [order, setOrder] = useState<Order | null>(props.order ?? null);
+  const [order, setOrder] = usePaneState<Order | null>(
+    store,
+    `order ${props.label}`,
+    props.order ?? null,
+  );
   const shown = useMemo(() => {
     const column = order && columns.find((each) => each.key === order.key);
     return column ? sorted(rows, column.value, order.direction) : rows;
   }, [rows, order, columns]);
-  const list = useEvenRows(scroller, { count: shown.length, row: ROW, head: HEAD });
-  const current = useCurrent(store, shown, id, list);
+  const list = useRows({ rows: shown, scroller, size: ROW, head: HEAD });
+  const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
   return (
     <div
@@ -86,9 +92,9 @@ export function Table<Row>(props: Props<Row>) {
         </div>
       </div>
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
-        {list.indexes.map((index) => {
+        {list.items.map(({ index, start }) => {
           const row = shown[index] as Row;
-          const place = { index, top: list.top(index), prefix, tracks };
+          const place = { index, top: start, prefix, tracks };
           return <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />;
         })}
       </div>
@@ -105,10 +111,9 @@ function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
 
 /** The index of the selected row; brings it, or the first related one, into sight. */
 function useCurrent<Row>(
-  store: Selecting,
+  { store, id, label }: Props<Row>,
   shown: readonly Row[],
-  id: (row: Row) => string,
-  list: EvenRows,
+  list: Rows,
 ): number | undefined {
   const selected = store.selected.value;
   const related = store.related.value;
@@ -118,10 +123,10 @@ function useCurrent<Row>(
     [shown, isNeeded],
   );
   const current = selected === null ? undefined : places.get(selected);
-  useEffect(() => {
+  useReveal(store, label, selected, [selected, related], () => {
     const at = current ?? firstRelated(places, related);
     if (at !== undefined) list.reveal(at);
-  }, [selected, related]);
+  });
   return current;
 }
 
@@ -187,7 +192,7 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
       class={column.number ? "th num" : "th"}
       aria-sort={isSorted ? direction : "none"}
     >
-      <button type="button" onClick={sort} title={`Sort by ${column.title.toLowerCase()}`}>
+      <button type="button" onClick={sort} data-tip={`Sort by ${column.title.toLowerCase()}`}>
         {column.title}
         {isSorted && <span aria-hidden="true">{order?.direction === "asc" ? " ↑" : " ↓"}</span>}
       </button>
@@ -208,14 +213,15 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
     <div
       role="gridcell"
       class={["td", column.number && "num", column.look].filter(Boolean).join(" ")}
-      title={titleOf(column, row, text)}
+      data-tip={tipOf(column, row, text)}
+      data-tip-of={column.title}
     >
       {column.draw ? column.draw(row) : text}
     </div>
   );
 }
 
-function titleOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
+function tipOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
   return column.full?.(row) ?? (column.number ? undefined : text);
 }
 

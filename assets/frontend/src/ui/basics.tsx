@@ -6,7 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Note, Tone } from "../wire";
 import { Icon, type IconName } from "./icons";
-import { iconOf, labelOf, paneFor, wordOf, type State } from "./words";
+import { iconOf, wordOf, type State } from "./words";
 
 /** The coloured square and the id of a kernel. */
 export function Mark({ store, kernel }: { store: Store; kernel: string }) {
@@ -17,7 +17,7 @@ export function Mark({ store, kernel }: { store: Store; kernel: string }) {
     <span
       class={`k ${look}`}
       style={look ? undefined : { "--c": `var(--${mark})` }}
-      title={known ? `${known.kind}: ${known.label}` : undefined}
+      data-tip={known ? `${known.kind}: ${known.label}` : undefined}
     >
       <i />
       {kernel}
@@ -29,8 +29,8 @@ export function Mark({ store, kernel }: { store: Store; kernel: string }) {
 export function Chip({ store, id }: { store: Store; id: string }) {
   const text = store.line(id)?.text.trim();
   return (
-    <button type="button" class="chip" title={text ?? id} onClick={() => store.select(id)}>
-      {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : labelOf(id, store)}
+    <button type="button" class="chip" data-tip={text ?? id} onClick={() => store.select(id)}>
+      {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : store.labelOf(id)}
     </button>
   );
 }
@@ -78,7 +78,7 @@ interface TagProps {
 export function StateIcon({ state }: { state: State }) {
   if (state === "plain") return null;
   return (
-    <span class={`st st-${state}`} title={wordOf(state)}>
+    <span class={`st st-${state}`} data-tip={wordOf(state)}>
       <Icon name={iconOf(state)} />
       <span class="sr">{wordOf(state)}</span>
     </span>
@@ -127,10 +127,10 @@ interface MessageProps {
 /** A link to what a message is about. */
 export function Jump({ store, id }: { store: Store; id: string }) {
   const rewrite = store.doc.value?.breaks.find((item) => item.id === id)?.rewrite;
-  const words = rewrite ? "See the rewrite" : `Show ${labelOf(id, store)}`;
+  const words = rewrite ? "See the rewrite" : `Show ${store.labelOf(id)}`;
   const go = (event: Event) => {
     event.stopPropagation();
-    store.select(id, { pane: paneFor(id) });
+    store.select(id, { pane: store.paneOf(id) });
   };
   return (
     <button type="button" class="btn link" onClick={go}>
@@ -193,7 +193,13 @@ export function Copy({ text, label, title, quiet }: CopyProps) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class={quiet ? "btn quiet" : "btn"} title={title ?? text} onClick={copy}>
+    <button
+      type="button"
+      class={quiet ? "btn quiet" : "btn"}
+      aria-label={label ? undefined : title}
+      data-tip={title ?? text}
+      onClick={copy}
+    >
       <Icon name={copied ? "captured" : "copy"} />
       <span aria-live="polite">{copied ? "Copied" : label}</span>
     </button>

@@ -1,0 +1,66 @@
+"""The small nested records of a report: where it ran, what was asked for, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from workbench.report.table import freeze
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the compilation ran; `threads` is torch's intra-op thread count."""
+
+    workbench: str = ""
+    python: str = ""
+    torch: str = ""
+    triton: str | None = None
+    platform: str = ""
+    cpu: str = ""
+    isa: str = ""
+    cores: int = 0
+    threads: int = 0
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; `options` are the compiler options that differ from their default.
+
+    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions".
+    """
+
+    name: str = ""
+    kind: str = "function"
+    backend: str = "inductor"
+    mode: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    target: str = "host"
+    grad: bool = False
+    autocast: str | None = None
+    training: bool | None = None
+    guards: str = "portable"
+    capture: str = "full"
+    dynamic_shapes: str | None = None
+    inputs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    tf32: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the compilation ended; `step` and `error` are set when it failed."""
+
+    ok: bool = True
+    step: str | None = None
+    error: str | None = None
+
+
+def read_part(kind: type[Any], data: Mapping[str, Any]) -> Any:
+    """One nested record out of JSON; what this version does not know is left out."""
+    known = {f.name for f in fields(kind)}
+    return kind(**{k: freeze(v) for k, v in data.items() if k in known})

@@ -1,0 +1,248 @@
+"""The ways to a result, as the child process goes them; each makes something to call."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler.aot_files.load_steps import Stopwatch
+
+SEED = 0
+_REPEATS = 100
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+Call = Callable[..., Any]
+
+
+def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
+    """One way from the order to a steady state; its outputs are written to a file.
+
+    Returns the stretches of time up to the first result, and the median of later calls in seconds.
+    """
+    _IMPORTS[order["way"]](watch, "model" in order)
+    watch.begin("inputs")
+    parcel = _parcel(order["inputs"])
+    linecache.cache.update(parcel["lines"])
+    with _as_in_parent(parcel["state"], order):
+        call = _WAYS[order["way"]](order, parcel, watch)
+        seed()
+        watch.begin("first_call")
+        found = call(*parcel["args"], **parcel["kwargs"])
+        wait()
+        stretches = watch.intervals()
+        torch.save(plain_leaves(found, (parcel["args"], parcel["kwargs"])), outputs)
+        steady = _steady_s(call, order)
+    return {"stretches": stretches, "steady_s": steady}
+
+
+def seed() -> None:
+    """The same random numbers in every process; `torch.manual_seed` itself imports a compiler."""
+    torch.default_generator.manual_seed(SEED)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(SEED)
+
+
+def wait() -> None:
+    """Wait for what a GPU still computes."""
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
+
+
+def plain_leaves(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
+    """Outputs, and inputs as they are afterwards, as named leaves that any process can read."""
+    from workbench.compiler.measuring.output_comparison import leaves_of
+
+    made = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
+    return {
+        where: [(name, leaf if _is_plain(leaf) else Opaque(leaf)) for name, leaf in leaves]
+        for where, leaves in made.items()
+    }
+
+
+def _is_plain(leaf: Any) -> bool:
+    return isinstance(leaf, (torch.Tensor, *_SIMPLE))
+
+
+class Opaque:
+    """Stands for an object that is neither a tensor nor a plain value: only its type is kept."""
+
+    def __init__(self, value: Any):
+        self.kind = type(value).__name__
+
+    def __repr__(self) -> str:
+        return f"a {self.kind}"
+
+
+def _parcel(folder: str) -> dict[str, Any]:
+    from workbench.processes.shipping import unpack
+
+    return unpack(Path(folder))
+
+
+@contextmanager
+def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
+    if not order["way"].startswith("compile"):  # options of the compiler; to set them imports it
+        state = replace(state, options={})
+    with state.applied(keep=frozenset()):
+        if order["no_grad"]:
+            with torch.no_grad():
+                yield
+        else:
+            yield
+
+
+def _steady_s(call: Call, order: Mapping[str, Any]) -> float:
+    """The median of repeated calls on inputs of their own."""
+    import statistics
+
+    from workbench.compiler.measuring.call_timer import timed_runs
+
+    parcel = _parcel(order["inputs"])
+
+    def run() -> None:
+        call(*parcel["args"], **parcel["kwargs"])
+        wait()
+
+    return statistics.median(timed_runs(run, _REPEATS))
+
+
+# what a way imports beyond torch
+
+
+def _nothing(watch: Stopwatch, is_package: bool) -> None:
+    """Eager needs torch alone."""
+
+
+def _workbench(watch: Stopwatch, is_package: bool) -> None:
+    watch.begin("imports")
+    import_module("workbench.handles.package")  # what wb.load imports
+    if not is_package:
+        import_module("workbench.handles.load")
+
+
+def _torch_compiler(watch: Stopwatch, is_package: bool) -> None:
+    watch.begin("imports")
+    from workbench.compiler.internals import torch_private as tp
+
+    if is_package:
+        tp.AOTI_LOAD_PACKAGE.get()
+    else:
+        tp.AOT_COMPILED_FUNCTION.get()
+        tp.INDUCTOR_CONFIG.get()
+
+
+def _dynamo(watch: Stopwatch, is_package: bool) -> None:
+    _torch_compiler(watch, is_package=False)
+
+
+# what makes the call
+
+
+def _eager(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+    watch.begin("model")
+    call: Call = _parcel(order["original"])["call"]
+    return call
+
+
+def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+    original = _eager(order, parcel, watch)
+    watch.begin("compile")
+    how = parcel["compile"]
+    made: Call = torch.compile(original, fullgraph=True, **how)
+    return made
+
+
+def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+    """The loader of torch itself, with the names handed back that a file cannot hold."""
+    if "model" in order:
+        return _torch_package(order, watch)
+    from workbench.compiler.aot_files.payload import resolve_place
+
+    receiver: tuple[Any, ...] = ()
+    if order["has_receiver"]:
+        watch.begin("model")
+        receiver = _parcel(order["original"])["receiver"]
+    watch.begin("load")
+    vars(sys.modules["__main__"]).update(parcel["missing"])  # torch's unpickler asks there
+    places = {name: resolve_place(place) for name, place in order["aliases"].items()}
+    imports = {name: resolve_place(place) for name, place in order["imports"].items()}
+    with Path(order["torch_file"]).open("rb") as file:
+        loaded: Call = torch.compiler.load_compiled_function(
+            file,
+            f_globals={**vars(builtins), **places, **parcel["missing"]},
+            external_data={**imports, **parcel["outside"]},
+        )
+    return (lambda *args, **kwargs: loaded(*receiver, *args, **kwargs)) if receiver else loaded
+
+
+def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+    from workbench.compiler.internals import torch_private as tp
+
+    state = None if order["has_weights"] else _state(order, watch)
+    watch.begin("load")
+    loaded: Any = tp.AOTI_LOAD_PACKAGE.get()(order["file"], model_name=order["model"])
+    if state is not None:
+        loaded.load_constants(state, check_full_update=True)
+    call: Call = loaded
+    return call
+
+
+def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor]:
+    """The weights of a package that holds none."""
+    watch.begin("model")
+    state: dict[str, torch.Tensor] = _parcel(order["original"])["call"].state_dict()
+    return state
+
+
+def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+    from workbench.handles.load_package import load_package
+    from workbench.handles.package import Package
+
+    state = None if order["has_weights"] else _state(order, watch)
+    watch.begin("read")
+    path, digest = order["file"], order["digest"]
+    package: Any = load_package(path, trust=digest, package_class=lambda: Package)
+    call: Call = package if len(package.names) == 1 else package[order["model"]]
+    if state is not None:
+        package.update_weights(state, model=order["model"])
+    return call
+
+
+def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+    if "model" in order:
+        return _our_package(order, watch)
+    from workbench.handles.load import load_compiled
+
+    watch.begin("read")
+    loaded: Call = load_compiled(
+        order["file"],
+        module=parcel["module"],
+        external_data=parcel["outside"],
+        f_globals=parcel["missing"] or None,
+        trust=order["digest"],
+    )
+    return loaded
+
+
+_IMPORTS: Mapping[str, Callable[[Stopwatch, bool], None]] = {
+    "eager": _nothing,
+    "compile_cold": _dynamo,
+    "compile_warm": _dynamo,
+    "torch": _torch_compiler,
+    "ours": _workbench,
+}
+_WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Call]] = {
+    "eager": _eager,
+    "compile_cold": _compile,
+    "compile_warm": _compile,
+    "torch": _torch,
+    "ours": _ours,
+}

@@ -1,0 +1,123 @@
+"""What makes a round trip: a file, inputs and originals packed for other processes, eager's answer.
+
+Everything lies in folders that whoever made the subject removes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.measuring.output_comparison import copies, restored
+from workbench.errors import UsageError
+from workbench.processes.caller_context import lines_of_no_file
+from workbench.processes.shipping import pack
+from workbench.report import Report
+from workbench.roundtrips.run_loader import plain_leaves, seed
+
+Leaves = dict[str, list[tuple[str, Any]]]
+_NO_ORIGINAL = (
+    "the original is not alive here and has no importable name: pass it as "
+    "roundtrip(..., reference=function)"
+)
+
+
+@dataclass(frozen=True)
+class TripPlan:
+    """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
+
+    `order` is what every process is told. `folders` are those that have to be removed.
+    """
+
+    name: str
+    file: Path
+    digest: str
+    order: Mapping[str, Any]
+    report: Report
+    expected: Leaves | None
+    reasons: Mapping[str, str]
+    folders: Sequence[Path]
+    saved_s: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Shipment:
+    """Packs what other processes need, and knows every folder that was made for it."""
+
+    name: str
+    folders: list[Path] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def inputs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **more: Any) -> str:
+        """The inputs, with what else every way is given; raises `UsageError` naming a culprit."""
+        parcel = {
+            "args": args,
+            "kwargs": dict(kwargs),
+            "state": TorchState.current(),
+            "lines": lines_of_no_file(),
+            **more,
+        }
+        return self._packed(parcel)
+
+    def original(self, call: Any, receiver: tuple[Any, ...], needing: Sequence[str]) -> str | None:
+        """The original; where it cannot be sent, the ways that need it get the reason."""
+        why = _NO_ORIGINAL if call is None else None
+        if why is None:
+            try:
+                return self._packed({"call": call, "receiver": receiver})
+            except UsageError as error:
+                why = str(error)
+        self.reasons.update({way: why for way in needing if way not in self.reasons})
+        return None
+
+    def _packed(self, parcel: Mapping[str, Any]) -> str:
+        folder = pack(parcel, self.name)
+        self.folders.append(folder)
+        return str(folder)
+
+
+def original_of(
+    given: Callable[..., Any] | None, alive: Callable[..., Any] | None, place: str | None
+) -> Callable[..., Any] | None:
+    """The original: the one that was given, the live one, or the one with this importable name.
+
+    A name (`module:qualified.name`) that cannot be imported here gives None.
+    """
+    if given is not None or alive is not None or place is None:
+        return given or alive
+    module, _, qualified = place.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in qualified.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    made: Callable[..., Any] = found
+    return made
+
+
+def expected_of(
+    original: Callable[..., Any] | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    module: torch.nn.Module | None,
+    no_grad: bool,
+) -> Leaves | None:
+    """What the original gives in this process, on copies of the inputs."""
+    if original is None:
+        return None
+    given, named = copies(args, kwargs)
+    owner = module if module is not None else original
+    with (
+        restored(owner if isinstance(owner, torch.nn.Module) else None),
+        torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad),
+    ):
+        seed()
+        return plain_leaves(original(*given, **named), (given, named))

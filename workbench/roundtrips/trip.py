@@ -1,0 +1,229 @@
+"""The round trip itself: each way in a process of its own, compared with eager, summed up."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.request import check_args
+from workbench.compiler.measuring.output_comparison import compare
+from workbench.errors import UsageError
+from workbench.processes.messages import Progress
+from workbench.report.report_holder import ReportHolder
+from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip_rows import (
+    WAYS,
+    RoundTripLeaf,
+    RoundTripPhase,
+    RoundTripWay,
+    way_of,
+)
+from workbench.roundtrips import processes
+from workbench.roundtrips.child import OUTPUTS
+from workbench.roundtrips.run_loader import Opaque
+from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
+
+_RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
+_FILLING = "torch.compile, to fill the cache"
+
+
+def roundtrip(
+    x: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    ways: Sequence[str] | None = None,
+    reference: Callable[..., Any] | None = None,
+    model: str | None = None,
+    progress: Progress | None = None,
+) -> RoundTrip:
+    """See `workbench.roundtrip`."""
+    chosen = _chosen(ways)
+    check_args(args)
+    folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
+    shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
+    try:
+        call = _Call(x, tuple(args), dict(kwargs or {}), reference, model)
+        subject = _subject(call, chosen, folder, shipment)
+        trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
+        made = trip.taken()
+    finally:
+        for made_folder in (folder, *shipment.folders):
+            processes.remove(made_folder)
+    if isinstance(x, ReportHolder):
+        x.update(made.report)
+    return made
+
+
+def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
+    asked = WAYS if ways is None else (ways,) if isinstance(ways, str) else tuple(ways)
+    for way in asked:
+        if way not in WAYS:
+            raise UsageError(f"There is no way {way!r}. Take some of: {', '.join(WAYS)}.")
+    if not asked:
+        raise UsageError(f"Name at least one way: {', '.join(WAYS)}.")
+    return tuple(way for way in WAYS if way in asked)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What was asked for: something compiled, and its inputs."""
+
+    x: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    reference: Callable[..., Any] | None
+    model: str | None
+
+
+def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipment) -> TripPlan:
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.package import Package
+    from workbench.roundtrips import of_compiled, of_package
+
+    x, inputs = call.x, (call.args, call.kwargs, call.reference)
+    if isinstance(x, Package):
+        return of_package.subject_of(x, *inputs, call.model, shipment)
+    if call.model is not None:
+        raise UsageError(f"model={call.model!r} names one of several in a package: leave it out.")
+    if isinstance(x, Compiled):
+        return of_compiled.subject_of(x, *inputs, ways, folder, shipment)
+    if hasattr(x, "retarget"):
+        raise of_compiled.refuse_cross_compiled(x)
+    raise UsageError(
+        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
+        "returned."
+    )
+
+
+@dataclass
+class _Trip:
+    """One round trip under way."""
+
+    subject: TripPlan
+    ways: tuple[str, ...]
+    folder: Path
+    progress: Progress | None
+    began: float
+
+    def taken(self) -> RoundTrip:
+        """Go every way, then put the answer together."""
+        outputs: dict[str, Leaves] = {}
+        found = {way: self._gone(way, outputs) for way in self.ways}
+        expected, notes = self._expected(outputs)
+        ways: list[RoundTripWay] = []
+        phases: list[RoundTripPhase] = []
+        leaves: list[RoundTripLeaf] = []
+        for way, answer in found.items():
+            if "error" in answer:
+                ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
+                continue
+            own = tuple(_leaf_rows(way, expected, outputs[way])) if expected else ()
+            steps = tuple(_phases(way, answer["stretches"]))
+            ways.append(way_of(way, steps, own, answer["steady_s"], None))
+            phases += steps
+            leaves += own
+        made = RoundTrip(
+            name=self.subject.name,
+            file=self.subject.file.name,
+            size=self.subject.file.stat().st_size,
+            digest=self.subject.digest,
+            ways=tuple(ways),
+            phases=tuple(phases),
+            leaves=tuple(leaves),
+            saved_s=self.subject.saved_s,
+            notes=(*self.subject.notes, *notes, *self._why_different(leaves)),
+            report=self.subject.report,
+        )
+        return replace(made, report=made.filled())
+
+    def _gone(self, way: str, outputs: dict[str, Leaves]) -> dict[str, Any]:
+        if way in self.subject.reasons:
+            return {"error": self.subject.reasons[way]}
+        caches = self.folder / ("caches-compile" if way.startswith("compile") else f"caches-{way}")
+        if way == "compile_warm" and not caches.exists():
+            filled = self._run("compile_cold", caches, _FILLING)
+            if "error" in filled:
+                return filled
+        answer = self._run(way, caches, way)
+        if "error" not in answer:
+            outputs[way] = torch.load(self._place(way) / OUTPUTS, weights_only=False)
+        return answer
+
+    def _run(self, way: str, caches: Path, words: str) -> dict[str, Any]:
+        if self.progress is not None:
+            self.progress(words, time.perf_counter() - self.began)
+        order = {**self.subject.order, "way": way}
+        temporary = (self.folder, *self.subject.folders)
+        return processes.run(self._place(way), caches, order, temporary)
+
+    def _place(self, way: str) -> Path:
+        return self.folder / f"way-{way}"
+
+    def _expected(self, outputs: Mapping[str, Leaves]) -> tuple[Leaves | None, list[str]]:
+        """What to compare with: eager here, else eager in its own process."""
+        if self.subject.expected is not None:
+            return self.subject.expected, []
+        if "eager" in outputs:
+            return outputs["eager"], ["compared with eager in its own process"]
+        why = self.subject.reasons.get("eager", "eager was not among the ways")
+        return None, [f"nothing was compared: {why}"]
+
+    def _why_different(self, leaves: Sequence[RoundTripLeaf]) -> Iterator[str]:
+        targets = self.subject.report.nodes.columns.get("target", ())
+        if not all(leaf.ok for leaf in leaves) and any(map(_RANDOM.search, targets)):
+            yield (
+                "it draws random numbers, and compiled code draws others than eager: compile with "
+                "options={'fallback_random': True} to compare, or in evaluation mode"
+            )
+
+
+def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripPhase]:
+    """The stretches of each phase put together, one phase after the other."""
+    took: dict[str, float] = {}
+    for name, start, end in stretches:
+        took[name] = took.get(name, 0.0) + end - start
+    at = 0.0
+    for name, duration in took.items():
+        yield RoundTripPhase(way, name, at, duration)
+        at += duration
+
+
+def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
+    for where in ("output", "inputs"):
+        left, right = _comparable(expected[where]), _comparable(found[where])
+        if where == "inputs" and not _differ(left, right):
+            continue
+        exact = {name: _same_bytes(a, b) for (name, a), (_, b) in zip(left, right, strict=False)}
+        names = [name for name, _ in left]
+        rows = list(compare(where, left, right, None, None))
+        for row, name in zip_longest(rows, names[: len(rows)]):  # one row where the leaves differ
+            figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
+            is_exact = row.ok and exact.get(name, False)
+            yield RoundTripLeaf(way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, **figures)
+
+
+def _comparable(leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(name, leaf) for name, leaf in leaves if not isinstance(leaf, Opaque)]
+
+
+def _differ(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> bool:
+    pairs = zip_longest(left, right, fillvalue=("", None))
+    return any(n != m or not _same_bytes(a, b) for (n, a), (m, b) in pairs)
+
+
+def _same_bytes(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return type(a) is type(b) and bool(a == b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    flat = (t.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for t in (a, b))
+    return torch.equal(*flat)
