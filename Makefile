@@ -104,7 +104,7 @@ check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/mypy
 	cd $(FRONTEND) && npm run check
 
-# writes tests/bench/bench.json and the table in the README; refuses a busy machine, and ends with 1
+# writes tests/bench/bench.json and the table in the README; waits for a quiet machine, ends with 1
 # when a figure misses its reach, after writing it
 bench: .venv/.test browser
 	$(BIN)/python -m tests.bench --record
