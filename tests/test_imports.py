@@ -6,85 +6,209 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1] / "workbench"
-BASE = {"errors", "settings"}
-DATA = BASE | {"report", "specs"}
-MAY = {
+
+FLOORS = """
+0 errors
+0 settings · specs · specs.opcodes · report
+0 compiler.internals
+1 compiler.sources · artifacts.manifest · analysis.fusion
+1 artifacts.archive · analysis.source · analysis.gpu_model · compiler.contract · compiler.cold_start
+1 artifacts.machine · analysis.diff · processes
+1 artifacts.trust · analysis.sweep
+1 artifacts.inspect
+1 artifacts.preflight
+2 compiler.measuring · compiler.machine_code · views
+2 compiler.aot_files
+2 compiler.recording
+3 compiler.pipeline · compiler.running · trace_logs
+4 compiler.packaging · compiler.cpp_project · compiler.virtual_gpu.device
+4 compiler.virtual_gpu
+4 compiler.interpreter.triton
+4 compiler.interpreter
+5 handles
+6 sweeps · roundtrip
+7 api · machine · demo
+8 notebook
+"""
+"""Every room with its floor, from below: a room imports rooms of earlier lines only.
+
+Imports inside functions count. Those for type checkers may also go to other rooms of one floor.
+"""
+
+OUTSIDE = {  # what a room may import besides the standard library; others may import anything
     "errors": set(),
-    "settings": {"errors"},
-    "report": {"errors"},
-    "specs": {"errors"},
-    "analysis": DATA,
-    "artifacts": DATA,
-    "machine": {"artifacts"},
-    "compiler": DATA | {"analysis", "artifacts"},
-    "sweeps": DATA | {"compiler", "artifacts", "analysis"},
-    "views": DATA | {"analysis"},
-    "api": DATA | {"analysis", "artifacts", "compiler", "sweeps", "views"},
-    "notebook": {"api", "views", "report", "errors"},
-}
-OUTSIDE = {  # what a room may import besides the standard library
+    "settings": set(),
+    "specs": set(),
+    "report": set(),
     "analysis": set(),
     "artifacts": {"cryptography"},  # where a team's signature is made or checked
-    "report": set(),
-    "specs": set(),
-    "errors": set(),
-    "settings": {"errors"},
-    "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets"},
-    "notebook": {"IPython", "ipykernel"},
-}
-VIEWS = ("workbench.views", "workbench.analysis", "pandas", "matplotlib")  # in methods that show
-EXCEPTIONS = {
-    ("report/record.py", "workbench.views"),  # Report.frame, .plot, .to_html, for type checkers too
-    ("report/record.py", "pandas"),
-    ("report/record.py", "matplotlib"),
-    ("report/profile.py", "pandas"),  # Profile.frame
-    ("artifacts/check.py", "pandas"),  # Check.table
-    ("report/cache_keys.py", "pandas"),  # WhyRecompiled.table
-    ("artifacts/xray/report.py", "pandas"),  # ArtifactReport.frame
-    *(
-        (f"report/{name}.py", room)
-        for name in ("diff", "launches", "matrix", "ranked", "rivals", "roundtrip", "sweep")
-        for room in VIEWS
-    ),
-    ("report/sweep.py", "workbench.sweeps"),  # Sweep.load, .export, .stored
-    ("errors.py", "workbench.report"),  # the type of WorkbenchError.report
-    ("notebook/dynamic.py", "torch"),  # -d makes torch.export.Dim, the form that the API takes
+    "trace_logs": {"orjson"},
+    "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets", "jinja2"},
+    "notebook": {"IPython", "ipykernel", "torch"},  # torch.export.Dim, the form that -d takes
 }
 
+MOST_FILES = 24  # of one folder
 
-def imported(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name of one file; `is_type` when only type checkers see it."""
+
+    name: str
+    is_type: bool
+
+
+def _steps() -> tuple[Mapping[str, int], Mapping[str, int]]:
+    steps, floors = {}, {}
+    for step, line in enumerate(FLOORS.strip().split("\n")):
+        floor, _, rooms = line.partition(" ")
+        for room in rooms.split(" · "):
+            steps[room], floors[room] = step, int(floor)
+    return steps, floors
+
+
+STEP, FLOOR = _steps()
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _imports(node: ast.AST, is_type: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, is_type
+        elif isinstance(child, ast.If) and _is_for_types(child):
+            for part in child.body:
+                yield from _imports(ast.Module([part], []), True)
+            for part in child.orelse:
+                yield from _imports(ast.Module([part], []), is_type)
+        else:
+            yield from _imports(child, is_type)
+
+
+@cache
+def imported(file: Path) -> tuple[Import, ...]:
+    found = []
+    for node, is_type in _imports(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [Import(alias.name, is_type) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            if node.module == "workbench":
-                yield from (f"workbench.{alias.name}" for alias in node.names)
+            assert node.level == 0, f"{file}: imports are absolute"
+            found += [Import(f"{node.module}.{alias.name}", is_type) for alias in node.names]
+    return tuple(found)
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def files() -> list[Path]:
-    outside = (ROOT / "__init__.py", ROOT / "demo.py")  # they use the public names only
-    return [file for file in sorted(ROOT.rglob("*.py")) if file not in outside]
+    return sorted(ROOT.rglob("*.py"))
 
 
-@pytest.mark.parametrize("file", files(), ids=lambda f: str(f.relative_to(ROOT)))
-def test_every_room_imports_only_what_it_may(file: Path) -> None:
-    place = str(file.relative_to(ROOT))
-    room = place.partition("/")[0].removesuffix(".py")
-    for name in imported(file):
-        top, _, rest = name.partition(".")
-        allowed = any(place == p and name.startswith(n) for p, n in EXCEPTIONS)
-        if top == "workbench" and rest:
-            part = rest.partition(".")[0]
-            assert allowed or part == room or part in MAY[room], f"{place} imports {name}"
-        elif top != "workbench" and top not in sys.stdlib_module_names:
-            assert allowed or room not in OUTSIDE or top in OUTSIDE[room], f"{place} imports {name}"
+MODULES = {module_of(file): file for file in files()}
+
+
+def target_of(name: str) -> str | None:
+    """The module of ours that an imported name lies in."""
+    parts = name.split(".")
+    while parts and ".".join(parts) not in MODULES:
+        parts.pop()
+    return ".".join(parts) or None
+
+
+def room_of(module: str) -> str | None:
+    """The innermost room of the table; None for a folder of rooms and for the package itself."""
+    parts = module.split(".")[1:]
+    while parts and ".".join(parts) not in STEP:
+        parts.pop()
+    return ".".join(parts) or None
+
+
+HOUSES = {"workbench", "workbench.analysis", "workbench.artifacts", "workbench.compiler"}
+"""Folders of rooms: their `__init__` only says what they are, but for the package's own."""
+
+
+def test_every_file_lies_in_a_room() -> None:
+    lost = {name for name in MODULES if room_of(name) is None}
+    assert lost == HOUSES
+
+
+def upward(file: Path) -> Iterator[str]:
+    """What a file imports from its own floor or from one above."""
+    own = room_of(module_of(file))
+    for found in imported(file):
+        target = target_of(found.name)
+        there = None if target is None else room_of(target)
+        if own is None or target is None:
+            continue
+        if target == "workbench" and STEP[own] < STEP["api"]:
+            yield f"{module_of(file)} uses public names of the package"
+        if there is None or there == own:
+            continue
+        fits = FLOOR[there] <= FLOOR[own] if found.is_type else STEP[there] < STEP[own]
+        if not fits:
+            yield f"{module_of(file)} imports {found.name}"
+
+
+def test_a_room_imports_lower_floors_only() -> None:
+    assert [fault for file in files() for fault in upward(file)] == []
+
+
+def foreign(file: Path) -> Iterator[str]:
+    """What a file imports of other packages that its room may not."""
+    top = (room_of(module_of(file)) or "").partition(".")[0]
+    for found in imported(file):
+        package = found.name.partition(".")[0]
+        if found.is_type or package == "workbench" or package in sys.stdlib_module_names:
+            continue
+        if package not in OUTSIDE.get(top, {package}):
+            yield f"{module_of(file)} imports {package}"
+
+
+def test_a_room_imports_only_what_it_may_of_other_packages() -> None:
+    assert [fault for file in files() for fault in foreign(file)] == []
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    graph = {
+        name: {
+            target
+            for found in imported(file)
+            if not found.is_type
+            if (target := target_of(found.name)) not in (None, "workbench", name)
+        }
+        for name, file in MODULES.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_no_folder_is_crowded() -> None:
+    counts: dict[Path, int] = {}
+    for file in files():
+        counts[file.parent] = counts.get(file.parent, 0) + 1
+    crowded = {str(f.relative_to(ROOT)): n for f, n in counts.items() if n > MOST_FILES}
+    assert crowded == {}
+
+
+def test_every_folder_says_in_one_sentence_what_it_holds() -> None:
+    for folder in {file.parent for file in files()}:
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+        assert text.split("\n")[0].endswith("."), folder
 
 
 def names_of_torch(file: Path) -> Iterator[str]:
@@ -93,7 +217,7 @@ def names_of_torch(file: Path) -> Iterator[str]:
             yield node.value if " " not in node.value else ""  # sentences are for people
         elif isinstance(node, ast.Attribute):
             yield ast.unparse(node)
-    yield from imported(file)
+    yield from (found.name for found in imported(file))
 
 
 def test_private_names_of_torch_stand_in_one_file() -> None:

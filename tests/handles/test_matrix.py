@@ -17,7 +17,7 @@ from workbench.compiler.contract.request import Options
 from workbench.compiler.virtual_gpu.client import Worker
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
-from workbench.handles.matrix import compare
+from workbench.handles.matrix import matrix as matrix_of
 from workbench.report import Report
 from workbench.specs import Catalogue
 
@@ -40,7 +40,7 @@ def compiled(worker: Worker) -> CompiledElsewhere:
 
 @pytest.fixture(scope="module")
 def matrix(compiled: CompiledElsewhere, worker: Worker) -> Matrix:
-    return compare(compiled, None, TARGETS, worker=worker)
+    return matrix_of(compiled, None, TARGETS, worker=worker)
 
 
 def test_every_triton_kernel_has_a_cell_for_each_gpu(
@@ -96,7 +96,7 @@ def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
     compiled: CompiledElsewhere, matrix: Matrix, worker: Worker, tmp_path: Path
 ) -> None:
     compiled.report.save(tmp_path / "r.wbr")
-    again = compare(Report.load(tmp_path / "r.wbr"), None, TARGETS, worker=worker)
+    again = matrix_of(Report.load(tmp_path / "r.wbr"), None, TARGETS, worker=worker)
     cells = {cell.config: cell for cell in again.report.matrix}
     for cell in matrix.report.matrix:
         if cells[cell.config].note is None:
@@ -116,23 +116,23 @@ def test_only_what_was_compiled_or_loaded_by_trust_is_run(
     compiled: CompiledElsewhere, worker: Worker
 ) -> None:
     looked_at = SimpleNamespace(report=compiled.report)  # as an inspection of a file has one
-    found = compare(looked_at, None, ["mi300x"], worker=worker)
+    found = matrix_of(looked_at, None, ["mi300x"], worker=worker)
     assert any("its TTIR calls" in str(cell.note) for cell in found.report.matrix)
 
 
 def test_another_configuration_can_be_compared(compiled: CompiledElsewhere, worker: Worker) -> None:
     rows = [r for r in compiled.report.resources if r.config.endswith(":c1")]
     chosen = {rows[0].kernel: rows[0].config}
-    found = compare(compiled, None, ["h100"], configs=chosen, worker=worker)
+    found = matrix_of(compiled, None, ["h100"], configs=chosen, worker=worker)
     cells = {cell.kernel: cell for cell in found.report.matrix}
     assert cells[rows[0].kernel].choice == rows[0].choice
     with pytest.raises(UsageError, match=r"has no configuration 'c9'. It has k\d+:c0"):
-        compare(compiled, None, ["h100"], configs={rows[0].kernel: "c9"}, worker=worker)
+        matrix_of(compiled, None, ["h100"], configs={rows[0].kernel: "c9"}, worker=worker)
 
 
 def test_progress_names_what_was_compiled(compiled: CompiledElsewhere, worker: Worker) -> None:
     seen: list[str] = []
-    compare(compiled, None, ["t4"], progress=lambda name, _: seen.append(name), worker=worker)
+    matrix_of(compiled, None, ["t4"], progress=lambda name, _: seen.append(name), worker=worker)
     assert sorted(name.partition(" ")[2] for name in seen) == ["(1 of 2)", "(2 of 2)"]
 
 
@@ -141,7 +141,7 @@ def to_float8(x: Tensor) -> Tensor:
 
 
 def test_a_kernel_that_a_gpu_cannot_have_gets_a_note(worker: Worker) -> None:
-    found = compare(
+    found = matrix_of(
         elsewhere(to_float8, (torch.randn(64, 128),), worker), None, ["h100", "a100"], worker=worker
     )
     good, bad = found.report.matrix
@@ -167,7 +167,7 @@ def test_targets_that_are_no_gpus_are_refused(targets: Any, words: str) -> None:
 
 def test_what_has_no_triton_kernels_is_refused(worker: Worker) -> None:
     with pytest.raises(UsageError, match="only calls libraries, it has no Triton kernels"):
-        compare(elsewhere(torch.mm, (torch.randn(8, 8),) * 2, worker), None, ["a100"])
+        matrix_of(elsewhere(torch.mm, (torch.randn(8, 8),) * 2, worker), None, ["a100"])
     on_cpu = wb.aot_compile(torch.relu, (torch.randn(8),), target="cpu")
     with pytest.raises(UsageError, match="was compiled for the CPU and has no Triton kernels"):
         wb.matrix(on_cpu, targets=["a100"])
@@ -183,7 +183,7 @@ def test_cases_on_six_architectures(name: str, worker: Worker) -> None:
     fn, args = CASES[name].make()
     there = elsewhere(fn, args, worker, options=dict(CASES[name].inductor))
     targets = ["h100", "a100", "l4", "b200", "t4", "mi300x"]
-    found = compare(there, None, targets, worker=worker)
+    found = matrix_of(there, None, targets, worker=worker)
     assert len(found.report.matrix) % len(targets) == 0
     assert all(cell.registers for cell in found.report.matrix)
 
@@ -191,7 +191,7 @@ def test_cases_on_six_architectures(name: str, worker: Worker) -> None:
 @pytest.mark.slow
 def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: Worker) -> None:
     x = torch.randn(64, 128, dtype=torch.bfloat16)
-    found = compare(elsewhere(torch.relu, (x,), worker), None, ["h100", "v100"], worker=worker)
+    found = matrix_of(elsewhere(torch.relu, (x,), worker), None, ["h100", "v100"], worker=worker)
     assert [cell.note is None for cell in found.report.matrix] == [True, False]
     assert "Inductor refuses to generate such a kernel" in str(found.report.matrix[1].note)
 
@@ -204,7 +204,7 @@ def test_an_interrupt_ends_the_comparison_at_once(compiled: CompiledElsewhere) -
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            compare(compiled, None, TARGETS, progress=interrupt, worker=own)
+            matrix_of(compiled, None, TARGETS, progress=interrupt, worker=own)
         assert own.pid is None  # the next one starts another
     finally:
         own.close()

@@ -12,6 +12,7 @@ import torch
 import workbench as wb
 from workbench.compiler.contract.request import Options
 from workbench.errors import UsageError
+from workbench.handles.dispatch import recipe_of
 from workbench.handles.recipe import Recipe
 
 
@@ -20,7 +21,7 @@ def double(x: torch.Tensor, *, scale: int = 2) -> torch.Tensor:
 
 
 def recipe(*args: Any, **kwargs: Any) -> Recipe:
-    return Recipe(double, args, kwargs, Options())
+    return recipe_of(double, args, kwargs, Options())
 
 
 def test_inputs_that_are_alive_are_used_again() -> None:

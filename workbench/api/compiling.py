@@ -124,7 +124,7 @@ def compile_async(
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
     from workbench.compiler.contract.request import Options
-    from workbench.handles.background import compile_in_background
+    from workbench.handles.dispatch import compile_in_background
 
     request = Options(
         backend=backend,
@@ -198,6 +198,7 @@ def package(
     from workbench.compiler.packaging.request import read_requests
     from workbench.compiler.packaging.writing import write_package
     from workbench.handles.load_package import load_package
+    from workbench.handles.package import Package
 
     requests = read_requests(
         model,
@@ -210,7 +211,7 @@ def package(
         capture=capture,
     )
     manifest = write_package(requests, path, progress=progress)
-    made = load_package(path, trust=manifest.digest)
+    made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
     made.originals.update({request.name: request.model for request in requests})
     return made
 
@@ -241,7 +242,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.handles.files import recompile as run
+    from workbench.handles.recompile import recompile as run
 
     return run(path, module)
 

@@ -69,8 +69,15 @@ def load(
 
     if is_package(path):
         _only_for(".aot", external_data=external_data, f_globals=f_globals)
-        return load_package(path, module=module, trust=trust, num_runners=num_runners, check=check)
-    from workbench.handles.files import load_compiled
+        return load_package(
+            path,
+            module=module,
+            trust=trust,
+            num_runners=num_runners,
+            check=check,
+            package_class=_package_class,
+        )
+    from workbench.handles.load import load_compiled
 
     _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
     compiled = load_compiled(
@@ -79,6 +86,12 @@ def load(
     if not check:
         compiled.disable_guard_check()
     return compiled
+
+
+def _package_class() -> type[Package]:
+    from workbench.handles.package import Package
+
+    return Package
 
 
 def _only_for(kind: str, **given: Any) -> None:

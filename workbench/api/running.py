@@ -130,9 +130,9 @@ def matrix(
     kernel
     k0           12    12
     """
-    from workbench.handles.matrix import compare
+    from workbench.handles.matrix import matrix as run
 
-    return compare(x, args, targets, configs=configs, progress=progress)
+    return run(x, args, targets, configs=configs, progress=progress)
 
 
 def roundtrip(

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.contract.callables import Callee, resolve
@@ -16,48 +16,37 @@ from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.request import Options
 from workbench.compiler.pipeline.pipeline import bind
 from workbench.compiler.sources.sources import Places
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.files import load_compiled
 from workbench.handles.job import Job
+from workbench.handles.load import load_compiled
 from workbench.handles.recipe import Recipe
 from workbench.handles.worker import PATHS, RESULT
 from workbench.processes.caller_context import Ambient
 from workbench.processes.shipping import pack
 
-if TYPE_CHECKING:
-    from workbench.handles.cross_background import ElsewhereJob
-
 
 def compile_in_background(
     target: Any,
     args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None,
+    kwargs: Mapping[str, Any],
     options: Options,
+    recipe: Recipe,
     on_change: Callable[[], object] | None = None,
-) -> Job | ElsewhereJob:
-    """Start a worker and return at once.
+) -> Job:
+    """Start a worker that compiles for this machine, and return at once.
 
     The result is called on the live module: its weights are copied for the worker only. Raises
     `UsageError` for a request that cannot be, naming what cannot be sent to another process.
     """
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
-    if options.gpu is not None:
-        from workbench.handles.cross_background import ElsewhereJob
-
-        return ElsewhereJob(target, tuple(args), dict(kwargs or {}), options, on_change)
     callee = resolve(target)
-    bound = bind(callee, tuple(args), dict(kwargs or {}))
+    bound = bind(callee, args, dict(kwargs))
     receiver = next(iter(bound)) if callee.receiver else None
     example = Example(bound, receiver)
-    recipe = Recipe(target, tuple(args), dict(kwargs or {}), options)
     parcel = {
         "function": target,
-        "args": tuple(args),
-        "kwargs": dict(kwargs or {}),
+        "args": args,
+        "kwargs": dict(kwargs),
         "options": options,
         "ambient": Ambient.current(),
         "cells": Places().cells,

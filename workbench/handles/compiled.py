@@ -20,6 +20,7 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.report import Report
 
 if TYPE_CHECKING:
+    from workbench.compiler.pipeline.pipeline import CompiledCode
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
     from workbench.report.profile import Profile
@@ -51,6 +52,18 @@ class Compiled(OtherTargets):
         self.report = report
         self._checked = True
         self._call = self._build_call()
+
+    @classmethod
+    def of(cls, code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
+        """What a compilation left behind, made callable."""
+        return cls(
+            code.aot_fn,
+            code.plan,
+            code.report,
+            original=code.original,
+            example=code.example,
+            recipe=recipe,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled code on inputs that fit the contract."""
@@ -218,7 +231,7 @@ class Compiled(OtherTargets):
         at load. Raises `ArtifactError` when something cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.handles.files import save_compiled
+        from workbench.handles.save import save_compiled
 
         digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})

@@ -30,13 +30,13 @@ class ElsewhereJob(ThreadJob[CompiledElsewhere]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         options: Options,
+        recipe: Recipe,
         on_change: Callable[[], object] | None = None,
     ):
         gpu = options.gpu
         if gpu is None:
             raise UsageError(f"target is {options.target!r}, which is no virtual GPU.")
         sent = job_for(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
-        recipe = Recipe(target, args, kwargs, options)
         self._worker = worker = Worker()
         worker.begin()
 

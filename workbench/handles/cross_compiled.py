@@ -84,7 +84,7 @@ class CompiledElsewhere(OtherTargets):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.compiler.virtual_gpu.cross_saving import save_elsewhere
+        from workbench.handles.cross_saving import save_elsewhere
 
         digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
         self.note(with_saved_file(self.report, path, digest))

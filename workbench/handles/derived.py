@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.running.loaded import LoadedModel
@@ -25,8 +25,9 @@ class _Derivable(Protocol):
 class Derived:
     """Making a package of several sizes, and a project in C++ of a package."""
 
-    @staticmethod
+    @classmethod
     def bucketed(
+        cls,
         model: Any,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any] | None = None,
@@ -96,7 +97,9 @@ class Derived:
             capture=capture,
             progress=progress,
         )
-        made = load_package(path, trust=manifest.digest)
+        made = load_package(
+            path, trust=manifest.digest, package_class=lambda: cast("type[Package]", cls)
+        )
         made.originals.update(dict.fromkeys(made.names, model))
         return made
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options, Progress, check_args
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.recipe import Recipe
 
 if TYPE_CHECKING:
+    from workbench.handles.cross_background import ElsewhereJob
     from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.job import Job
 
 
 def compile_anywhere(
@@ -26,28 +27,60 @@ def compile_anywhere(
     progress: Progress | None = None,
 ) -> Compiled | CompiledElsewhere:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
-    gpu = options.gpu
-    made: Compiled | CompiledElsewhere
-    if gpu is None:
+    if options.gpu is None:
         if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
             from workbench.handles.local_gpu import compile_on_gpu
 
-            made = compile_on_gpu(target, args, kwargs, options, progress)
+            code = compile_on_gpu(target, args, kwargs, options, progress)
         else:
-            made = compile_ahead(target, args, kwargs, options, progress)
-        made.recipe = Recipe(target, args, kwargs or {}, options)
-        return made
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
+            code = compile_ahead(target, args, kwargs, options, progress)
+        return Compiled.of(code, recipe_of(target, args, kwargs, options))
+    check_args(args)
     from workbench.handles.cross_compiled import compile_elsewhere
 
     made = compile_elsewhere(
-        target, tuple(args), dict(kwargs or {}), options, gpu, progress=progress
+        target, tuple(args), dict(kwargs or {}), options, options.gpu, progress=progress
     )
-    made.recipe = Recipe(target, args, kwargs or {}, options)
+    made.recipe = recipe_of(target, args, kwargs, options)
     return made
+
+
+def compile_in_background(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    options: Options,
+    on_change: Callable[[], object] | None = None,
+) -> Job | ElsewhereJob:
+    """Start the compilation in a process of its own and return at once.
+
+    Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
+    """
+    check_args(args)
+    recipe = recipe_of(target, args, kwargs, options)
+    if options.gpu is not None:
+        from workbench.handles.cross_background import ElsewhereJob
+
+        return ElsewhereJob(target, tuple(args), dict(kwargs or {}), options, recipe, on_change)
+    from workbench.handles import background
+
+    return background.compile_in_background(
+        target, tuple(args), dict(kwargs or {}), options, recipe, on_change
+    )
+
+
+def recipe_of(
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: Options
+) -> Recipe:
+    """The call, ready to be compiled for another target."""
+    return Recipe(
+        target,
+        tuple(args),
+        dict(kwargs or {}),
+        options,
+        compile=compile_anywhere,
+        compile_in_background=compile_in_background,
+    )
 
 
 def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:

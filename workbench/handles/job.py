@@ -16,13 +16,15 @@ import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from workbench import errors
 from workbench.errors import WorkbenchError
-from workbench.handles.compiled import Compiled
 from workbench.handles.worker import REPORT
 from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
 
 _TAIL = 4000  # characters of what the worker wrote, in an error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.machine.machine import current_machine
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.preflight.package_preflight import check_package_fits
+from workbench.artifacts.preflight.package_refusal import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.unpacking import Unpacking
@@ -45,8 +46,12 @@ def load_package(
     num_runners: int = 1,
     check: bool = True,
     store: TrustStore | None = None,
+    package_class: Callable[[], type[Package]],
 ) -> Package:
-    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first."""
+    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
+
+    `package_class` imports `Package` while the library is copied, which takes as long.
+    """
     if num_runners < 1:
         raise UsageError(f"num_runners is {num_runners}: it takes at least one.")
     name = os.fspath(path)
@@ -62,13 +67,20 @@ def load_package(
             manifest=found.manifest,
         )
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
-    package = _started(kept, name, num_runners, check)
+    package = _started(kept, name, num_runners, package_class, check=check)
     if module is not None:
         package.update_weights(module)
     return package
 
 
-def _started(opened: OpenedPackage, path: str, runners: int, check: bool) -> Package:
+def _started(
+    opened: OpenedPackage,
+    path: str,
+    runners: int,
+    package_class: Callable[[], type[Package]],
+    *,
+    check: bool,
+) -> Package:
     """The package of a file that may run, which is closed when it does not start."""
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
@@ -76,9 +88,8 @@ def _started(opened: OpenedPackage, path: str, runners: int, check: bool) -> Pac
         manifest = opened.manifest or _manifest_of_torch(path, opened)
         if len(manifest.models) == 1:
             unpacking = Unpacking(opened, manifest.models[0])
-        from workbench.handles.package import Package  # takes as long as the copying
-
-        return Package(opened, manifest, path, runners=runners, check=check, unpacking=unpacking)
+        made = package_class()
+        return made(opened, manifest, path, runners=runners, check=check, unpacking=unpacking)
     except BaseException:
         if unpacking is not None:
             unpacking.remove()

@@ -12,9 +12,8 @@ from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
 from workbench.compiler.contract.request import Options, Progress
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
-from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
-from workbench.handles.compiled import Compiled
 from workbench.report import Report
 from workbench.settings import Settings
 from workbench.specs import Catalogue
@@ -27,7 +26,7 @@ def compile_on_gpu(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     progress: Progress | None = None,
-) -> Compiled:
+) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
     device, note = present_device()
     with MachineCodeRecorder(device, is_timed=True) as recorder:
@@ -38,8 +37,7 @@ def compile_on_gpu(
             if (report := getattr(error, "report", None)) is not None:
                 error.report = _whole(report, recorder, device, note)  # type: ignore[union-attr]
             raise
-        made.report = _whole(made.report, recorder, device, note)
-    return made
+        return replace(made, report=_whole(made.report, recorder, device, note))
 
 
 def present_device() -> tuple[Device, str | None]:

@@ -1,48 +1,23 @@
-"""Compiles every Triton kernel of a compilation for several GPUs.
-
-What is compared is one source: the kernels as Inductor generated them for the target of the
-compilation, each in one configuration, compiled by Triton for every GPU. Inductor itself may
-generate other code for another GPU: a matrix says what the compiler makes of the same kernel.
-A number of warps is taken as it is; on AMD's GPUs a warp has 64 threads.
-
-A `Report`, or what else has one, may come from a file, so none of its source is run through
-Triton's front end, which follows what a source imports and calls. Its TTIR, which is only data, is
-compiled instead.
-"""
+"""Every Triton kernel of what is given, a function or a compilation of it, on several GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.contract.request import Options, Progress
-from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
-from workbench.compiler.virtual_gpu.kernel_choice import (
-    Chosen,
-    chosen,
-    shared_of,
-    spills_of,
-    triton_kernels,
-)
+from workbench.compiler.virtual_gpu.client import Worker
 from workbench.errors import UsageError
+from workbench.handles.compare_targets import compare, gpus_of
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CompiledElsewhere
 from workbench.handles.dispatch import compile_anywhere
-from workbench.report import Report, Table, TextWriter
-from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
-from workbench.settings import Settings
-from workbench.specs import Catalogue, Gpu
-
-_NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."
+from workbench.report import Report
+from workbench.specs import Gpu
 
 
-def compare(
+def matrix(
     x: Any,
     args: tuple[Any, ...] | None,
     targets: Sequence[str],
@@ -51,32 +26,11 @@ def compare(
     progress: Progress | None = None,
     worker: Worker | None = None,
 ) -> Matrix:
-    """Every Triton kernel of `x` on several GPUs.
-
-    Raises `UsageError` for targets that do not exist and where there is no Triton kernel.
-    """
-    gpus = gpus_of(targets)
-    report, is_ours = _compiled(x, args, gpus[0], progress)
-    kernels = chosen(report, triton_kernels(report), configs or {})
-    builds = {b.id: b for one in kernels for b in _builds(one, gpus, is_ours=is_ours)}
-    found = _built(builds, worker or warm_worker(), progress)
-    return Matrix(_recorded(report, gpus, builds, found), tuple(gpu.name for gpu in gpus))
-
-
-def gpus_of(targets: Sequence[str]) -> tuple[Gpu, ...]:
-    """The GPUs of these names, each once; raises `UsageError` for what is no list of GPUs."""
-    if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
-        raise UsageError(
-            f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
-        )
-    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
-    gpus = {catalogue[name].name: catalogue[name] for name in targets}
-    if not gpus:
-        raise UsageError(
-            'targets is empty: name at least one GPU, such as ["a100", "h100"]; wb.targets() lists '
-            "them."
-        )
-    return tuple(gpus.values())
+    """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
+    report, is_ours = _compiled(x, args, gpus_of(targets)[0], progress)
+    return compare(
+        report, targets, is_ours=is_ours, configs=configs, progress=progress, worker=worker
+    )
 
 
 def _compiled(
@@ -98,83 +52,3 @@ def _compiled(
         )
     compiled = compile_anywhere(x, args, {}, Options(target=first.name), progress)
     return compiled.report, True
-
-
-def _builds(one: Chosen, gpus: Sequence[Gpu], *, is_ours: bool) -> Iterator[Build]:
-    source = one.source if is_ours else one.ttir
-    for gpu in gpus:
-        yield Build(
-            id=f"{one.kernel}:{gpu.name}",
-            kernel=one.kernel,
-            gpu=Device(gpu),
-            source=source or "",
-            values=one.values,
-            choice=one.row.choice,
-            warps=one.row.warps,
-            stages=one.row.stages,
-            is_ttir=not is_ours,
-            ttir_lines=() if is_ours else one.ttir_lines,
-        )
-
-
-def _built(
-    builds: Mapping[str, Build], worker: Worker, progress: Progress | None
-) -> Mapping[str, Built]:
-    whole = [build for build in builds.values() if build.source]
-    found = build_all(whole, worker, progress) if whole else {}
-    return {id: found.get(id, Built(id, None, note=_NOT_KEPT)) for id in builds}
-
-
-def _recorded(
-    report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], found: Mapping[str, Built]
-) -> Report:
-    """The record with what was built: the tables `matrix`, `assembly` and `roofline`."""
-    texts = TextWriter()
-    for text in report.texts.values():
-        texts.add(text)
-    roofs = {gpu.name: {row.kernel: row for row in rooflines(report, gpu)} for gpu in gpus}
-    cells, assembly = [], [row for row in report.assembly if row.config not in builds]
-    for id, built in found.items():
-        build = builds[id]
-        cells.append(_cell(build, built, roofs[build.gpu.target].get(build.kernel)))
-        for text in built.texts.values():
-            texts.add(text)
-        assembly += built.assembly
-    here = {row.target for row in report.roofline}
-    more = (row for name, rows in roofs.items() if name not in here for row in rows.values())
-    tables: dict[str, Table[Any]] = {
-        **report.tables,
-        "matrix": Table.of(MatrixCell, cells),
-        "assembly": Table.of(Assembly, assembly),
-        "roofline": Table.of(KernelRoofline, [*report.roofline, *more]),
-    }
-    return replace(report, tables=tables, texts=texts.finish())
-
-
-def _cell(build: Build, built: Built, roof: KernelRoofline | None) -> MatrixCell:
-    cell = MatrixCell(
-        kernel=build.kernel,
-        target=build.gpu.target,
-        config=build.id,
-        choice=build.choice,
-        warps=build.warps,
-        stages=build.stages,
-        bound=roof.bound if roof else None,
-        bound_us=roof.bound_us if roof else None,
-        note=built.note,
-    )
-    row = built.resources
-    if row is None:
-        return cell
-    return replace(
-        cell,
-        registers=row.registers,
-        spills=spills_of(row),
-        smem_bytes=shared_of(row),
-        blocks=row.blocks,
-        occupancy=row.occupancy,
-        limiter=row.limiter,
-        instructions=row.instructions,
-        estimate=row.estimate,
-        note=built.note or row.note,
-    )

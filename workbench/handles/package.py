@@ -16,7 +16,7 @@ from workbench.compiler.running.slots import CLOSED
 from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.derived import Derived
-from workbench.handles.report_holder import Noted
+from workbench.report.report_holder import Noted
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,9 +22,11 @@ from workbench.compiler.measuring.timing import (
     proxies,
 )
 from workbench.errors import WorkbenchError
-from workbench.handles.compiled import Compiled
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile import KernelTime, Machine, Profile
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
 
 _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
     "cpu": 1 << 24,

@@ -10,7 +10,7 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -90,9 +90,19 @@ class Recipe:
     """A call that was compiled, ready to be compiled for another target."""
 
     def __init__(
-        self, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: Options,
+        *,
+        compile: Callable[..., Compiled | CompiledElsewhere],
+        compile_in_background: Callable[..., Any],
     ):
+        """`compile` and `compile_in_background` take a target, its inputs and options."""
         self._target = target
+        self._compile = compile
+        self._compile_in_background = compile_in_background
         self._options = options
         self._state = TorchState.current()
         self._cells = Places().cells
@@ -120,19 +130,15 @@ class Recipe:
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.
         """
-        from workbench.handles.dispatch import compile_anywhere
-
         args, kwargs = self.inputs()
         with self._as_then():
-            return compile_anywhere(self._target, args, kwargs, self.options(target), progress)
+            return self._compile(self._target, args, kwargs, self.options(target), progress)
 
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""
-        from workbench.handles.background import compile_in_background
-
         args, kwargs = self.inputs()
         with self._as_then():
-            return compile_in_background(self._target, args, kwargs, self.options(target))
+            return self._compile_in_background(self._target, args, kwargs, self.options(target))
 
     @contextmanager
     def _as_then(self) -> Iterator[None]:

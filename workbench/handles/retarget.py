@@ -74,7 +74,7 @@ class Retarget:
 
         Raises `UsageError` for what is no GPU.
         """
-        from workbench.handles.matrix import compare, gpus_of
+        from workbench.handles.compare_targets import compare, gpus_of
 
         own = [name for name in targets if name in TARGETS]
         if own:
@@ -91,7 +91,7 @@ class Retarget:
             def built(words: str, elapsed: float) -> None:
                 steps.kernel(words)
 
-            return compare(made, None, targets, progress=built)
+            return compare(made.report, targets, is_ours=True, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
         return ThreadJob(name, work, warm_worker().kill)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,7 +18,9 @@ from workbench.compiler.measuring.output_comparison import (
     wrote,
 )
 from workbench.errors import UsageError
-from workbench.handles.compiled import Compiled
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
 
 
 def verify(

@@ -75,16 +75,16 @@ def main(folder: Path) -> int:
 
 def _compile(folder: Path, teller: Teller) -> str:
     from workbench.compiler.pipeline.pipeline import compile_ahead
-    from workbench.handles.files import save_compiled
+    from workbench.handles.compiled import Compiled
+    from workbench.handles.save import save_compiled
     from workbench.processes.caller_context import as_in_parent
     from workbench.processes.shipping import unpack
 
     parcel = unpack(folder)
     linecache.cache.update(parcel["lines"])
     with as_in_parent(parcel["ambient"], parcel["cells"]):
-        compiled = compile_ahead(
-            parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"], teller
-        )
+        call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
+        compiled = Compiled.of(compile_ahead(*call, teller))
         teller("saving", 0.0)
         digest = save_compiled(
             compiled, folder / RESULT, weights="separate", isa="native", external_data={}

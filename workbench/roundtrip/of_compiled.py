@@ -18,7 +18,7 @@ from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.files import save_compiled
+from workbench.handles.save import save_compiled
 from workbench.report import Report
 from workbench.roundtrip.subject import Packing, Subject, expected_of, original_of
 

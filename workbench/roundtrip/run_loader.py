@@ -124,10 +124,9 @@ def _nothing(watch: Stopwatch, is_package: bool) -> None:
 
 def _workbench(watch: Stopwatch, is_package: bool) -> None:
     watch.begin("imports")
-    import_module("workbench.api")  # where wb.load is
-    import_module("workbench.handles.package")  # what it imports
+    import_module("workbench.handles.package")  # what wb.load imports
     if not is_package:
-        import_module("workbench.handles.files")
+        import_module("workbench.handles.load")
 
 
 def _torch_compiler(watch: Stopwatch, is_package: bool) -> None:
@@ -205,11 +204,13 @@ def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor
 
 
 def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
-    import workbench as wb
+    from workbench.handles.load_package import load_package
+    from workbench.handles.package import Package
 
     state = None if order["has_weights"] else _state(order, watch)
     watch.begin("read")
-    package: Any = wb.load(order["file"], trust=order["digest"])
+    path, digest = order["file"], order["digest"]
+    package: Any = load_package(path, trust=digest, package_class=lambda: Package)
     call: Call = package if len(package.names) == 1 else package[order["model"]]
     if state is not None:
         package.update_weights(state, model=order["model"])
@@ -219,10 +220,10 @@ def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
 def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
     if "model" in order:
         return _our_package(order, watch)
-    import workbench as wb
+    from workbench.handles.load import load_compiled
 
     watch.begin("read")
-    loaded: Call = wb.load(
+    loaded: Call = load_compiled(
         order["file"],
         module=parcel["module"],
         external_data=parcel["outside"],

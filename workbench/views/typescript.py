@@ -1,5 +1,7 @@
 """The TypeScript types of the front end, generated from `wire.py` and the `wire_*.py` beside it.
 
+Beside the types stand the titles of the panes: the tabs are there before the document is.
+
 `python -m workbench.views.typescript` writes `assets/frontend/src/wire.ts` of a checkout.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -14,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from workbench.views import wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep
+from workbench.views.document.heads import TITLES
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
 MODULES = (wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep)
@@ -29,7 +33,13 @@ def typescript(modules: tuple[ModuleType, ...] = MODULES) -> str:
             parts.append(_interface(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             parts.append(_assigned(statement.targets[0].id, statement.value))
+    parts.append(_titles())
     return "\n".join(parts)
+
+
+def _titles() -> str:
+    lines = (f"  {id}: {json.dumps(title)}," for id, title in TITLES.items())
+    return "\n".join(("export const TITLES: Record<PaneId, string> = {", *lines, "};", ""))
 
 
 def _assigned(name: str, value: ast.expr) -> str:

@@ -5,8 +5,8 @@
 
 A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
 name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
-`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`, `guard-check`. A page on disk carries
-the parts that fit; live, the kernel answers.
+`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`; each says its `kind`. A page on disk
+carries the parts that fit; live, the kernel answers, `guard-check` too.
 Ids are those of the report; besides, `K:k0:12` is line 12 (from 1) of the source of kernel k0,
 `W:w0:12` line 12 of wrapper w0, `A:k0:c0:sass:12` line 12 of the SASS of configuration `k0:c0`, and
 `f0:7` row 7 of the fusion table. Sizes are bytes, times say
@@ -352,6 +352,7 @@ class GraphPart(TypedDict):
     hidden by default.
     """
 
+    kind: Literal["graph"]
     id: str
     names: list[str]
     ops: list[str]
@@ -380,6 +381,7 @@ class GraphPart(TypedDict):
 class CodePart(TypedDict):
     """The source of a kernel; `nodes[i]` are the FX nodes behind line i + 1."""
 
+    kind: Literal["code"]
     id: str
     text: str
     language: str
@@ -389,6 +391,7 @@ class CodePart(TypedDict):
 class WrapperPart(TypedDict):
     """A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None."""
 
+    kind: Literal["wrapper"]
     id: str
     text: str
     kernels: list[str | None]
@@ -397,6 +400,7 @@ class WrapperPart(TypedDict):
 class TablePart(TypedDict):
     """One table of the report by column."""
 
+    kind: Literal["table"]
     name: str
     columns: dict[str, list[Cell]]
     rows: int
@@ -405,12 +409,16 @@ class TablePart(TypedDict):
 class ChangesPart(TypedDict):
     """What a pass did between two stages: node ids added, removed, replaced (before, after)."""
 
+    kind: Literal["changes"]
     before: str
     after: str
     added: list[str]
     removed: list[str]
     replaced: list[tuple[list[str], list[str]]]
     kept: int
+
+
+Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
 
 
 class GuardQuestion(TypedDict):
@@ -471,8 +479,5 @@ class Embedded(TypedDict):
     """What a page on disk carries: the document and the parts that fit, by name."""
 
     document: Document
-    parts: dict[
-        str,
-        GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart,
-    ]
+    parts: dict[str, Part]
     left_out: dict[str, str]

@@ -40,6 +40,7 @@ class StagePart(TypedDict):
     inlined helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
     """
 
+    kind: Literal["stage"]
     config: str
     stage: str
     text: str
@@ -55,6 +56,7 @@ class ComparePart(TypedDict):
     A block without lines in one text has a last line before its first there.
     """
 
+    kind: Literal["compare"]
     before: str
     after: str
     stage: str

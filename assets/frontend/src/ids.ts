@@ -1,5 +1,7 @@
 // The ids of things: what kind of thing an id names, and its parts.
 
+import type { GraphPart } from "./wire";
+
 export type Kind =
   | "line"
   | "node"
@@ -86,4 +88,10 @@ export function configOf(line: string): string {
 export function stageOf(line: string): string {
   const owner = ownerOf(line);
   return owner.slice(owner.lastIndexOf(":") + 1);
+}
+
+/** The id of node i, whether the part names its nodes with or without their graph. */
+export function nodeId(part: GraphPart, i: number): string {
+  const name = part.names[i] ?? "";
+  return name.includes(":") ? name : `${part.id}:${name}`;
 }

@@ -8,6 +8,7 @@ import { DiffState } from "./diff/state";
 import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
 import { liveSweep, pageSweep, type SweepHost } from "./hosts/sweep";
+import { PANES } from "./panes";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
@@ -47,7 +48,7 @@ export function mount(
   }
   if ("diff" in embedded) return openDiff(el, embedded.diff);
   if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind));
-  const store = new Store(pageHost(embedded, kind));
+  const store = new Store(pageHost(embedded, kind), PANES);
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
   return {
@@ -129,7 +130,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   if (packed instanceof DataView) return renderDiff(model, el, packed);
   if (model.get("sweep") instanceof DataView) return renderSweep(model, el);
   const host = liveHost(model);
-  const store = new Store(host);
+  const store = new Store(host, PANES);
   const forget = keepPlace(store, model);
   const view = open(el, store);
   return () => {

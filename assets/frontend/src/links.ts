@@ -1,10 +1,12 @@
 // Who belongs to whom: indexes built once from the document, and grown by each part that loads.
 
-import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
+import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
+import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import { StageLinks, type StageLines } from "./stagelinks";
 import type { CodePart, Document as Report, GraphPart, StagePart, WrapperPart } from "./wire";
 
-export type Part = GraphPart | CodePart | WrapperPart | StagePart;
+/** The parts that say what belongs to whom. */
+export type LinkedPart = GraphPart | CodePart | WrapperPart | StagePart;
 
 type Ids = ReadonlySet<string>;
 type Index = Map<string, Set<string>>;
@@ -17,7 +19,7 @@ function add(index: Index, key: string, value: string): void {
 
 const NONE: Ids = new Set();
 
-export class Links {
+export class Links<View> {
   /** Graphs that the kernels' nodes belong to: the stage whose nodes are counted. */
   readonly kernelGraphs = new Set<string>();
   private readonly kernelsOfLine: Index = new Map();
@@ -39,8 +41,9 @@ export class Links {
   private readonly direct: Index = new Map();
   private readonly learned = new Set<string>();
   private readonly stages = new StageLinks();
+  private readonly things: ReadonlyMap<Kind, PlacedThing<View>>;
 
-  constructor(report: Report) {
+  constructor(report: Report, panes: readonly Registration<View>[]) {
     for (const source of report.sources)
       for (const mark of source.marks) {
         for (const kernel of mark.kernels) this.tieLine(mark.id, kernel);
@@ -59,33 +62,32 @@ export class Links {
       for (const buffer of kernel.buffers) add(this.kernelsOfBuffer, buffer, kernel.id);
       for (const group of kernel.groups) this.tie(group, kernel.id);
     }
-    for (const group of report.groups) {
-      if (group.kernel) this.tie(group.id, group.kernel);
-      for (const node of group.nodes) add(this.direct, group.id, node);
-    }
-    for (const pair of report.rejected) this.readRejected(pair);
-    for (const part of report.cuda_graphs?.parts ?? []) {
-      for (const kernel of part.kernels) this.tie(part.id, kernel);
-      for (const line of part.lines) add(this.direct, part.id, line);
-    }
-    for (const item of report.breaks) if (item.line_id) this.tie(item.id, item.line_id);
-    for (const choice of report.choices)
-      if (kindOf(choice.op) === "kernel") this.tie(choice.id, choice.op);
-    for (const item of report.guards) if (item.line_id) add(this.direct, item.id, item.line_id);
-    for (const way of report.file?.ways ?? [])
-      // a page saved by an older release has none
-      for (const phase of way.phases) add(this.direct, phase.id, way.id);
+    const ties = {
+      both: (a: string, b: string) => this.tie(a, b),
+      one: (from: string, to: string) => add(this.direct, from, to),
+    };
+    for (const pane of panes) pane.ties?.(report, ties);
+    this.things = thingsOf(panes);
   }
 
   /** Adds what a part knows; true when it was new. */
-  learn(part: Part): boolean {
+  learn(part: LinkedPart): boolean {
     const key = partName(part);
     if (this.learned.has(key)) return false;
     this.learned.add(key);
-    if ("opcodes" in part) this.stages.learn(part);
-    else if ("x" in part) this.learnGraph(part);
-    else if ("nodes" in part) this.learnCode(part);
-    else this.learnWrapper(part);
+    switch (part.kind) {
+      case "stage":
+        this.stages.learn(part);
+        break;
+      case "graph":
+        this.learnGraph(part);
+        break;
+      case "code":
+        this.learnCode(part);
+        break;
+      case "wrapper":
+        this.learnWrapper(part);
+    }
     return true;
   }
 
@@ -123,16 +125,9 @@ export class Links {
     add(this.linesOfKernel, kernel, line);
   }
 
-  private readRejected(pair: Report["rejected"][number]): void {
-    for (const kernel of [pair.a_kernel, pair.b_kernel])
-      if (kernel) add(this.direct, pair.id, kernel);
-    for (const node of pair.a_nodes) add(this.direct, pair.id, node);
-    for (const node of pair.b_nodes) add(this.direct, pair.id, node);
-  }
-
   private learnGraph(part: GraphPart): void {
-    part.names.forEach((name, i) => {
-      const node = name.includes(":") ? name : `${part.id}:${name}`;
+    part.names.forEach((_, i) => {
+      const node = nodeId(part, i);
       const line = part.lines[i];
       if (line) {
         add(this.nodesOfLine, line, node);
@@ -235,18 +230,19 @@ export class Links {
   }
 
   private fromOther(id: string, found: Set<string>): void {
+    const through = this.things.get(kindOf(id))?.through;
     for (const other of this.direct.get(id) ?? NONE) {
       const kind = kindOf(other);
       if (kind === "kernel") {
         this.callOf(other, found);
-        if (kindOf(id) === "group") this.fromKernel(other, found);
+        if (through === "kernel") this.fromKernel(other, found);
       } else if (kind === "node") {
         found.add(other);
         put(found, this.kernelLinesOfNode.get(other));
         this.placesOf(other, found);
       } else {
         found.add(other);
-        if (kind === "line" && kindOf(id) === "break") this.fromLine(other, found);
+        if (kind === "line" && through === "line") this.fromLine(other, found);
       }
     }
   }
@@ -267,10 +263,8 @@ export class Links {
 }
 
 /** The name under which a part is asked for. */
-export function partName(part: Part): string {
-  if ("opcodes" in part) return `asm:${part.config}:${part.stage}`;
-  if ("x" in part) return `graph:${part.id}`;
-  return "language" in part ? `code:${part.id}` : `wrapper:${part.id}`;
+export function partName(part: LinkedPart): string {
+  return part.kind === "stage" ? `asm:${part.config}:${part.stage}` : `${part.kind}:${part.id}`;
 }
 
 function put(found: Set<string>, ids: Ids | undefined): void {

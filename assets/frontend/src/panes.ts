@@ -1,30 +1,27 @@
-// The panes by id; a pane is a component that gets the store.
+// The panes of the view of a report; a new one is registered here and by the same id in Python.
 
-import type { ComponentType } from "preact";
-import { ArtifactPane } from "./artifact/artifact";
-import { AutotunePane } from "./autotune/autotune";
-import { BreaksPane } from "./breaks/breaks";
-import { FusionPane } from "./fusion/fusion";
-import { GraphPane } from "./graph";
-import { KernelsPane } from "./kernels";
-import { Overview } from "./overview/overview";
-import { MatrixPane } from "./matrix/matrix";
-import { RooflinePane } from "./roofline/roofline";
+import { artifact } from "./artifact/register";
+import { autotune } from "./autotune/register";
+import { breaks } from "./breaks/register";
+import { fusion } from "./fusion/register";
+import { graphs } from "./graph/register";
+import { kernels } from "./kernels/register";
+import { matrix } from "./matrix/register";
+import { overview } from "./overview/register";
+import type { Registration } from "./registration";
+import { roofline } from "./roofline/register";
 import type { Store } from "./store";
-import { TimelinePane } from "./timeline/timeline";
-import type { PaneId } from "./wire";
+import { timeline } from "./timeline/register";
 
-export type Pane = ComponentType<{ store: Store }>;
-
-export const PANES: Record<PaneId, Pane> = {
-  overview: Overview,
-  graphs: GraphPane,
-  breaks: BreaksPane,
-  fusion: FusionPane,
-  kernels: KernelsPane,
-  timeline: TimelinePane,
-  autotune: AutotunePane,
-  roofline: RooflinePane,
-  matrix: MatrixPane,
-  artifact: ArtifactPane,
-};
+export const PANES: readonly Registration<Store>[] = [
+  overview,
+  graphs,
+  breaks,
+  fusion,
+  kernels,
+  timeline,
+  autotune,
+  roofline,
+  matrix,
+  artifact,
+];

@@ -1,13 +1,18 @@
-// The search over source lines, nodes, kernels and kernel lines.
+// The search over what the panes offer: source lines, nodes, kernels, kernel lines.
 
-import type { Part } from "./links";
-import { nameOf } from "./ids";
-import type { CodePart, Document as Report, GraphPart } from "./wire";
-
-export interface Hit {
+/** What can be found, by its text. */
+export interface Entry {
   id: string;
   label: string;
   text: string;
+}
+
+export interface EntryGroup {
+  title: string;
+  entries: Iterable<Entry>;
+}
+
+export interface Hit extends Entry {
   /** Where the match lies in `text`. */
   from: number;
   to: number;
@@ -19,28 +24,18 @@ export interface HitGroup {
   hits: Hit[];
 }
 
-interface Entry {
-  id: string;
-  label: string;
-  text: string;
-}
-
 const SHOWN = 8;
 
-/** Groups in a fixed order, each with how many matched; empty ones are left out. */
-export function search(report: Report, parts: Iterable<Part>, query: string): HitGroup[] {
+/** The groups with their hits, each with how many matched; empty ones are left out. */
+export function search(groups: readonly EntryGroup[], query: string): HitGroup[] {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
-  const loaded = [...parts];
-  return [
-    group("Source", sourceLines(report), wanted),
-    group("Nodes", nodes(report, loaded), wanted),
-    group("Kernels", kernels(report), wanted),
-    group("Kernel lines", kernelLines(loaded), wanted),
-  ].filter((found) => found.total > 0);
+  return groups
+    .map(({ title, entries }) => hitsIn(title, entries, wanted))
+    .filter((found) => found.total > 0);
 }
 
-function group(title: string, entries: Iterable<Entry>, wanted: string): HitGroup {
+function hitsIn(title: string, entries: Iterable<Entry>, wanted: string): HitGroup {
   const hits: Hit[] = [];
   let total = 0;
   for (const entry of entries) {
@@ -50,53 +45,4 @@ function group(title: string, entries: Iterable<Entry>, wanted: string): HitGrou
     if (hits.length < SHOWN) hits.push({ ...entry, from, to: from + wanted.length });
   }
   return { title, total, hits };
-}
-
-function* sourceLines(report: Report): Iterable<Entry> {
-  for (const source of report.sources)
-    for (const [i, text] of source.lines.entries()) {
-      const number = source.first + i;
-      yield { id: `L:${source.id}:${number}`, label: String(number), text: text.trim() };
-    }
-}
-
-function* nodes(report: Report, parts: Part[]): Iterable<Entry> {
-  const seen = new Set<string>();
-  for (const part of parts) {
-    if (!("x" in part)) continue;
-    for (const [i, name] of part.names.entries()) {
-      const id = nodeId(part, i);
-      seen.add(id);
-      yield { id, label: part.id, text: `${nameOf(name)} = ${part.targets[i] ?? ""}` };
-    }
-  }
-  for (const kernel of report.kernels)
-    for (const id of kernel.nodes)
-      if (!seen.has(id)) {
-        seen.add(id);
-        yield { id, label: kernel.id, text: nameOf(id) };
-      }
-}
-
-function* kernels(report: Report): Iterable<Entry> {
-  for (const kernel of report.kernels)
-    yield { id: kernel.id, label: kernel.id, text: `${kernel.id} ${kernel.name}` };
-}
-
-function* kernelLines(parts: Part[]): Iterable<Entry> {
-  for (const part of parts) {
-    if (!isCode(part)) continue;
-    for (const [i, text] of part.text.split("\n").entries())
-      yield { id: `K:${part.id}:${i + 1}`, label: `${part.id}:${i + 1}`, text: text.trim() };
-  }
-}
-
-function isCode(part: Part): part is CodePart {
-  return "language" in part;
-}
-
-/** The id of node i, whether the part names its nodes with or without their graph. */
-export function nodeId(part: GraphPart, i: number): string {
-  const name = part.names[i] ?? "";
-  return name.includes(":") ? name : `${part.id}:${name}`;
 }

@@ -2,9 +2,11 @@
 
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Host } from "./host";
-import { graphOf, kernelOf, kindOf, ownerOf } from "./ids";
-import { Links, partName, type Part } from "./links";
-import { nodeId } from "./search";
+import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
+import { Memory, type Remembering } from "./memory";
+import { Links, partName, type LinkedPart } from "./links";
+import { thingsOf, type PlacedThing, type Registration } from "./registration";
+import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
 import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from "./wire";
 
@@ -13,13 +15,15 @@ export interface Place {
   selected: string | null;
 }
 
+const HOME: PaneId = "overview";
 const HISTORY = 200;
 const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
-export class Store {
+export class Store implements Remembering {
+  readonly memory = new Memory();
   readonly doc: ReadonlySignal<Report | null>;
-  readonly pane: Signal<PaneId> = signal("overview");
+  readonly pane: Signal<PaneId> = signal(HOME);
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<Set<string>>;
   /** A thing under the pointer and what belongs to it; marks without selecting. */
@@ -30,19 +34,24 @@ export class Store {
   readonly hoveredLines: ReadonlySignal<StageLines>;
   /** Grows with each part that is learned, for those that read `links` or `parts`. */
   readonly learned: Signal<number> = signal(0);
-  readonly links: ReadonlySignal<Links | null>;
+  readonly links: ReadonlySignal<Links<Store> | null>;
   /** The parts that were loaded so far, by name. */
-  readonly parts = new Map<string, Part>();
+  readonly parts = new Map<string, LinkedPart>();
   readonly canGoBack: ReadonlySignal<boolean>;
   readonly canGoForward: ReadonlySignal<boolean>;
+  private readonly things: ReadonlyMap<Kind, PlacedThing<Store>>;
   private readonly places: Signal<{ list: Place[]; at: number }>;
   private readonly tables: ReadonlySignal<Tables | null>;
   private readonly nodePlaces = new WeakMap<GraphPart, Map<string, number>>();
   private readonly stopFollowing: () => void;
 
-  constructor(readonly host: Host) {
+  constructor(
+    readonly host: Host,
+    private readonly panes: readonly Registration<Store>[],
+  ) {
+    this.things = thingsOf(panes);
     this.doc = computed(() => host.document.value);
-    this.links = computed(() => (this.doc.value ? new Links(this.doc.value) : null));
+    this.links = computed(() => (this.doc.value ? new Links(this.doc.value, panes) : null));
     this.tables = computed(() => (this.doc.value ? tablesOf(this.doc.value) : null));
     this.related = computed(() => {
       const id = this.selected.value;
@@ -91,6 +100,11 @@ export class Store {
     this.go({ pane, selected: this.selected.peek() });
   }
 
+  /** Shows the code of the selected thing. */
+  openCode(): void {
+    if (this.selected.peek() !== null) this.show("kernels");
+  }
+
   back(): void {
     this.step(-1);
   }
@@ -100,7 +114,7 @@ export class Store {
   }
 
   /** Adds the links of a part that was loaded. */
-  learn(part: Part): void {
+  learn(part: LinkedPart): void {
     const links = this.links.peek();
     if (!links) return;
     this.parts.set(partName(part), part);
@@ -108,7 +122,7 @@ export class Store {
   }
 
   /** Asks for a graph, a kernel's code or a wrapper, and learns it. */
-  async need<T extends Part>(name: string): Promise<T> {
+  async need<T extends LinkedPart>(name: string): Promise<T> {
     const known = this.parts.get(name);
     if (known) return known as T;
     const part = await this.host.part<T>(name);
@@ -129,6 +143,41 @@ export class Store {
     await Promise.allSettled([...graphs, ...codes].map((name) => this.need(name)));
   }
 
+  /** What the pane of this id has registered. */
+  registration(pane: PaneId): Registration<Store> {
+    const found = this.panes.find((each) => each.id === pane);
+    if (!found) throw new Error(`There is no pane ${pane}.`);
+    return found;
+  }
+
+  /** What is registered for the kind of thing that an id names. */
+  thing(id: string): PlacedThing<Store> | undefined {
+    return this.things.get(kindOf(id));
+  }
+
+  /** The short name of a thing. */
+  labelOf(id: string): string {
+    return this.thing(id)?.label?.(id, this) ?? id;
+  }
+
+  /** The pane that shows a thing at its best. */
+  paneOf(id: string): PaneId {
+    return this.thing(id)?.pane ?? HOME;
+  }
+
+  /** Where a search hit is shown: where the reader is, if that pane has such things. */
+  paneOfHit(id: string): PaneId {
+    const here = this.pane.peek();
+    return this.registration(here).alsoShows?.includes(kindOf(id)) ? here : this.paneOf(id);
+  }
+
+  /** What the search looks into, as far as it is loaded. */
+  entries(): EntryGroup[] {
+    const report = this.doc.peek();
+    const parts = [...this.parts.values()];
+    return report ? this.panes.flatMap((pane) => pane.entries?.(report, parts) ?? []) : [];
+  }
+
   kernel(id: string): Kernel | undefined {
     return this.tables.value?.kernels.get(id);
   }
@@ -141,7 +190,7 @@ export class Store {
   /** Where a node's details are, once its graph is loaded. */
   node(id: string): { part: GraphPart; at: number } | null {
     const part = this.parts.get(`graph:${graphOf(id)}`);
-    if (!part || !("x" in part)) return null;
+    if (part?.kind !== "graph") return null;
     let places = this.nodePlaces.get(part);
     if (!places) {
       places = new Map(part.names.map((_, i) => [nodeId(part, i), i]));
@@ -195,7 +244,7 @@ export class Store {
   private partsFor(id: string): string[] {
     const links = this.links.peek();
     const report = this.doc.peek();
-    if (!links || !report || !FOLLOWED.has(kindOf(id))) return [];
+    if (!links || !report || !this.thing(id)?.isFollowed) return [];
     const names = new Set<string>();
     for (const graph of links.kernelGraphs) names.add(`graph:${graph}`);
     if (kindOf(id) === "asm-line") names.add(`asm:${ownerOf(id)}`);
@@ -211,18 +260,6 @@ export class Store {
   }
 }
 
-const FOLLOWED = new Set([
-  "line",
-  "node",
-  "kernel",
-  "kernel-line",
-  "wrapper-line",
-  "asm-line",
-  "config",
-  "rejected",
-  "cuda-graph",
-  "group",
-]);
 const FOLLOWED_KERNELS = 12;
 const SEARCHED_KERNELS = 100;
 const FOLLOWED_NODES = 20_000;

@@ -318,6 +318,7 @@ export interface Document {
  * hidden by default.
  */
 export interface GraphPart {
+  kind: "graph";
   id: string;
   names: string[];
   ops: string[];
@@ -347,6 +348,7 @@ export interface GraphPart {
  * The source of a kernel; `nodes[i]` are the FX nodes behind line i + 1.
  */
 export interface CodePart {
+  kind: "code";
   id: string;
   text: string;
   language: string;
@@ -357,6 +359,7 @@ export interface CodePart {
  * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
  */
 export interface WrapperPart {
+  kind: "wrapper";
   id: string;
   text: string;
   kernels: (string | null)[];
@@ -366,6 +369,7 @@ export interface WrapperPart {
  * One table of the report by column.
  */
 export interface TablePart {
+  kind: "table";
   name: string;
   columns: Record<string, Cell[]>;
   rows: number;
@@ -375,6 +379,7 @@ export interface TablePart {
  * What a pass did between two stages: node ids added, removed, replaced (before, after).
  */
 export interface ChangesPart {
+  kind: "changes";
   before: string;
   after: string;
   added: string[];
@@ -382,6 +387,8 @@ export interface ChangesPart {
   replaced: [string[], string[]][];
   kept: number;
 }
+
+export type Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
  * The edited inputs that the guard sandbox asks about.
@@ -446,7 +453,7 @@ export interface State {
  */
 export interface Embedded {
   document: Document;
-  parts: Record<string, GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart>;
+  parts: Record<string, Part>;
   left_out: Record<string, string>;
 }
 
@@ -576,6 +583,7 @@ export interface Opcode {
  * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
  */
 export interface StagePart {
+  kind: "stage";
   config: string;
   stage: string;
   text: string;
@@ -590,6 +598,7 @@ export interface StagePart {
  * without lines in one text has a last line before its first there.
  */
 export interface ComparePart {
+  kind: "compare";
   before: string;
   after: string;
   stage: string;
@@ -893,3 +902,16 @@ export interface RowsQuestion {
 export interface EmbeddedSweep {
   sweep: SweepDocument;
 }
+
+export const TITLES: Record<PaneId, string> = {
+  overview: "Overview",
+  graphs: "Graphs",
+  breaks: "Breaks & guards",
+  fusion: "Fusion",
+  kernels: "Kernels",
+  timeline: "Timeline",
+  autotune: "Autotune",
+  roofline: "Roofline",
+  matrix: "Matrix",
+  artifact: "Artifact",
+};

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ChangesPart } from "../src/wire";
 import { cutHead, cutMiddle } from "../src/graph/draw";
 import { findNodes } from "../src/graph/find";
 import { changesIn, looksOf } from "../src/graph/looks";
@@ -208,9 +209,16 @@ test("the selected node and what belongs to it", () => {
 
 test("of a comparison only what stands in this graph is marked", () => {
   const model = modelOf(usual());
-  const part = { before: "g0", after: "g1", added: ["g1:new"], removed: ["g0:view"], kept: 3 };
-  const replaced: [string[], string[]][] = [[["g0:add"], ["g1:addmm"]]];
-  expect([...changesIn(model, { ...part, replaced })]).toEqual([
+  const part: ChangesPart = {
+    kind: "changes",
+    before: "g0",
+    after: "g1",
+    added: ["g1:new"],
+    removed: ["g0:view"],
+    replaced: [[["g0:add"], ["g1:addmm"]]],
+    kept: 3,
+  };
+  expect([...changesIn(model, part)]).toEqual([
     [3, "removed"],
     [4, "replaced"],
   ]);

@@ -9,7 +9,7 @@ import {
   pythonRows,
 } from "../src/kernels/rows";
 import { kernelFor, switched, visible } from "../src/kernels/state";
-import type { Kernel } from "../src/wire";
+import type { CodePart, Kernel } from "../src/wire";
 import { usual } from "./small_graph";
 
 const kernel = { id: "k1", nodes: ["g0:mul", "g0:add"] } as Kernel;
@@ -51,7 +51,8 @@ describe("rows", () => {
 
   test("a line of the kernel has the colour of the node that it computes", () => {
     const colours = coloursOf(inOrder(kernel.nodes, usual()));
-    const part = {
+    const part: CodePart = {
+      kind: "code",
       id: "k1",
       text: "a\nb\nc",
       language: "triton",

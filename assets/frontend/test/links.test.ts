@@ -1,21 +1,23 @@
 import { expect, test } from "vitest";
+import { PANES } from "../src/panes";
 import { chainOf } from "../src/chain";
 import { Links } from "../src/links";
+import type { Store } from "../src/store";
 import type { Document as Report, Embedded, GraphPart, CodePart } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
 const report: Report = embedded.document;
 
-function taught(): Links {
-  const links = new Links(report);
+function taught(): Links<Store> {
+  const links = new Links(report, PANES);
   links.learn(embedded.parts["graph:g1"] as GraphPart);
   links.learn(embedded.parts["code:k9"] as CodePart);
   return links;
 }
 
 test("a line leads to the kernels it ends in before any part was loaded", () => {
-  const related = new Links(report).related("L:s0:37");
+  const related = new Links(report, PANES).related("L:s0:37");
   expect([...related].filter((id) => id.startsWith("k")).sort()).toEqual(["k8", "k9"]);
 });
 
@@ -45,7 +47,7 @@ test("a rejected pair leads to both kernels", () => {
 });
 
 test("a break leads to its line and the line to the break", () => {
-  const links = new Links(report);
+  const links = new Links(report, PANES);
   expect(links.related("b0")).toContain("L:s0:30");
   expect(links.related("L:s0:30")).toContain("b0");
 });
@@ -66,7 +68,7 @@ test("a thing does not belong to itself", () => {
 });
 
 test("a part is learned once", () => {
-  const links = new Links(report);
+  const links = new Links(report, PANES);
   expect(links.learn(embedded.parts["graph:g1"] as GraphPart)).toBe(true);
   expect(links.learn(embedded.parts["graph:g1"] as GraphPart)).toBe(false);
 });
@@ -85,7 +87,7 @@ test("the chain counts each kind, nodes only of the graphs that are asked for", 
 test("a part of a CUDA graph leads to its kernels and lines, and a kernel to its part", () => {
   const part = { id: "c0", kernels: ["k9"], lines: ["L:s0:37"] };
   const graphs = { summary: "", parts: [part] } as unknown as Report["cuda_graphs"];
-  const links = new Links({ ...report, cuda_graphs: graphs });
+  const links = new Links({ ...report, cuda_graphs: graphs }, PANES);
   expect([...links.related("c0")]).toEqual(expect.arrayContaining(["k9", "L:s0:37"]));
   expect(links.related("k9")).toContain("c0");
 });

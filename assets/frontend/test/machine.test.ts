@@ -5,12 +5,19 @@ import { overlaps, spansIn } from "../src/kernels/spans";
 import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/stages";
 import { columnsOf, comparable, configFor, stageOf, usualColumns } from "../src/kernels/state";
 import { StageLinks, runAt } from "../src/stagelinks";
-import type { ComparePart, Config, Document as Report, Kernel, StagePart } from "../src/wire";
+import type {
+  CodePart,
+  ComparePart,
+  Config,
+  Document as Report,
+  Kernel,
+  StagePart,
+} from "../src/wire";
 
 function stage(name: string, lines: StagePart["lines"], more: Partial<StagePart> = {}): StagePart {
   const text = "a\nb\nc\nd";
   const nothing = { inlined: [], ptx: [], opcodes: {} };
-  return { config: "k0:c0", stage: name, text, lines, ...nothing, ...more };
+  return { kind: "stage", config: "k0:c0", stage: name, text, lines, ...nothing, ...more };
 }
 
 const PTX = stage("ptx", [
@@ -65,7 +72,7 @@ describe("lines of stages", () => {
 describe("rows of a stage", () => {
   test("the colour is that of the node behind the Triton line", () => {
     const nodes = [...new Array<string[]>(6).fill([]), ["g0:add"]];
-    const code = { id: "k0", text: "", language: "triton", nodes };
+    const code: CodePart = { kind: "code", id: "k0", text: "", language: "triton", nodes };
     const rows = stageRows(PTX, code, new Map([["g0:add", 3]]));
     expect(rows.strip).toEqual([3, 3, -1, -1]);
     expect(rows.ids[3]).toBe("A:k0:c0:ptx:4");
@@ -141,6 +148,7 @@ function rows(count: number, config: string): Rows {
 }
 
 const COMPARED: ComparePart = {
+  kind: "compare",
   before: "k0:c0",
   after: "k0:c1",
   stage: "ptx",

@@ -27,6 +27,7 @@ export function graph(specs: Spec[]): GraphPart {
   const [module, modules] = numbered(specs.map((spec) => spec.module));
   const of = <T>(value: T) => specs.map(() => value);
   return {
+    kind: "graph",
     id: "g0",
     names: specs.map((spec) => spec.name),
     ops: specs.map((spec) => spec.op ?? "call_function"),

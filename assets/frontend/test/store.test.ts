@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { PANES } from "../src/panes";
 import { pageHost } from "../src/hosts/page";
 import { Store } from "../src/store";
 import type { Embedded } from "../src/wire";
 import sample from "./sample.json";
 
 function open(): Store {
-  return new Store(pageHost(sample as unknown as Embedded));
+  return new Store(pageHost(sample as unknown as Embedded), PANES);
 }
 
 async function settled(): Promise<void> {
@@ -24,7 +25,7 @@ test("a place that was kept is followed once the document is here", async () => 
   const host = pageHost(sample as unknown as Embedded);
   const report = host.document.value;
   host.document.value = null;
-  const store = new Store(host);
+  const store = new Store(host, PANES);
   store.begin({ pane: "kernels", selected: "L:s0:37" });
   expect(store.related.value.size).toBe(0);
   host.document.value = report;

@@ -1,4 +1,4 @@
-"""Which opcodes occur in the cases: `python -m tests.compiler.virtual_gpu.occurring_opcodes h100 …`.
+"""Which opcodes occur: `python -m tests.compiler.virtual_gpu.occurring_opcodes h100 …`.
 
 Compiles every case for the GPUs, adds what occurs to `tests/specs/occurring_opcodes.json`, and
 lists what has no explanation yet.

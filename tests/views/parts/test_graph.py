@@ -31,7 +31,7 @@ def node(part: GraphPart, name: str) -> int:
 
 
 def test_every_column_has_an_entry_per_node(part: GraphPart) -> None:
-    single = {"id", "modules", "kernels", "width", "height", "routes"}
+    single = {"kind", "id", "modules", "kernels", "width", "height", "routes"}
     lengths = {len(value) for name, value in part.items() if name not in single}  # type: ignore[arg-type]
     assert lengths == {91}
     for start, end, *points in part["routes"]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
 from workbench.artifacts.machine.machine import Machine, numbers
-from workbench.artifacts.machine.requirement import Requirement, Rows, refuse_failed
+from workbench.artifacts.machine.requirement import Requirement, Rows
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.preflight import instruction_row, system_rows
 
@@ -41,22 +40,6 @@ def package_requirements(
         *code_rows(code, _toolkit(manifest.versions.torch), machine),
         *_weights(manifest.models),
     )
-
-
-def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> None:
-    """Raise `ArtifactError` that names each requirement of a `.pt2` which the machine fails.
-
-    A library for another processor would end the process: look before it is opened.
-    """
-    if package.manifest is not None:
-        rows: Iterable[Requirement] = package_requirements(package.manifest, machine)
-    else:
-        from workbench.artifacts.preflight.file_needs import (
-            torch_package_rows,  # reads headers of libraries
-        )
-
-        rows = torch_package_rows(package, machine)
-    refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")
 
 
 def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirement:

@@ -76,6 +76,14 @@ class Options:
         return getattr(self.guards, "__name__", type(self.guards).__name__)
 
 
+def check_args(args: object) -> None:
+    """Raise `UsageError` where example inputs by position are no tuple or list."""
+    if not isinstance(args, tuple | list):
+        raise UsageError(
+            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
+        )
+
+
 def _one_of(name: str, value: object, allowed: tuple[object, ...], more: str = "") -> None:
     if value not in allowed:
         choices = ", ".join(repr(a) for a in allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, gu
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options, Progress, check_args
 from workbench.compiler.contract.specialized_values import BakedValues, importable_name, scopes_for
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
@@ -35,8 +35,21 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compiled import Compiled
-from workbench.report import Outcome, Request
+from workbench.report import Outcome, Report, Request
+
+
+@dataclass(frozen=True)
+class CompiledCode:
+    """What a compilation leaves behind: torch's function, how it is called and checked, its record.
+
+    `original` is what was compiled, `example` the inputs that it was compiled for.
+    """
+
+    aot_fn: Any
+    plan: CallPlan
+    report: Report
+    original: Callable[..., Any]
+    example: Example
 
 
 @dataclass
@@ -63,7 +76,7 @@ def compile_ahead(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     progress: Progress | None = None,
-) -> Compiled:
+) -> CompiledCode:
     """Compile `target` for the example inputs, recording every step.
 
     Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
@@ -82,7 +95,7 @@ def _is_for_cpu(args: Any) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
-def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> Compiled:
+def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> CompiledCode:
     options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
@@ -110,14 +123,11 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
     report = recorder.report(outcome=Outcome())
     receiver = next(iter(run.bound)) if run.callee.receiver else None
     example = Example(run.bound, receiver)
-    return Compiled(aot_fn, plan, report, original=run.callee.entry, example=example)
+    return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
 
 def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> _Run:
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
+    check_args(args)
     callee = resolve(target)
     inductor, notes = merged_options(options.backend_name, options.mode, options.options)
     if options.backend == "inductor":

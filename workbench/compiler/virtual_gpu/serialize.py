@@ -16,15 +16,15 @@ from workbench.compiler.aot_files.payload import freeze, generated_programs
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract import plan_json
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.pipeline.pipeline import CompiledCode
 from workbench.errors import WorkbenchError
-from workbench.handles.compiled import Compiled
 from workbench.specs import Gpu
 
 _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 
 
 def program_of(
-    compiled: Compiled, gpu: Gpu, registers: Mapping[bytes, int | None]
+    compiled: CompiledCode, gpu: Gpu, registers: Mapping[bytes, int | None]
 ) -> Program | NoProgram:
     """The frozen program of a compilation in this process, which was made for `gpu`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.analysis.fusion.fusion import Rejected, Saving
 from workbench.report import Report
@@ -19,6 +19,20 @@ from workbench.views.panes import (
     timeline,
 )
 
+TITLES: Mapping[wire.PaneId, str] = {
+    "overview": "Overview",
+    "graphs": "Graphs",
+    "breaks": "Breaks & guards",
+    "fusion": "Fusion",
+    "kernels": "Kernels",
+    "timeline": "Timeline",
+    "autotune": "Autotune",
+    "roofline": "Roofline",
+    "matrix": "Matrix",
+    "artifact": "Artifact",
+}
+"""The panes in the order of the tabs, with what stands on them."""
+
 
 def heads(
     report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]
@@ -26,22 +40,21 @@ def heads(
     """The panes in the order of the tabs; the overview's reason is about its source only."""
     broken = len(report.breaks)
     return [
-        _head("overview", "Overview", None, None if _has_text(report) else overview.empty(report)),
-        _head("graphs", "Graphs", len(report.graphs), graphs.empty(report)),
+        _head("overview", None, None if _has_text(report) else overview.empty(report)),
+        _head("graphs", len(report.graphs), graphs.empty(report)),
         _head(
             "breaks",
-            "Breaks & guards",
             broken,
             None if broken or len(report.guards) else breaks.empty(report),
             is_problem=broken > 0,
         ),
-        _head("fusion", "Fusion", len(pairs), fusion.empty(report, groups, pairs)),
-        _head("kernels", "Kernels", len(report.kernels), kernels.empty(report)),
-        _head("timeline", "Timeline", None, timeline.empty(report)),
-        _head("autotune", "Autotune", autotune.count(report), autotune.empty(report)),
-        _head("roofline", "Roofline", None, roofline.empty(report)),
-        _head("matrix", "Matrix", matrix.count(report), matrix.empty(report)),
-        _head("artifact", "Artifact", None, None),
+        _head("fusion", len(pairs), fusion.empty(report, groups, pairs)),
+        _head("kernels", len(report.kernels), kernels.empty(report)),
+        _head("timeline", None, timeline.empty(report)),
+        _head("autotune", autotune.count(report), autotune.empty(report)),
+        _head("roofline", None, roofline.empty(report)),
+        _head("matrix", matrix.count(report), matrix.empty(report)),
+        _head("artifact", None, None),
     ]
 
 
@@ -51,7 +64,6 @@ def _has_text(report: Report) -> bool:
 
 def _head(
     id: wire.PaneId,
-    title: str,
     count: int | None,
     empty: blocks.Note | None,
     *,
@@ -60,4 +72,10 @@ def _head(
     note: wire.Note | None = None
     if empty is not None:
         note = {"title": empty.title, "text": empty.text, "tone": empty.tone}
-    return {"id": id, "title": title, "count": count, "is_problem": is_problem, "empty": note}
+    return {
+        "id": id,
+        "title": TITLES[id],
+        "count": count,
+        "is_problem": is_problem,
+        "empty": note,
+    }

@@ -12,12 +12,9 @@ from workbench.views.parts.compare import compare_part
 from workbench.views.parts.graph import GraphParts
 from workbench.views.parts.stage import Stages
 from workbench.views.parts.table import table_part
-from workbench.views.wire import ChangesPart, CodePart, GraphPart, TablePart, WrapperPart
-from workbench.views.wire_code import ComparePart, StagePart
+from workbench.views.wire import Part
 
 __all__ = ["Part", "Parts", "report_part"]
-
-Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
 
 _FORMS = (
     "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "

@@ -11,6 +11,7 @@ def changes_part(report: Report, before: str, after: str) -> ChangesPart:
     """Build the part; raises `UsageError` for an id that is not a graph."""
     found = changes(report, before, after)
     return {
+        "kind": "changes",
         "before": found.before,
         "after": found.after,
         "added": list(found.added),

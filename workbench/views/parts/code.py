@@ -38,7 +38,13 @@ class Codes:
         for row in self._lines.get(id, ()):
             if 0 < row.line <= len(nodes):
                 nodes[row.line - 1] = list(row.nodes)
-        return {"id": id, "text": text, "language": kernel.language, "nodes": nodes}
+        return {
+            "kind": "code",
+            "id": id,
+            "text": text,
+            "language": kernel.language,
+            "nodes": nodes,
+        }
 
 
 def _why_no_source(kernel: Kernel) -> str:
@@ -57,7 +63,12 @@ def wrapper_part(report: Report, id: str) -> WrapperPart:
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
     text = _FOLDER.sub(r"\1", text)
-    return {"id": id, "text": text, "kernels": _kernels_of_lines(report, wrapper, text)}
+    return {
+        "kind": "wrapper",
+        "id": id,
+        "text": text,
+        "kernels": _kernels_of_lines(report, wrapper, text),
+    }
 
 
 def _kernels_of_lines(report: Report, wrapper: Wrapper, text: str) -> list[str | None]:

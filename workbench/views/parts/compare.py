@@ -24,6 +24,7 @@ def compare_part(stages: Stages, name: str) -> ComparePart:
     before, a = stages.text(":".join((*words[:2], stage)))
     after, b = stages.text(":".join((*words[2:4], stage)))
     return {
+        "kind": "compare",
         "before": before.config,
         "after": after.config,
         "stage": stage,

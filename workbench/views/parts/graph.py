@@ -83,6 +83,7 @@ class GraphParts:
         names = input_names(rows, _captured(report, id, index))
         layout = layered(inputs, straight=False)
         return {
+            "kind": "graph",
             "id": id,
             "names": list(rows.names),
             "ops": list(rows.ops),

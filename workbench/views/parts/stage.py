@@ -21,6 +21,7 @@ class Stages:
         """Build the part of `k0:c0:sass`; raises `UsageError` when there is no such text."""
         row, text = self.text(name)
         return {
+            "kind": "stage",
             "config": row.config,
             "stage": row.stage,
             "text": text,

@@ -20,7 +20,7 @@ def table_part(report: Report, name: str) -> TablePart:
     first = [column for column in FIRST_COLUMNS.get(name, ()) if column in table.columns]
     order = [*first, *(c for c in table.columns if c not in first and not _is_text(name, c))]
     columns = {column: [_cell(value) for value in table.columns[column]] for column in order}
-    return {"name": name, "columns": columns, "rows": len(table)}
+    return {"kind": "table", "name": name, "columns": columns, "rows": len(table)}
 
 
 def _is_text(name: str, column: str) -> bool:

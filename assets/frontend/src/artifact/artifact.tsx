@@ -1,9 +1,9 @@
 // Artifact: a round trip, what the file is, holds and needs, and how to get one.
 
-import { useState } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { Facts, Frame, Message } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { TripWay } from "../wire";
 import "./artifact.css";
 import { Contract, Members, Outputs, Requirements } from "./tables";
@@ -69,7 +69,7 @@ function FileBar({ store }: { store: Store }) {
 }
 
 function RoundTrip({ store, ways }: { store: Store; ways: TripWay[] }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isWhole, setWhole] = usePaneState(store, "whole", false);
   const way = wayOf(ways, store.selected.value);
   return (
     <>

@@ -1,11 +1,12 @@
 // The rows of the guard tree: those in sight, walked by arrow keys.
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { useEvenRows } from "../ui/even";
 import { Icon } from "../ui/icons";
-import { guardKind } from "../ui/words";
+import { usePaneState, useReveal } from "../ui/kept";
+import { guardKind } from "./names";
 import type { Guard } from "../wire";
 import { standsFor, type TreeRow } from "./tree";
 
@@ -20,14 +21,14 @@ interface RowsProps {
 export function GuardRows({ store, rows, turn }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const [active, setActive] = useState<string | null>(null);
+  const [active, setActive] = usePaneState<string | null>(store, "active", null);
   const selected = store.selected.value;
   const list = useEvenRows(scroller, { count: rows.length, row: ROW });
   const chosen = rows.findIndex((row) => standsFor(row, selected));
   const here = active === null ? chosen : rows.findIndex((row) => row.key === active);
-  useEffect(() => {
+  useReveal(store, "guards", selected, [selected], () => {
     if (chosen >= 0) list.reveal(chosen);
-  }, [selected]);
+  });
   const goTo = (at: number, isPress: boolean) => {
     const row = rows[at];
     if (!row) return;

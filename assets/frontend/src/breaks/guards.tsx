@@ -1,8 +1,9 @@
 // The tree of guards: kept ones first, then dropped ones, each with its reason.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Store } from "../store";
 import { Frame } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { Guard } from "../wire";
 import { GuardRows } from "./guardrows";
 import { filterGuards, flatten, guardTree, type Branch } from "./tree";
@@ -11,8 +12,8 @@ import { filterGuards, flatten, guardTree, type Branch } from "./tree";
 const OPEN = 120;
 
 export function GuardTree({ store, guards }: { store: Store; guards: Guard[] }) {
-  const [words, setWords] = useState("");
-  const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
+  const [words, setWords] = usePaneState(store, "words", "");
+  const [turned, setTurned] = usePaneState<ReadonlySet<string>>(store, "turned", new Set());
   const found = useMemo(() => filterGuards(guards, words), [guards, words]);
   const kept = useMemo(() => found.filter((guard) => guard.kept), [found]);
   const dropped = useMemo(() => found.filter((guard) => !guard.kept), [found]);

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
 import type { GuardCheck, Input, Sandbox as Described } from "../wire";
 import { draftOf, edited, reshaped, type Draft } from "./edits";
 
@@ -28,7 +29,10 @@ export function Sandbox({ store, sandbox }: { store: Store; sandbox: Described }
 }
 
 function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
-  const [drafts, setDrafts] = useState<Draft[]>(() => sandbox.inputs.map(draftOf));
+  const paths = sandbox.inputs.map((input) => input.path).join();
+  const [drafts, setDrafts] = usePaneState(store, `drafts ${paths}`, () =>
+    sandbox.inputs.map(draftOf),
+  );
   const [answer, setAnswer] = useState<Answer>(null);
   const asked = useRef(0);
   useEffect(() => {

@@ -15,7 +15,7 @@ export function Kernels({ state }: { state: DiffState }) {
       <div class="diff-code">
         {here && <Facts kernels={here} />}
         {here?.source.length ? (
-          <Sources kernels={here} />
+          <Sources state={state} kernels={here} />
         ) : (
           <div class="empty">
             <b>{here?.relation === "same" ? "The same in both." : "No source to compare."}</b>

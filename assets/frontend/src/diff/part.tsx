@@ -1,13 +1,14 @@
 // One part as a table: what differs, what stands in either compilation, where it belongs.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { Copy } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
 import type { DiffState } from "./state";
 
 export function Part({ state, part }: { state: DiffState; part: DiffPart }) {
-  const [kind, setKind] = useState<string | null>(null);
+  const [kind, setKind] = usePaneState<string | null>(state, "kind", null);
   const kinds = useMemo(() => countKinds(part.rows), [part]);
   const rows = kind === null ? part.rows : part.rows.filter((row) => filterOf(row) === kind);
   const code = `diff.frame("${part.id}")`;

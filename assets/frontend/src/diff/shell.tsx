@@ -1,57 +1,51 @@
-// The frame of the view of two compilations: header, tabs, pane, status bar.
+// The view of two compilations: the frame with a pane for each part in which they differ.
 
-import { useEffect, useId, useRef } from "preact/hooks";
 import { plural } from "../format";
-import { ThemeButton } from "../shell/buttons";
-import { isField, useQuietLab } from "../shell/keys";
-import { RoomContext, useRoom } from "../shell/size";
-import { useTheme } from "../shell/theme";
+import { Frame, useFrame } from "../shell/frame";
+import type { KeyWords } from "../shell/help";
 import "./diff.css";
 import { Kernels } from "./kernels";
 import { Part } from "./part";
 import { SUMMARY, type DiffState } from "./state";
 import { Summary } from "./summary";
 
-const DIGITS = "1234567890";
+const KEYS: readonly KeyWords[] = [
+  { keys: ["1", "0"], words: "switch part", isRange: true },
+  { keys: ["↑", "↓"], words: "previous or next kernel" },
+  { keys: ["n", "p"], words: "in a source: next difference, the one before" },
+];
 
 export function DiffShell({ state }: { state: DiffState }) {
-  const root = useRef<HTMLDivElement>(null);
-  const panel = useId();
-  const room = useRoom(root);
-  const { theme, toggle } = useTheme();
-  useQuietLab(root);
   const { a, b } = state.doc;
+  const pane = state.pane.value;
   return (
-    <div
-      ref={root}
-      class={`wb diff ${room}`}
-      data-theme={theme.value}
-      role="region"
-      aria-label={`${a.name} and ${b.name}, compared`}
-      onKeyDown={(event) => press(event, state)}
+    <Frame
+      frame={useFrame()}
+      view={state}
+      look="diff"
+      label={`${a.name} and ${b.name}, compared`}
+      tabsLabel="Parts"
+      tabs={state.heads}
+      show={(id) => state.show(id)}
+      head={<Head state={state} />}
+      status={<Status state={state} />}
+      keys={KEYS}
     >
-      <div class="head">
-        <h1 title={`${a.name} → ${b.name}`}>{`${a.name} → ${b.name}`}</h1>
-        <span class="tag plain">{state.doc.is_same ? "the same" : "differ"}</span>
-        <span class="facts mut grow" title={`a: ${a.words}; b: ${b.words}`}>
-          {`a: ${a.words} · b: ${b.words}`}
-        </span>
-        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
-      </div>
-      <Tabs state={state} panel={panel} />
-      <RoomContext.Provider value={room}>
-        <div
-          class="pane"
-          id={panel}
-          role="tabpanel"
-          aria-labelledby={`${panel}-${state.pane.value}`}
-          tabIndex={-1}
-        >
-          <Pane key={state.pane.value} state={state} />
-        </div>
-      </RoomContext.Provider>
-      <Status state={state} />
-    </div>
+      <Pane key={pane} state={state} />
+    </Frame>
+  );
+}
+
+function Head({ state }: { state: DiffState }) {
+  const { a, b, is_same } = state.doc;
+  return (
+    <>
+      <h1 title={`${a.name} → ${b.name}`}>{`${a.name} → ${b.name}`}</h1>
+      <span class="tag plain">{is_same ? "the same" : "differ"}</span>
+      <span class="facts mut grow" title={`a: ${a.words}; b: ${b.words}`}>
+        {`a: ${a.words} · b: ${b.words}`}
+      </span>
+    </>
   );
 }
 
@@ -61,43 +55,6 @@ function Pane({ state }: { state: DiffState }) {
   if (id === SUMMARY || !part) return <Summary state={state} />;
   if (id === "kernels" && state.doc.kernels.length) return <Kernels state={state} />;
   return <Part state={state} part={part} />;
-}
-
-function Tabs({ state, panel }: { state: DiffState; panel: string }) {
-  const strip = useRef<HTMLElement>(null);
-  const { heads } = state;
-  const here = heads.findIndex((head) => head.id === state.pane.value);
-  const move = (event: KeyboardEvent) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    state.show(heads[(here + step + heads.length) % heads.length]!.id);
-  };
-  useEffect(() => {
-    const tab = strip.current?.querySelector<HTMLElement>("[aria-selected=true]");
-    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    if (strip.current?.contains(document.activeElement)) tab?.focus({ preventScroll: true });
-  }, [here]);
-  return (
-    <nav ref={strip} class="tabs" role="tablist" aria-label="Parts" onKeyDown={move}>
-      {heads.map((head, n) => (
-        <button
-          key={head.id}
-          type="button"
-          role="tab"
-          id={`${panel}-${head.id}`}
-          aria-selected={n === here}
-          aria-controls={panel}
-          tabIndex={n === here ? 0 : -1}
-          title={DIGITS[n] ? `${head.title} (${DIGITS[n]})` : head.title}
-          onClick={() => state.show(head.id)}
-        >
-          {head.title}
-          {head.count !== null && <span class="n">{head.count.toLocaleString("en")}</span>}
-        </button>
-      ))}
-    </nav>
-  );
 }
 
 function Status({ state }: { state: DiffState }) {
@@ -119,13 +76,4 @@ function Status({ state }: { state: DiffState }) {
       </span>
     </div>
   );
-}
-
-function press(event: KeyboardEvent, state: DiffState): void {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (isField(event.target)) return;
-  const head = state.heads[event.key.length === 1 ? DIGITS.indexOf(event.key) : -1];
-  if (!head) return;
-  event.preventDefault();
-  state.show(head.id);
 }

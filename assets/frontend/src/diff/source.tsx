@@ -1,17 +1,27 @@
 // Two sources side by side, equal stretches folded; what is only in one side stands alone.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { plural } from "../format";
 import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
 import { Python } from "../ui/highlight";
 import type { DiffKernels, DiffLine } from "../wire";
 import { differences, folded, isFold, marked, type Pieces } from "./folding";
+import type { DiffState } from "./state";
 
-export function Sources({ kernels }: { kernels: DiffKernels }) {
+interface SourcesProps {
+  state: DiffState;
+  kernels: DiffKernels;
+}
+
+export function Sources({ state, kernels }: SourcesProps) {
   const { source } = kernels;
-  const [open, setOpen] = useState<ReadonlySet<number> | null>(new Set());
+  const [open, setOpen] = usePaneState<ReadonlySet<number> | null>(
+    state,
+    `open ${state.kernel.value}`,
+    new Set(),
+  );
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => setOpen(new Set()), [kernels]);
   const shown = useMemo(() => folded(source, open), [source, open]);
   const starts = useMemo(() => differences(source), [source]);
   const jump = (by: 1 | -1) => box.current && goTo(box.current, starts, by);

@@ -1,28 +1,25 @@
 // The state of the view of two compilations: the pane, the kernels that are looked at.
 
 import { signal, type Signal } from "@preact/signals";
+import { Memory, type Remembering } from "../memory";
+import type { Tab } from "../shell/tabs";
 import type { DiffDocument, DiffPart } from "../wire";
 
 export const SUMMARY = "summary";
 
-export interface Head {
-  id: string;
-  title: string;
-  count: number | null;
-}
-
-export class DiffState {
+export class DiffState implements Remembering {
+  readonly memory = new Memory();
   readonly pane: Signal<string>;
   /** The kernels whose sources are shown, by index. */
   readonly kernel: Signal<number>;
-  readonly heads: Head[];
+  readonly heads: Tab[];
 
   constructor(
     readonly doc: DiffDocument,
     pane: string = SUMMARY,
   ) {
     this.heads = [
-      { id: SUMMARY, title: "Summary", count: null },
+      { id: SUMMARY, title: "Summary" },
       ...doc.parts.filter(isTold).map(({ id, title, differ }) => ({ id, title, count: differ })),
     ];
     this.pane = signal(this.heads.some((head) => head.id === pane) ? pane : SUMMARY);

@@ -1,10 +1,11 @@
 // Fusion: the groups that became kernels, why each rejected pair stayed apart, CUDA graphs.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { Group, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
 
@@ -117,7 +118,7 @@ function savedBy(group: Group): number {
 }
 
 function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; omitted: number }) {
-  const [reason, setReason] = useState("");
+  const [reason, setReason] = usePaneState(store, "reason", "");
   const counts = useMemo(() => reasonsOf(pairs), [pairs]);
   const rows = useMemo(
     () => (reason ? pairs.filter((pair) => pair.reason === reason) : pairs),

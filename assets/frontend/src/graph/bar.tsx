@@ -1,7 +1,7 @@
 // The bar of the graph pane: stage, grouping, what is hidden, search, table.
 
-import { useState } from "preact/hooks";
 import type { Store } from "../store";
+import { usePaneState } from "../ui/kept";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
 import { findNodes } from "./find";
@@ -150,8 +150,8 @@ function Fit({ canvas, isLit }: ShownProps) {
 }
 
 function Find({ store, model, canvas }: ShownProps & { store: Store }) {
-  const [query, setQuery] = useState("");
-  const [at, setAt] = useState(-1);
+  const [query, setQuery] = usePaneState(store, "find", "");
+  const [at, setAt] = usePaneState(store, "found", -1);
   const found = findNodes(model, query);
   const go = (by: number) => {
     if (found.length === 0) return;

@@ -3,8 +3,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../store";
+import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import { drag, jump, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
 import { Legend } from "./legend";
@@ -163,10 +164,10 @@ function useCamera(now: Latest, canvas: Canvas, map: Canvas): Camera {
   }, [viewKey]);
   useLayoutEffect(() => camera.settle(plan.scene), [plan]);
   useEffect(() => painter.current?.request(), [plan, looks]);
-  useEffect(() => {
+  useReveal(now.current.store, viewKey, looks.selected, [looks.selected, plan], () => {
     const rect = litRect(plan, looks);
     if (rect && !camera.sees(rect)) camera.fit(rect, Math.max(0.7, camera.view.zoom));
-  }, [looks.selected, plan]);
+  });
   return camera;
 }
 

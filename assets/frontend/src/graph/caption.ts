@@ -2,7 +2,7 @@
 
 import { bytes, plural } from "../format";
 import type { Store } from "../store";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import type { Model } from "./model";
 import type { PlacedBox } from "./scene";
 

@@ -1,34 +1,13 @@
 // Draws a scene on a canvas: only what is seen, and no text that could not be read.
 
-import { markColour, type Colours } from "./colours";
+import { markColour } from "./colours";
 import { CHANGE_SIGN, type Looks } from "./looks";
 import { isEnd } from "./model";
 import { NODE_H, NODE_W } from "./pack";
 import { drawEdges } from "./edges";
-import type { Plan } from "./plan";
+import type { Picture } from "./picture";
 import type { PlacedBox } from "./scene";
-import { seen, type View } from "./viewport";
-
-export interface Picture {
-  context: CanvasRenderingContext2D;
-  width: number;
-  height: number;
-  ratio: number;
-  colours: Colours;
-  plan: Plan;
-  looks: Looks;
-  view: View;
-  /** Mark, caption and second line of a box. */
-  caption(box: PlacedBox): Caption;
-  /** The mark of a node's kernel. */
-  markOf(node: number): string | undefined;
-}
-
-export interface Caption {
-  mark: string | undefined;
-  title: string;
-  note: string;
-}
+import { seen } from "./viewport";
 
 export const READABLE = 0.6; // below, node texts would fall under 9 px on screen
 const NODE_VISIBLE = 0.09; // below, a node is under 2 px high

@@ -1,7 +1,7 @@
 // Edges: quiet until they belong to the selection, rounded at corners, long ones on demand only.
 
-import type { Picture } from "./draw";
 import type { Looks } from "./looks";
+import type { Picture } from "./picture";
 import type { Edge } from "./scene";
 import type { Rect } from "./viewport";
 

@@ -1,6 +1,7 @@
 // Frames while the view moves: what is slow to draw is drawn once, then shifted and scaled.
 
-import { draw, type Picture } from "./draw";
+import { draw } from "./draw";
+import type { Picture } from "./picture";
 import type { View } from "./viewport";
 
 const SLOW = 8; // ms: what takes longer is not drawn anew in each frame

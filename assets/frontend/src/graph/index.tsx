@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { graphOf, kindOf } from "../ids";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { GraphHead, GraphPart } from "../wire";
 import { Bar } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
@@ -142,7 +143,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
 
 /** What is drawn: the graph as it is grouped, opened, compared, and what is lit in it. */
 function useScene(store: Store, state: GraphState, graphs: readonly GraphHead[], part: GraphPart) {
-  const [aspect, setAspect] = useState(1.8);
+  const [aspect, setAspect] = usePaneState(store, "aspect", 1.8);
   const grouping = state.grouping.value.get(part.id) ?? firstGrouping(part);
   const opened = openedOf(state, part.id, grouping);
   const showsQuiet = state.showsQuiet.value;
@@ -160,8 +161,9 @@ function useScene(store: Store, state: GraphState, graphs: readonly GraphHead[],
     const calls = (kernel: string) => store.kernel(kernel)?.calls ?? 1;
     return planOf(model, sceneOf(model, { grouping, showsQuiet, also, isOpen, aspect, calls }));
   }, [model, grouping, showsQuiet, isOpen, aspect, changes, forced]);
-  const resized = (next: number) =>
-    setAspect((old) => (Math.abs(Math.log2(next / old)) > 0.3 ? next : old));
+  const resized = (next: number) => {
+    if (Math.abs(Math.log2(next / aspect)) > 0.3) setAspect(next);
+  };
   return { model, grouping, opened, changes, plan, resized, ...useLooks(store, model, changes) };
 }
 

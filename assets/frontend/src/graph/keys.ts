@@ -1,6 +1,5 @@
 // The keys of the canvas.
 
-import { openCode } from "../shell/keys";
 import type { Store } from "../store";
 import type { Camera } from "./camera";
 import { litRect, selectedBox } from "./lit";
@@ -43,7 +42,7 @@ export function press(event: KeyboardEvent, hands: Hands): void {
   else if (event.key === "Home") camera.fitAll(plan.scene);
   else if (event.key === "End") fitSelection(hands);
   else if (event.key === " ") fold(hands);
-  else if (event.key === "Enter") openCode(store);
+  else if (event.key === "Enter") store.openCode();
   else return;
   event.preventDefault();
   event.stopPropagation();

@@ -1,7 +1,7 @@
 // What the looks of boxes mean, as far as they occur.
 
 import type { ComponentChildren } from "preact";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import type { Plan } from "./plan";
 import type { PlacedBox } from "./scene";
 

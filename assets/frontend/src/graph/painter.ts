@@ -1,7 +1,7 @@
 // Paints a canvas at most once a frame, and again when its size or the theme changes.
 
 import { readColours, type Colours } from "./colours";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import { Frames } from "./frames";
 import type { Looks } from "./looks";
 import { drawFrame, drawPatches, mapPlace } from "./minimap";

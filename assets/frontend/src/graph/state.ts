@@ -1,4 +1,4 @@
-// What the reader has chosen in the graph pane; it outlives the pane, which other panes replace.
+// What the reader has chosen in the graph pane.
 
 import { signal, type Signal } from "@preact/signals";
 import type { Store } from "../store";
@@ -31,23 +31,16 @@ export interface Opened {
 
 const UNTOUCHED: Opened = { base: "first", flipped: new Set() };
 
-const states = new WeakMap<Store, GraphState>();
-
-export function graphState(store: Store): GraphState {
-  let state = states.get(store);
-  if (!state) {
-    state = {
-      graph: signal(null),
-      other: signal(null),
-      showsQuiet: signal(false),
-      isTable: signal(false),
-      grouping: signal(new Map()),
-      opened: signal(new Map()),
-      views: new Map(),
-    };
-    states.set(store, state);
-  }
-  return state;
+export function graphState({ memory }: Store): GraphState {
+  return memory.keep("graphs", "state", () => ({
+    graph: signal<string | null>(null),
+    other: signal<string | null>(null),
+    showsQuiet: signal(false),
+    isTable: signal(false),
+    grouping: signal(new Map<string, Grouping>()),
+    opened: signal(new Map<string, Opened>()),
+    views: new Map<string, View>(),
+  }));
 }
 
 /** The stage to show first: the one whose nodes the kernels name, else the last with nodes. */

@@ -2,7 +2,7 @@
 
 import { bytes, plural } from "../format";
 import type { Store } from "../store";
-import type { Caption } from "./draw";
+import type { Caption } from "./picture";
 import type { Hit, Plan } from "./plan";
 import type { PlacedBox } from "./scene";
 

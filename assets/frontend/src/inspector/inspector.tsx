@@ -1,42 +1,14 @@
 // The panel that explains the selected thing: properties, then sentences, then what belongs to it.
 
-import type { ComponentChildren, ComponentType } from "preact";
-import { SavedCard } from "../artifact/card";
-import { CudaGraphCard } from "../fusion/cudagraphs";
-import { kindOf, type Kind } from "../ids";
+import type { ComponentChildren } from "preact";
+import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { Chip, Chips } from "../ui/basics";
-import { labelOf } from "../ui/words";
-import { AssemblyLineCard, ConfigCard } from "./assembly";
-import { KernelCard, KernelLineCard, WrapperLineCard } from "./kernel";
-import { LineCard } from "./line";
-import { NodeCard } from "./node";
-import { BreakCard, ChoiceCard, GroupCard, GuardCard, PhaseCard, RejectedCard } from "./others";
-import { RankedCard } from "../ranked/card";
 import type { CardProps } from "./parts";
-
-const CARDS: Partial<Record<Kind, ComponentType<CardProps>>> = {
-  line: LineCard,
-  node: NodeCard,
-  kernel: KernelCard,
-  "kernel-line": KernelLineCard,
-  "wrapper-line": WrapperLineCard,
-  "asm-line": AssemblyLineCard,
-  config: ConfigCard,
-  rejected: RejectedCard,
-  "cuda-graph": CudaGraphCard,
-  group: GroupCard,
-  break: BreakCard,
-  guard: GuardCard,
-  phase: PhaseCard,
-  choice: ChoiceCard,
-  ranked: RankedCard,
-  saved: SavedCard,
-};
 
 export function Inspector({ store }: { store: Store }) {
   const id = store.selected.value;
-  const Card = id === null ? Start : (CARDS[kindOf(id)] ?? Plain);
+  const Card = id === null ? Start : (store.thing(id)?.Card ?? Plain);
   return (
     <aside class="insp" aria-label="Inspector" tabIndex={0}>
       <div class="in">
@@ -84,7 +56,7 @@ function Plain({ store, id }: CardProps): ComponentChildren {
   return (
     <>
       <div class="kind">{kindOf(id) === "buffer" ? "Buffer" : "Selected"}</div>
-      <h2>{labelOf(id, store)}</h2>
+      <h2>{store.labelOf(id)}</h2>
       <Chips store={store} title="Kernels" ids={kernels} />
     </>
   );

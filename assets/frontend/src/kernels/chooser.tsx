@@ -4,7 +4,7 @@ import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Kernel } from "../wire";
-import type { Content } from "./contents";
+import type { Content } from "./content";
 import type { ColumnId } from "./state";
 
 interface ChooserProps {

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { Store } from "../store";
-import { CodeEditor } from "./editor";
+import { CodeEditor, type Scrolled } from "./editor";
 import { placesOf, type Rows } from "./rows";
 import { overlaps, spansIn, type Spans } from "./spans";
 import type { Twin } from "./twin";
@@ -29,8 +29,9 @@ type HolderRef = RefObject<HTMLDivElement | null>;
 
 /** Makes the editor in `holder` and keeps it current. */
 export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRef {
-  const editor = useMade(props, holder);
   const { store, rows, home, twin, title, prefersLast = false } = props;
+  const left = store.memory.keep("kernels", `column ${title}`, nowhere);
+  const editor = useMade(props, holder, left);
   const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
   const selected = store.selected.value;
   const related = store.related.value;
@@ -51,16 +52,34 @@ export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRe
     const isNew = last.current !== marks;
     last.current = marks;
     const all = { ...marks, hovered: spansIn(hovered, hoveredRuns, rows, places) };
+    const isBack = left.scrolled && left.text === rows.text && left.selected === selected;
+    if (isBack) editor.current?.restore(left.scrolled!);
+    Object.assign(left, { text: rows.text, selected, scrolled: null });
     const known = home.map((id) => places.get(id)).filter((line) => line !== undefined);
     // Of two that scroll together, the one with the selection leads.
     const leads = twin === undefined || marks.selected !== null;
-    editor.current?.mark(all, isNew && leads ? goalOf(marks, known, prefersLast) : undefined);
+    editor.current?.mark(
+      all,
+      isNew && leads && !isBack ? goalOf(marks, known, prefersLast) : undefined,
+    );
   }, [rows, marks, hovered, hoveredRuns, places, title]);
   useEffect(() => () => void (store.hovered.value = null), []);
   return editor;
 }
 
-function useMade(props: EditorProps, holder: HolderRef): EditorRef {
+/** How a column was left: its text, what was selected, and how far it was scrolled. */
+interface Left {
+  text: string;
+  selected: string | null;
+  /** Null while the column is shown. */
+  scrolled: Scrolled | null;
+}
+
+function nowhere(): Left {
+  return { text: "", selected: null, scrolled: null };
+}
+
+function useMade(props: EditorProps, holder: HolderRef, left: Left): EditorRef {
   const editor = useRef<CodeEditor | null>(null);
   const now = useRef(props);
   now.current = props;
@@ -88,6 +107,7 @@ function useMade(props: EditorProps, holder: HolderRef): EditorRef {
     const leave = twin?.join(made);
     return () => {
       leave?.();
+      left.scrolled = made.scrolled();
       made.close();
       editor.current = null;
     };

@@ -5,7 +5,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Kernel } from "../wire";
 import { CodeColumn } from "./column";
-import type { Content } from "./contents";
+import type { Content } from "./content";
 import { Divider } from "./divider";
 import type { ColumnId, KernelState } from "./state";
 

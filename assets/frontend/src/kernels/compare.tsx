@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Store } from "../store";
+import { usePaneState } from "../ui/kept";
 import type { ComparePart, Config, StagePart } from "../wire";
 import { aligned, nextDifference, turned, type Aligned } from "./aligning";
 import { CodeColumn } from "./column";
@@ -34,9 +35,12 @@ export function Compare({ store, state, before, after, isTurned, stage, painted 
   const name = `${stage}${state.isLoose.value ? ":loose" : ""}`;
   const pair = isTurned ? [after.id, before.id] : [before.id, after.id];
   const asked = useComparison(store, `compare:${pair.join(":")}:${name}`, isTurned);
-  const [open, setOpen] = useState<ReadonlySet<number> | null>(new Set());
+  const [open, setOpen] = usePaneState<ReadonlySet<number> | null>(
+    store,
+    `open ${pair.join()} ${name}`,
+    new Set(),
+  );
   const { part } = asked;
-  useEffect(() => setOpen(new Set()), [part]);
   const both = useMemo(
     () => (part && left && right ? aligned(part, left, right, open) : null),
     [part, left, right, open],

@@ -6,18 +6,11 @@ import { noSource } from "../overview/overview";
 import type { Store } from "../store";
 import { baseName, languageOf } from "../ui/words";
 import type { CodePart, Config, GraphPart, Kernel, WrapperPart } from "../wire";
+import { lineCount, type Content } from "./content";
 import { usePart } from "./parts";
-import { codeRows, coloursOf, inOrder, nodeRows, pythonRows, wrapperRows, type Rows } from "./rows";
+import { codeRows, coloursOf, inOrder, nodeRows, pythonRows, wrapperRows } from "./rows";
 import type { ColumnId } from "./state";
 import { useStages, type Painted } from "./stagecontents";
-
-export interface Content {
-  title: string;
-  note: string;
-  rows: Rows | null;
-  /** Why there is nothing to show; null while it is on its way. */
-  missing: string | null;
-}
 
 /** The contents of all columns; the parts of stages are asked for where they are shown. */
 export function useContents(
@@ -75,10 +68,6 @@ export function useContents(
 function whyNoSource(store: Store): string {
   const why = store.doc.value && noSource(store.doc.value);
   return why?.text ?? "The source of the functions was not kept.";
-}
-
-export function lineCount(rows: Rows | null): string {
-  return rows ? `${rows.ids.length} lines` : "";
 }
 
 function libraryCall(kernel: Kernel): string {

@@ -10,7 +10,7 @@ import {
   search,
   searchKeymap,
 } from "@codemirror/search";
-import { EditorState, type Extension } from "@codemirror/state";
+import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { explaining } from "./explain";
@@ -50,6 +50,9 @@ export interface Listener {
   /** Goes to the next difference, or back; false where nothing is compared. */
   jump(by: 1 | -1): boolean;
 }
+
+/** How far a text is scrolled, as CodeMirror keeps it. */
+export type Scrolled = StateEffect<unknown>;
 
 export class CodeEditor {
   private readonly view: EditorView;
@@ -102,6 +105,17 @@ export class CodeEditor {
     const { scrollDOM } = this.view;
     if (scrollDOM.scrollTop !== top) scrollDOM.scrollTop = top;
     if (scrollDOM.scrollLeft !== left) scrollDOM.scrollLeft = left;
+  }
+
+  /** Where the text is scrolled to; stays right when the heights of lines become known. */
+  scrolled(): Scrolled {
+    return this.view.scrollSnapshot();
+  }
+
+  /** Goes back to a place in the same text. */
+  restore(scrolled: Scrolled): void {
+    this.view.dispatch({ effects: scrolled });
+    this.isFresh = false;
   }
 
   find(): void {

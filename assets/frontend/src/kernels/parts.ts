@@ -1,7 +1,7 @@
 // A part of the report, asked for when it is first shown.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Part } from "../links";
+import type { LinkedPart } from "../links";
 import type { Store } from "../store";
 
 export interface Asked<T> {
@@ -10,7 +10,7 @@ export interface Asked<T> {
 }
 
 /** A part by name; the one before stays out of sight while the next is on its way. */
-export function usePart<T extends Part>(store: Store, name: string | null): Asked<T> {
+export function usePart<T extends LinkedPart>(store: Store, name: string | null): Asked<T> {
   const [asked, setAsked] = useState<Asked<T> & { name: string | null }>({
     name: null,
     part: null,

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../store";
 import { stageName } from "../ui/words";
 import type { CodePart, Config, StagePart } from "../wire";
-import { lineCount, type Content } from "./contents";
+import { lineCount, type Content } from "./content";
 import { usePart } from "./parts";
 import { stageRows } from "./stages";
 import { STAGES, stageOf, type ColumnId, type StageId } from "./state";

@@ -27,25 +27,21 @@ export interface KernelState {
   shares: Signal<Readonly<Record<ColumnId, number>>>;
 }
 
-const states = new WeakMap<Store, KernelState>();
+const SHARES: Readonly<Record<ColumnId, number>> = {
+  ...{ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1 },
+  ...{ ttir: 1.2, ttgir: 1.2, llir: 1.2, ptx: 1.15, sass: 1.15 },
+};
 
-/** The state lives as long as the view: another pane takes this one's place for a while. */
-export function kernelState(store: Store): KernelState {
-  let state = states.get(store);
-  if (!state) {
-    const narrow = { ttir: 1.2, ttgir: 1.2, llir: 1.2, ptx: 1.15, sass: 1.15 };
-    state = {
-      kernel: signal(null),
-      configs: signal({}),
-      compared: signal(null),
-      comparedStage: signal("ptx"),
-      isLoose: signal(true),
-      columns: signal(null),
-      shares: signal({ python: 1, nodes: 0.8, code: 1.25, wrapper: 1.1, ...narrow }),
-    };
-    states.set(store, state);
-  }
-  return state;
+export function kernelState({ memory }: Store): KernelState {
+  return memory.keep("kernels", "state", () => ({
+    kernel: signal<string | null>(null),
+    configs: signal<Readonly<Record<string, string>>>({}),
+    compared: signal<string | null>(null),
+    comparedStage: signal<StageId>("ptx"),
+    isLoose: signal(true),
+    columns: signal<readonly ColumnId[] | null>(null),
+    shares: signal(SHARES),
+  }));
 }
 
 /** The columns that a kernel opens with; without source the wrapper takes its place. */

@@ -1,9 +1,10 @@
 // The heat map: a row for each kernel, a cell for each GPU; the value stands in it.
 
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import { useEvenRows } from "../ui/even";
+import { useReveal } from "../ui/kept";
 import type { MatrixCell, MatrixRow } from "../wire";
 import { shadeOf, valueOf, type MatrixFigure } from "./figures";
 import { nextCell, spotOf } from "./rows";
@@ -27,10 +28,10 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
   const list = useEvenRows(scroller, { count: rows.length, row: ROW, head: HEAD });
   const selected = store.selected.value;
   const spot = spotOf(rows, selected);
-  useEffect(() => {
+  useReveal(store, "cells", selected, [selected, rows], () => {
     const at = spot?.row ?? rows.findIndex((row) => store.related.peek().has(row.kernel));
     if (at >= 0) list.reveal(at);
-  }, [selected, rows]);
+  });
   const tracks = { gridTemplateColumns: `168px repeat(${targets.length}, minmax(76px, 1fr))` };
   const nameOf = (row: number, column: number) => `${prefix}-${row}-${column}`;
   return (

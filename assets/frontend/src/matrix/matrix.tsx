@@ -1,12 +1,13 @@
 // The Matrix pane: every kernel on several GPUs, as a heat map of one figure and as a table of all.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { CompareButton } from "../targets/dialog";
 import { Frame } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import { CellStrip } from "./cell";
-import { FIGURES, inOrder, knownFigures, type MatrixFigure } from "./figures";
+import { FIGURES, inOrder, knownFigures, type FigureId, type MatrixFigure } from "./figures";
 import { HeatMap } from "./heatmap";
 import "./matrix.css";
 import { partnerOf } from "./rows";
@@ -17,10 +18,10 @@ export function MatrixPane({ store }: { store: Store }) {
   const all = report?.matrix ?? [];
   const targets = report?.matrix_targets ?? [];
   const figures = useMemo(() => knownFigures(all), [all]);
-  const [chosen, choose] = useState<MatrixFigure>(() => first(figures));
-  const figure = figures.includes(chosen) ? chosen : first(figures);
+  const [chosen, choose] = usePaneState<FigureId | null>(store, "figure", null);
+  const figure = figures.find((each) => each.id === chosen) ?? first(figures);
   const rows = useMemo(() => inOrder(all, figure), [all, figure]);
-  const [marked, mark] = useState<string | null>(null);
+  const [marked, mark] = usePaneState<string | null>(store, "marked", null);
   const partner = partnerOf(rows, store.selected.value, marked);
   return (
     <>
@@ -28,7 +29,7 @@ export function MatrixPane({ store }: { store: Store }) {
         <h2 title={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
           Kernels on GPUs
         </h2>
-        <Chooser figures={figures} figure={figure} choose={choose} />
+        <Chooser figures={figures} figure={figure} choose={({ id }) => choose(id)} />
         <span class="grow" />
         <CompareButton store={store} />
         <Frame store={store} name="matrix" />

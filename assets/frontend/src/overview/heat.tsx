@@ -1,11 +1,12 @@
 // The user's source: the state of each line, the kernels it ends in, the bytes it moves.
 
-import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { useId, useMemo, useRef } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
+import { useReveal } from "../ui/kept";
 import { useRows, type Rows } from "../ui/virtual";
 import { STATES, baseName, iconOf, wordOf } from "../ui/words";
 import type { Source } from "../wire";
@@ -67,11 +68,11 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
 function useRevealed(store: Store, rows: Row[], list: Rows): void {
   const selected = store.selected.value;
   const related = store.related.value;
-  useEffect(() => {
+  useReveal(store, "lines", selected, [selected, related, rows], () => {
     let at = rows.findIndex((row) => row.kind === "line" && row.id === selected);
     if (at < 0) at = rows.findIndex((row) => row.kind === "line" && related.has(row.id));
     if (at >= 0) list.reveal(at);
-  }, [selected, related, rows]);
+  });
 }
 
 /** Arrows walk the lines that have a state. */

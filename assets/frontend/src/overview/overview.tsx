@@ -3,6 +3,7 @@
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
+import { usePaneState } from "../ui/kept";
 import type { Document as Report, Figure, Note } from "../wire";
 import { Heat } from "./heat";
 
@@ -37,6 +38,7 @@ interface NotesProps {
 
 /** What failed stands open, everything else behind one line unless there is room for it. */
 function Notes({ store, report, why }: NotesProps) {
+  const [isOpen, setOpen] = usePaneState(store, "remarks", why !== null);
   const urgent = report.notes.filter((note) => note.tone === "break");
   const rest = [
     ...report.notes.filter((note) => note.tone !== "break"),
@@ -52,7 +54,7 @@ function Notes({ store, report, why }: NotesProps) {
         <Message key={note.title} store={store} note={note} />
       ))}
       {rest.length > 0 && (
-        <details open={why !== null}>
+        <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary title={title}>
             <b>{rest.length === 1 ? "1 remark" : `${rest.length} remarks`}</b> {title}
           </summary>

@@ -5,7 +5,7 @@ import type { Store } from "../store";
 import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
 import { Python } from "../ui/highlight";
 import { Icon } from "../ui/icons";
-import { iconOf, labelOf } from "../ui/words";
+import { iconOf } from "../ui/words";
 import type { Line, Note, Source } from "../wire";
 import type { LineRow, Row, Scale } from "./rows";
 
@@ -116,7 +116,7 @@ function HeatLine({ store, row, mark, id, scale }: LineProps) {
 function EndsIn({ store, mark }: { store: Store; mark: Line }) {
   const { kernels } = mark;
   const inlined = kernels.length ? [] : [...(store.links.value?.calledFrom(mark.id) ?? [])];
-  const names = inlined.map((id) => labelOf(id, store));
+  const names = inlined.map((id) => store.labelOf(id));
   const first = names.slice(0, 2).join(", ");
   return (
     <span class="ks" role="gridcell">

@@ -1,10 +1,11 @@
 // Configurations that a model ranked and nobody timed: over two parameters, and as a table.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { bytes, microseconds, percent, plural } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
 import { byRank, firstAxes, subjects, varied } from "./axes";
 import { Plane } from "./plane";
@@ -12,7 +13,7 @@ import { Plane } from "./plane";
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
   const selected = all.find((row) => row.id === store.selected.value);
-  const [at, choose] = useState(0);
+  const [at, choose] = usePaneState(store, "subject", 0);
   const subject = selected ?? known[at] ?? known[0];
   const rows = useMemo(
     () =>
@@ -56,7 +57,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         <Frame store={store} name="ranked_configs" />
       </div>
       <p class="roof-note">{MODEL}</p>
-      <Axes key={`${subject.kernel} ${subject.target}`} store={store} rows={rows} />
+      <Axes store={store} subject={`${subject.kernel} ${subject.target}`} rows={rows} />
       <Table
         store={store}
         label="Ranked configurations"
@@ -71,10 +72,17 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
 const MODEL =
   "Each was compiled and its time estimated; nothing was run. Time the first few on the device before you rely on the order.";
 
+interface AxesProps {
+  store: Store;
+  /** The kernel and the GPU. */
+  subject: string;
+  rows: readonly Ranked[];
+}
+
 /** The plane of two parameters, and the choice of them where more than two vary. */
-function Axes({ store, rows }: { store: Store; rows: readonly Ranked[] }) {
+function Axes({ store, subject, rows }: AxesProps) {
   const names = useMemo(() => varied(rows), [rows]);
-  const [axes, setAxes] = useState(() => firstAxes(names));
+  const [axes, setAxes] = usePaneState(store, `axes ${subject}`, () => firstAxes(names));
   const [down, across] = axes;
   if (names.length === 0) return null;
   const chooser = (index: 0 | 1, label: string) => (

@@ -1,10 +1,11 @@
 // The Roofline pane: what bounds each kernel on its GPU, as a chart and as a table.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { amount, bytes, microseconds, percent, plural, tflops } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
+import { usePaneState } from "../ui/kept";
 import type { Roof, RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
 import { hasPlace, rateOf } from "./geometry";
@@ -14,7 +15,7 @@ export function RooflinePane({ store }: { store: Store }) {
   const report = store.doc.value;
   const all = report?.points ?? [];
   const roofs = report?.roofs ?? [];
-  const [chosen, choose] = useState<string | null>(null);
+  const [chosen, choose] = usePaneState<string | null>(store, "target", null);
   const roof = roofs.find((each) => each.target === chosen) ?? roofs[0];
   const points = useMemo(
     () => (roof ? all.filter((point) => point.target === roof.target) : all),

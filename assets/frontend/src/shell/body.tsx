@@ -1,10 +1,8 @@
 // What the pane's place shows: the pane, why it is empty, or a compilation as it goes.
 
 import { Component, type ComponentChildren } from "preact";
-import { PANES } from "../panes";
 import { ProgressView } from "../progress/progress";
 import type { Store } from "../store";
-import { CompareButton } from "../targets/dialog";
 import { Empty, Message } from "../ui/basics";
 
 export function Body({ store }: { store: Store }) {
@@ -12,7 +10,8 @@ export function Body({ store }: { store: Store }) {
   const { status } = store.host.progress.value;
   const id = store.pane.value;
   const failure = store.host.failure.value;
-  if (status === "running" && (id === "overview" || !report)) return <ProgressView store={store} />;
+  const { Pane, Remedy, isHome } = store.registration(id);
+  if (status === "running" && (isHome || !report)) return <ProgressView store={store} />;
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
     const note = failure
@@ -20,16 +19,15 @@ export function Body({ store }: { store: Store }) {
       : { title: "Loading", text: "The report is on its way.", tone: "plain" as const };
     return <Empty store={store} note={note} />;
   }
-  const Pane = PANES[id];
   const head = report.panes.find((each) => each.id === id);
   return (
     <>
       {failure && (
         <Message note={{ title: "The kernel did not answer.", text: failure, tone: "break" }} />
       )}
-      {head?.empty && id !== "overview" ? (
+      {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
-          {id === "matrix" && <CompareButton store={store} />}
+          {Remedy && <Remedy store={store} />}
         </Empty>
       ) : (
         <Guarded key={id} store={store}>

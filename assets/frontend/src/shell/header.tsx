@@ -1,26 +1,23 @@
-// The top of the view: what was compiled, the verdict, history, search, theme, help.
+// The top of the view of a report: what was compiled, the verdict, history, search.
 
 import type { RefObject } from "preact";
 import type { Store } from "../store";
 import { Tag } from "../ui/basics";
 import { TargetButton } from "../targets/dialog";
-import { IconButton, ThemeButton } from "./buttons";
+import { IconButton } from "./buttons";
 import { SearchBox } from "./searchbox";
 
 interface Props {
   store: Store;
   search: RefObject<HTMLInputElement | null>;
-  isDark: boolean;
-  toggleTheme: (() => void) | null;
-  help(): void;
   inspector: { isOpen: boolean; toggle(): void };
 }
 
-export function Header({ store, search, isDark, toggleTheme, help, inspector }: Props) {
+export function Header({ store, search, inspector }: Props) {
   const report = store.doc.value;
   const inputs = report?.inputs.join(", ") ?? "";
   return (
-    <div class="head">
+    <>
       <h1 title={report?.name}>{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
@@ -51,9 +48,7 @@ export function Header({ store, search, isDark, toggleTheme, help, inspector }: 
         isPressed={inspector.isOpen}
         press={inspector.toggle}
       />
-      <ThemeButton isDark={isDark} toggle={toggleTheme} />
-      <IconButton name="help" label="Keyboard" keys="?" press={help} />
-    </div>
+    </>
   );
 }
 

@@ -2,24 +2,20 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
-const KEYS: [string[], string][] = [
-  [["1", "0"], "switch pane"],
-  [["/"], "find"],
-  [["↑", "↓"], "previous or next row or line"],
-  [["↑", "↓", "←", "→"], "in the graph: walk along edges and siblings"],
-  [["Shift", "↑", "↓", "←", "→"], "in the graph: move the view"],
-  [["Page Up", "Page Down"], "in the graph: zoom in and out"],
-  [["Home", "End"], "in the graph: show all, show the selection"],
-  [["Space"], "in the graph: open or close the box"],
-  [["e"], "in assembly: explain the instruction of the line"],
-  [["n", "p"], "in a comparison: next difference, the one before"],
-  [["Enter"], "open the code of the selected thing"],
-  [["Alt", "←", "→"], "back and forward through selections"],
-  [["i"], "show or hide the inspector"],
-  [["Esc"], "clear the selection"],
-];
+/** Keys and what they do; `isRange` where the two stand for all between them. */
+export interface KeyWords {
+  keys: readonly string[];
+  words: string;
+  isRange?: boolean;
+}
 
-export function Help({ isOpen, close }: { isOpen: boolean; close(): void }) {
+interface Props {
+  keys: readonly KeyWords[];
+  isOpen: boolean;
+  close(): void;
+}
+
+export function Help({ keys: all, isOpen, close }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (isOpen && !dialog.current?.open) dialog.current?.showModal();
@@ -29,12 +25,12 @@ export function Help({ isOpen, close }: { isOpen: boolean; close(): void }) {
     <dialog ref={dialog} aria-label="Keyboard" onClose={close}>
       <h2>Keyboard</h2>
       <dl class="keys">
-        {KEYS.map(([keys, words]) => (
+        {all.map(({ keys, words, isRange }) => (
           <>
             <dt>
               {keys.map((key, i) => (
                 <>
-                  {words === "switch pane" && i ? " to " : " "}
+                  {isRange && i ? " to " : " "}
                   <kbd>{key}</kbd>
                 </>
               ))}

@@ -2,13 +2,6 @@
 
 import { useEffect } from "preact/hooks";
 import type { RefObject } from "preact";
-import type { Store } from "../store";
-
-export interface Actions {
-  find(): void;
-  help(): void;
-  inspector(): void;
-}
 
 /** The keys of the panes, as they lie beside one another: 0 is the tenth. */
 const DIGITS = "1234567890";
@@ -49,26 +42,24 @@ export function useQuietLab(root: RefObject<HTMLElement | null>): void {
   }, []);
 }
 
+/** What a view answers: panes by their digit, its help, and further keys of its own. */
+export interface Keys {
+  tabs: readonly { id: string }[];
+  show(pane: string): void;
+  help(): void;
+  /** Whether the view has answered a key; `event.altKey` may be set. */
+  press?: ((event: KeyboardEvent) => boolean) | undefined;
+}
+
 /** Answers a key that no part of the view has answered. */
-export function press(event: KeyboardEvent, store: Store, actions: Actions): void {
+export function press(event: KeyboardEvent, view: Keys): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
   if (event.target instanceof Element && event.target.closest("dialog")) return;
-  if (event.altKey) {
-    if (event.key === "ArrowLeft") store.back();
-    else if (event.key === "ArrowRight") store.forward();
-    else return;
-    event.preventDefault();
-    return;
-  }
-  if (isField(event.target)) return;
-  const pane = store.doc.value?.panes[paneAt(event.key)];
-  if (pane) store.show(pane.id);
-  else if (event.key === "/") actions.find();
-  else if (event.key === "?") actions.help();
-  else if (event.key === "i") actions.inspector();
-  else if (event.key === "Escape") store.select(null);
-  else if (event.key === "Enter" && !isPressable(event.target)) openCode(store);
-  else return;
+  if (isField(event.target) && !event.altKey) return;
+  const tab = event.altKey ? undefined : view.tabs[paneAt(event.key)];
+  if (tab) view.show(tab.id);
+  else if (event.key === "?" && !event.altKey) view.help();
+  else if (!view.press?.(event)) return;
   event.preventDefault();
 }
 
@@ -82,11 +73,7 @@ export function keyOf(place: number): string {
   return DIGITS[place - 1] ?? "";
 }
 
-function isPressable(target: EventTarget | null): boolean {
+/** Whether Enter presses what has the focus. */
+export function isPressable(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest("button, a, summary, select") !== null;
-}
-
-/** Enter: the code of the selected thing. */
-export function openCode(store: Store): void {
-  if (store.selected.peek() !== null) store.show("kernels");
 }

@@ -3,21 +3,9 @@
 import { useId, useMemo, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 import { plural } from "../format";
-import { kindOf } from "../ids";
 import { search, type Hit, type HitGroup } from "../search";
 import type { Store } from "../store";
 import { Icon } from "../ui/icons";
-import { paneFor } from "../ui/words";
-import type { PaneId } from "../wire";
-
-/** Where a hit is shown: where the reader is, if that pane has such things, else at its best. */
-export function paneOfHit(id: string, present: PaneId): PaneId {
-  const kind = kindOf(id);
-  if (present === "kernels" && ["line", "node", "kernel", "kernel-line"].includes(kind))
-    return present;
-  if (kind === "kernel" && (present === "fusion" || present === "graphs")) return present;
-  return paneFor(id);
-}
 
 interface SearchProps {
   store: Store;
@@ -66,7 +54,7 @@ function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
   const report = store.doc.value;
   const learned = store.learned.value;
   const groups = useMemo(
-    () => (report && isOpen ? search(report, store.parts.values(), query) : []),
+    () => (isOpen ? search(store.entries(), query) : []),
     [report, query, isOpen, learned],
   );
   const hits = groups.flatMap((group) => group.hits);
@@ -102,7 +90,7 @@ function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
 
 /** Shows a hit; the focus goes to the pane that shows it. */
 function leave(store: Store, field: HTMLElement | null, hit: Hit): void {
-  store.select(hit.id, { pane: paneOfHit(hit.id, store.pane.peek()) });
+  store.select(hit.id, { pane: store.paneOfHit(hit.id) });
   field?.blur();
   field?.closest<HTMLElement>(".wb")?.querySelector<HTMLElement>(".pane")?.focus();
 }

@@ -1,74 +1,66 @@
-// The frame of a view: header, tabs, pane, inspector, status bar.
+// The view of a report: the frame with its panes, the inspector, the search.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Inspector } from "../inspector/inspector";
 import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
+import { TITLES, type PaneId } from "../wire";
 import { Body } from "./body";
-import { useKeptFocus } from "./focus";
+import { Frame, useFrame, type Beside } from "./frame";
 import { Header } from "./header";
-import { Help } from "./help";
-import { press, useQuietLab } from "./keys";
-import { RoomContext, useRoom, type Room } from "./size";
-import { Splitter } from "./splitter";
+import { pressReport, REPORT_KEYS } from "./reportkeys";
+import type { Room } from "./size";
 import { StatusBar } from "./statusbar";
-import { Tabs } from "./tabs";
-import { useTheme } from "./theme";
+import type { Tab } from "./tabs";
 
 const INSPECTOR = 276;
-/** Panes whose columns need the room more than the inspector does. */
-const FULL = new Set(["kernels"]);
+
+/** The strip before there is a document: a compilation that is still going. */
+const COMING: readonly Tab[] = Object.entries(TITLES).map(([id, title]) => ({ id, title }));
 
 export function Shell({ store }: { store: Store }) {
-  const root = useRef<HTMLDivElement>(null);
+  const frame = useFrame();
   const search = useRef<HTMLInputElement>(null);
-  const panel = useId();
-  const [isHelp, setHelp] = useState(false);
-  const room = useRoom(root);
-  const { theme, toggle } = useTheme();
-  const inspector = useInspector(store, room);
-  useQuietLab(root);
-  const pane = store.pane.value;
-  useKeptFocus(root, [pane, store.selected.value, store.doc.value]);
-  const help = () => setHelp(true);
-  const actions = { find: () => search.current?.focus(), help, inspector: inspector.toggle };
+  const inspector = useInspector(store, frame.room);
+  const actions = { find: () => search.current?.focus(), inspector: inspector.toggle };
   return (
-    <div
-      ref={root}
-      class={`wb ${room}`}
-      data-theme={theme.value}
-      data-pane={pane}
-      role="region"
-      aria-label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
-      style={{ "--insp": `${inspector.width}px` }}
-      onKeyDown={(event) => press(event, store, actions)}
+    <Frame
+      frame={frame}
+      view={store}
+      label={`Compilation of ${store.doc.value?.name ?? "a call"}`}
+      tabsLabel="Panes"
+      tabs={tabsOf(store)}
+      show={(pane) => store.show(pane as PaneId)}
+      head={<Header store={store} search={search} inspector={inspector} />}
+      beside={inspector.beside}
+      status={<StatusBar store={store} />}
+      dialogs={<TargetDialog store={store} />}
+      keys={REPORT_KEYS}
+      press={(event) => pressReport(event, store, actions)}
+      signs={[store.selected.value, store.doc.value]}
     >
-      <Header
-        store={store}
-        search={search}
-        isDark={theme.value === "dark"}
-        toggleTheme={toggle}
-        help={help}
-        inspector={inspector}
-      />
-      <Tabs store={store} panel={panel} />
-      <RoomContext.Provider value={room}>
-        <Middle store={store} panel={panel} inspector={inspector} />
-      </RoomContext.Provider>
-      <StatusBar store={store} />
-      <TargetDialog store={store} />
-      <Help isOpen={isHelp} close={() => setHelp(false)} />
-    </div>
+      <Body store={store} />
+    </Frame>
   );
 }
 
+function tabsOf(store: Store): readonly Tab[] {
+  const heads = store.doc.value?.panes;
+  if (!heads) return COMING;
+  return heads.map(({ id, title, count, is_problem, empty }) => ({
+    id,
+    title,
+    count,
+    isProblem: is_problem,
+    ...(empty && { vacant: empty.title }),
+  }));
+}
+
 interface InspectorState {
-  /** Whether it is wanted, and whether there is something to inspect as well. */
   isOpen: boolean;
-  isShown: boolean;
-  width: number;
-  setWidth(width: number): void;
   toggle(): void;
+  /** The inspector itself, where it is open and there is something to inspect. */
+  beside: Beside | null;
 }
 
 /** The inspector is there unless the reader or the pane wants the room. */
@@ -76,32 +68,8 @@ function useInspector(store: Store, room: Room): InspectorState {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
-  const isOpen = asked ?? (room === "wide" || !FULL.has(store.pane.value));
-  return { isOpen, isShown: isReady && isOpen, width, setWidth, toggle: () => setAsked(!isOpen) };
-}
-
-interface MiddleProps {
-  store: Store;
-  panel: string;
-  inspector: InspectorState;
-}
-
-/** The pane, and the inspector beside it. */
-function Middle({ store, panel, inspector }: MiddleProps) {
-  const { isShown, width, setWidth } = inspector;
-  return (
-    <div class={isShown ? "body" : "body noinsp"}>
-      <div
-        class="pane"
-        id={panel}
-        role="tabpanel"
-        aria-labelledby={`${panel}-${store.pane.value}`}
-        tabIndex={-1}
-      >
-        <Body store={store} />
-      </div>
-      {isShown && <Splitter width={width} set={setWidth} />}
-      {isShown && <Inspector store={store} />}
-    </div>
-  );
+  const { isFull } = store.registration(store.pane.value);
+  const isOpen = asked ?? (room === "wide" || !isFull);
+  const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
+  return { isOpen, toggle: () => setAsked(!isOpen), beside };
 }

@@ -2,7 +2,6 @@
 
 import { chainOf } from "../chain";
 import type { Store } from "../store";
-import { labelOf } from "../ui/words";
 
 export function StatusBar({ store }: { store: Store }) {
   const id = store.selected.value;
@@ -11,7 +10,7 @@ export function StatusBar({ store }: { store: Store }) {
   return (
     <div class="status">
       <span class="path" role="status" aria-live="polite">
-        {id === null ? "Nothing selected" : <b>{labelOf(id, store)}</b>}
+        {id === null ? "Nothing selected" : <b>{store.labelOf(id)}</b>}
         {steps.map((step) => (
           <>
             <span class="sep" aria-hidden="true">

@@ -1,44 +1,37 @@
 // The strip of panes with their counts; a pane with a problem says so.
 
 import { useEffect, useRef } from "preact/hooks";
-import type { Store } from "../store";
 import { Icon } from "../ui/icons";
-import type { PaneHead, PaneId } from "../wire";
 import { keyOf } from "./keys";
 
-const TITLES: [PaneId, string][] = [
-  ["overview", "Overview"],
-  ["graphs", "Graphs"],
-  ["breaks", "Breaks & guards"],
-  ["fusion", "Fusion"],
-  ["kernels", "Kernels"],
-  ["timeline", "Timeline"],
-  ["autotune", "Autotune"],
-  ["roofline", "Roofline"],
-  ["matrix", "Matrix"],
-  ["artifact", "Artifact"],
-];
+export interface Tab {
+  id: string;
+  title: string;
+  count?: number | null;
+  isProblem?: boolean;
+  /** Why there is nothing to see in it. */
+  vacant?: string;
+}
 
-/** The strip before there is a document: a compilation that is still going. */
-const COMING: PaneHead[] = TITLES.map(([id, title]) => ({
-  id,
-  title,
-  count: null,
-  is_problem: false,
-  empty: null,
-}));
+interface StripProps {
+  label: string;
+  tabs: readonly Tab[];
+  pane: string;
+  show(pane: string): void;
+  /** The id of the element that shows the pane. */
+  panel: string;
+}
 
-export function Tabs({ store, panel }: { store: Store; panel: string }) {
+export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
   const strip = useRef<HTMLElement>(null);
-  const heads = store.doc.value?.panes ?? COMING;
-  const here = heads.findIndex((head) => head.id === store.pane.value);
+  const here = tabs.findIndex((tab) => tab.id === pane);
   const move = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
     const step = steps[event.key];
     if (!step || event.altKey) return;
     event.preventDefault();
-    const next = heads[(here + step + heads.length) % heads.length];
-    if (next) store.show(next.id);
+    const next = tabs[(here + step + tabs.length) % tabs.length];
+    if (next) show(next.id);
   };
   useEffect(() => {
     const tab = strip.current?.querySelector<HTMLElement>("[aria-selected=true]");
@@ -47,46 +40,53 @@ export function Tabs({ store, panel }: { store: Store; panel: string }) {
     const end = tab.offsetLeft + tab.offsetWidth - box.clientWidth;
     box.scrollLeft = Math.min(Math.max(box.scrollLeft, end), tab.offsetLeft);
     if (box.contains(document.activeElement)) tab.focus({ preventScroll: true });
-  }, [store.pane.value, heads.length]);
+  }, [pane, tabs.length]);
   return (
-    <nav ref={strip} class="tabs" role="tablist" aria-label="Panes" onKeyDown={move}>
-      {heads.map((head, i) => (
-        <Tab key={head.id} store={store} head={head} panel={panel} number={i + 1} />
+    <nav ref={strip} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      {tabs.map((tab, i) => (
+        <TabButton
+          key={tab.id}
+          tab={tab}
+          isHere={i === here}
+          panel={panel}
+          keys={keyOf(i + 1)}
+          show={show}
+        />
       ))}
     </nav>
   );
 }
 
 interface TabProps {
-  store: Store;
-  head: PaneHead;
+  tab: Tab;
+  isHere: boolean;
   panel: string;
-  number: number;
+  keys: string;
+  show(pane: string): void;
 }
 
-function Tab({ store, head, panel, number }: TabProps) {
-  const isHere = store.pane.value === head.id;
-  const key = keyOf(number);
+function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
+  const words = tab.vacant ?? tab.title;
   return (
     <button
       type="button"
       role="tab"
-      id={`${panel}-${head.id}`}
+      id={`${panel}-${tab.id}`}
       aria-selected={isHere}
       aria-controls={panel}
       tabIndex={isHere ? 0 : -1}
-      class={head.empty ? "vacant" : undefined}
-      title={head.empty ? `${head.empty.title} (${key})` : `${head.title} (${key})`}
-      onClick={() => store.show(head.id)}
+      class={tab.vacant === undefined ? undefined : "vacant"}
+      title={keys ? `${words} (${keys})` : words}
+      onClick={() => show(tab.id)}
     >
-      {head.title}
-      {head.is_problem ? (
+      {tab.title}
+      {tab.isProblem ? (
         <span class="n bad">
           <Icon name="break" />
-          {head.count}
+          {tab.count}
         </span>
       ) : (
-        head.count !== null && <span class="n">{head.count.toLocaleString("en")}</span>
+        tab.count != null && <span class="n">{tab.count.toLocaleString("en")}</span>
       )}
     </button>
   );

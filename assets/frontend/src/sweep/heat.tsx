@@ -1,6 +1,6 @@
 // One figure over two axes as a table with shades; of several rows in a cell the best.
 
-import { useState } from "preact/hooks";
+import { usePaneState } from "../ui/kept";
 import type { SweepDocument } from "../wire";
 import { cellKey, cells } from "./geometry";
 import type { SweepState } from "./state";
@@ -9,9 +9,9 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
   const longest = doc.axes
     .map((_, n) => n)
     .sort((a, b) => doc.axes[b]!.values.length - doc.axes[a]!.values.length);
-  const [across, setAcross] = useState(longest[0] ?? 0);
-  const [down, setDown] = useState(longest[1] ?? longest[0] ?? 0);
-  const [figure, setFigure] = useState(doc.by);
+  const [across, setAcross] = usePaneState(state, "across", longest[0] ?? 0);
+  const [down, setDown] = usePaneState(state, "down", longest[1] ?? longest[0] ?? 0);
+  const [figure, setFigure] = usePaneState(state, "figure", doc.by);
   const isMore = doc.figures.find(({ id }) => id === figure)?.is_better === "more";
   const found = cells(state.rows.value, [across, down], (row) => state.figure(row, figure), isMore);
   const columns = doc.axes[across]?.values ?? [];

@@ -1,13 +1,13 @@
-// The frame of the view of a sweep: header, progress, tabs, pane; or one row, opened.
+// The view of a sweep: the frame with progress, table and charts; or one row, opened.
 
-import { useEffect, useId, useReducer, useRef } from "preact/hooks";
+import { useEffect, useReducer, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { DiffShell } from "../diff/shell";
 import { plural } from "../format";
-import { ThemeButton } from "../shell/buttons";
+import { Frame, useFrame } from "../shell/frame";
+import type { KeyWords } from "../shell/help";
 import { Shell } from "../shell/shell";
-import { useQuietLab } from "../shell/keys";
-import { RoomContext, useRoom } from "../shell/size";
+import type { Tab } from "../shell/tabs";
 import { useTheme } from "../shell/theme";
 import { Message } from "../ui/basics";
 import { Icon } from "../ui/icons";
@@ -17,11 +17,17 @@ import { Heat } from "./heat";
 import { Pareto } from "./pareto";
 import { Progress } from "./progress";
 import { Rounds } from "./rounds";
-import type { Opened, SweepState } from "./state";
+import type { Opened, SweepPane, SweepState } from "./state";
 import "./sweep.css";
 import { Settings } from "./table";
 
 const LATE_MS = 2000;
+const KEYS: readonly KeyWords[] = [
+  { keys: ["1", "5"], words: "switch view", isRange: true },
+  { keys: ["↑", "↓"], words: "previous or next setting" },
+  { keys: ["Enter"], words: "open the record of the setting" },
+  { keys: ["Esc"], words: "back to all settings" },
+];
 const WORDS = { running: "running", cancelled: "cancelled", done: "done" };
 
 export function SweepShell({ state }: { state: SweepState }) {
@@ -37,50 +43,47 @@ export function SweepShell({ state }: { state: SweepState }) {
 }
 
 function Whole({ state, isHidden }: { state: SweepState; isHidden: boolean }) {
-  const root = useRef<HTMLDivElement>(null);
-  const panel = useId();
-  const room = useRoom(root);
-  const { theme, toggle } = useTheme();
-  useQuietLab(root);
+  const frame = useFrame();
   const doc = state.doc.value;
   const wasHidden = useRef(false);
   useEffect(() => {
     if (wasHidden.current && !isHidden)
-      root.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
+      frame.root.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
     wasHidden.current = isHidden;
   }, [isHidden]);
   return (
-    <div
-      ref={root}
-      class={`wb sweep ${room} ${state.host.kind}`}
-      data-theme={theme.value}
-      data-pane={state.pane.value}
-      role="region"
-      aria-label={`Sweep of ${doc?.name ?? "a call"}`}
+    <Frame
+      frame={frame}
+      view={state}
+      look={`sweep ${state.host.kind}`}
+      label={`Sweep of ${doc?.name ?? "a call"}`}
+      tabsLabel="Views of the sweep"
+      tabs={tabsOf(state)}
+      show={(id) => state.show(id as SweepPane)}
+      head={<Head doc={doc} />}
+      above={<Progress state={state} />}
+      status={<Status state={state} />}
+      keys={KEYS}
       style={{ "--rows": state.rows.value.length }}
     >
-      <div class="head">
-        <h1>{doc?.name ?? "Sweep"}</h1>
-        {doc && <span class={`tag ${toneOf(doc)}`}>{WORDS[doc.status]}</span>}
-        <span class="facts mut grow">{doc ? spaceOf(doc) : ""}</span>
-        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
-      </div>
-      <Progress state={state} />
-      <Tabs state={state} panel={panel} />
-      <RoomContext.Provider value={room}>
-        <div
-          class="pane"
-          id={panel}
-          role="tabpanel"
-          aria-labelledby={`${panel}-${state.pane.value}`}
-          tabIndex={-1}
-        >
-          {doc && <Pane state={state} doc={doc} />}
-        </div>
-      </RoomContext.Provider>
-      <Status state={state} />
-    </div>
+      {doc && <Pane state={state} doc={doc} />}
+    </Frame>
   );
+}
+
+function Head({ doc }: { doc: SweepDocument | null }) {
+  return (
+    <>
+      <h1>{doc?.name ?? "Sweep"}</h1>
+      {doc && <span class={`tag ${toneOf(doc)}`}>{WORDS[doc.status]}</span>}
+      <span class="facts mut grow">{doc ? spaceOf(doc) : ""}</span>
+    </>
+  );
+}
+
+function tabsOf(state: SweepState): readonly Tab[] {
+  const count = state.rows.value.length;
+  return state.panes.map((tab) => (tab.id === "table" ? { ...tab, count } : tab));
 }
 
 function toneOf(doc: SweepDocument): string {
@@ -105,38 +108,6 @@ function Pane({ state, doc }: { state: SweepState; doc: SweepDocument }) {
     default:
       return <Settings state={state} doc={doc} />;
   }
-}
-
-function Tabs({ state, panel }: { state: SweepState; panel: string }) {
-  const { panes } = state;
-  const here = panes.findIndex(({ id }) => id === state.pane.value);
-  const move = (event: KeyboardEvent) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    const next = panes[(here + step + panes.length) % panes.length]!;
-    state.show(next.id);
-    document.getElementById(`${panel}-${next.id}`)?.focus({ preventScroll: true });
-  };
-  return (
-    <nav class="tabs" role="tablist" aria-label="Views of the sweep" onKeyDown={move}>
-      {panes.map(({ id, title }, n) => (
-        <button
-          key={id}
-          type="button"
-          role="tab"
-          id={`${panel}-${id}`}
-          aria-selected={n === here}
-          aria-controls={panel}
-          tabIndex={n === here ? 0 : -1}
-          onClick={() => state.show(id)}
-        >
-          {title}
-          {id === "table" && <span class="n">{state.rows.value.length}</span>}
-        </button>
-      ))}
-    </nav>
-  );
 }
 
 function Status({ state }: { state: SweepState }) {
@@ -170,30 +141,30 @@ function Row({ state, opened }: { state: SweepState; opened: Opened }) {
   };
   return (
     <div class="sweep-row" onKeyDown={leave}>
-      <Frame theme={theme.value} look="sweep-back">
+      <Slip theme={theme.value} look="sweep-back">
         <button ref={back} type="button" class="btn" onClick={() => state.back()}>
           <Icon name="left" />
           All settings
         </button>
         <b class="cut mono">{opened.title}</b>
-      </Frame>
+      </Slip>
       {opened.kind === "report" && <Shell store={opened.store} />}
       {opened.kind === "diff" && <DiffShell state={opened.state} />}
       {opened.kind === "asked" && (
-        <Frame theme={theme.value} look="sweep-wait">
+        <Slip theme={theme.value} look="sweep-wait">
           <Asked />
-        </Frame>
+        </Slip>
       )}
       {opened.kind === "failed" && (
-        <Frame theme={theme.value} look="sweep-wait">
+        <Slip theme={theme.value} look="sweep-wait">
           <Message note={{ title: "It could not be opened.", text: opened.text, tone: "break" }} />
-        </Frame>
+        </Slip>
       )}
     </div>
   );
 }
 
-function Frame({ theme, look, children }: FrameProps) {
+function Slip({ theme, look, children }: SlipProps) {
   return (
     <div class={`wb ${look}`} data-theme={theme}>
       {children}
@@ -201,7 +172,7 @@ function Frame({ theme, look, children }: FrameProps) {
   );
 }
 
-interface FrameProps {
+interface SlipProps {
   theme: string;
   look: string;
   children: ComponentChildren;

@@ -3,11 +3,13 @@
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { DiffState } from "../diff/state";
 import type { SweepHost } from "../hosts/sweep";
+import { Memory } from "../memory";
+import { PANES } from "../panes";
 import { Store } from "../store";
 import type { Selecting } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
 
-export const PANES = [
+export const TABS = [
   { id: "table", title: "Settings" },
   { id: "pareto", title: "Against compile time" },
   { id: "heat", title: "Heat map" },
@@ -15,7 +17,7 @@ export const PANES = [
   { id: "rounds", title: "Rounds" },
 ] as const;
 
-export type SweepPane = (typeof PANES)[number]["id"];
+export type SweepPane = (typeof TABS)[number]["id"];
 
 export type Opened =
   | { kind: "asked"; title: string }
@@ -26,6 +28,7 @@ export type Opened =
 const NO_ROWS: readonly SweepRow[] = [];
 
 export class SweepState implements Selecting {
+  readonly memory = new Memory();
   readonly pane: Signal<SweepPane> = signal("table");
   readonly selected: Signal<string | null> = signal(null);
   /** At most two rows, the one that was picked first in front. */
@@ -46,11 +49,9 @@ export class SweepState implements Selecting {
     this.related = computed(() => new Set(this.picked.value));
   }
 
-  get panes(): readonly (typeof PANES)[number][] {
-    if (!this.measured.value.length) return PANES.slice(0, 1);
-    return PANES.filter(
-      ({ id }) => id !== "rounds" || this.rows.value.some((r) => r.rounds.length),
-    );
+  get panes(): readonly (typeof TABS)[number][] {
+    if (!this.measured.value.length) return TABS.slice(0, 1);
+    return TABS.filter(({ id }) => id !== "rounds" || this.rows.value.some((r) => r.rounds.length));
   }
 
   /** A figure of a row, by default the one that rows are compared by. */
@@ -92,7 +93,7 @@ export class SweepState implements Selecting {
     this.select(row.id);
     if (!this.canOpen(row)) return;
     await this.present(row.id, async () => {
-      const store = new Store(await this.host.row(row.id));
+      const store = new Store(await this.host.row(row.id), PANES);
       return { kind: "report", title: row.id, store };
     });
   }

@@ -1,10 +1,12 @@
 // The table of every pane: a sticky head, rows drawn as they come into sight, sorting, selection.
 
-import { useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
 import type { ReadonlySignal } from "@preact/signals";
+import type { Remembering } from "../memory";
 import { useEvenRows, type EvenRows } from "../ui/even";
+import { usePaneState, useReveal } from "../ui/kept";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
 export interface Column<Row> {
@@ -25,7 +27,7 @@ export interface Column<Row> {
 }
 
 /** What a table needs of the state that it is part of. */
-export interface Selecting {
+export interface Selecting extends Remembering {
   readonly selected: ReadonlySignal<string | null>;
   readonly related: ReadonlySignal<ReadonlySet<string>>;
   select(id: string): void;
@@ -54,13 +56,17 @@ export function Table<Row>(props: Props<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const columns = useColumns(props.columns);
-  const [order, setOrder] = useState<Order | null>(props.order ?? null);
+  const [order, setOrder] = usePaneState<Order | null>(
+    store,
+    `order ${props.label}`,
+    props.order ?? null,
+  );
   const shown = useMemo(() => {
     const column = order && columns.find((each) => each.key === order.key);
     return column ? sorted(rows, column.value, order.direction) : rows;
   }, [rows, order, columns]);
   const list = useEvenRows(scroller, { count: shown.length, row: ROW, head: HEAD });
-  const current = useCurrent(store, shown, id, list);
+  const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
   return (
     <div
@@ -105,9 +111,8 @@ function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
 
 /** The index of the selected row; brings it, or the first related one, into sight. */
 function useCurrent<Row>(
-  store: Selecting,
+  { store, id, label }: Props<Row>,
   shown: readonly Row[],
-  id: (row: Row) => string,
   list: EvenRows,
 ): number | undefined {
   const selected = store.selected.value;
@@ -118,10 +123,10 @@ function useCurrent<Row>(
     [shown, isNeeded],
   );
   const current = selected === null ? undefined : places.get(selected);
-  useEffect(() => {
+  useReveal(store, label, selected, [selected, related], () => {
     const at = current ?? firstRelated(places, related);
     if (at !== undefined) list.reveal(at);
-  }, [selected, related]);
+  });
   return current;
 }
 

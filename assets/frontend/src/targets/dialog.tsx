@@ -1,6 +1,6 @@
 // Other targets for the same call: one takes the place of what is shown, several are compared.
 
-import { effect, signal, type Signal } from "@preact/signals";
+import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Store } from "../store";
 import { Message, Prose } from "../ui/basics";
@@ -9,13 +9,9 @@ import type { TargetChoice, Targets } from "../wire";
 import { offers } from "./offers";
 import "./targets.css";
 
-const opened = new WeakMap<Store, Signal<boolean>>();
-
 /** Whether the dialog of a view is open. */
-export function targetsOpen(store: Store): Signal<boolean> {
-  let state = opened.get(store);
-  if (!state) opened.set(store, (state = signal(false)));
-  return state;
+export function targetsOpen({ memory }: Store): Signal<boolean> {
+  return memory.signal("targets", "open", () => false);
 }
 
 /** Why no other target can be compiled for at this moment, or null. */

@@ -1,11 +1,12 @@
 // Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { Table, type Column } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
 import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
 import { wholeOf, type Window } from "./flame";
@@ -13,7 +14,7 @@ import { traceOf } from "./trace";
 
 export function TimelinePane({ store }: { store: Store }) {
   const phases = store.doc.value?.phases ?? [];
-  const [zoom, setZoom] = useState<Window | null>(null);
+  const [zoom, setZoom] = usePaneState<Window | null>(store, "zoom", null);
   const columns = useMemo(() => phaseColumns(phases), [phases]);
   const zoomTo = (phase: Phase | null) => setZoom(phase && windowOf(phase));
   return (

@@ -6,7 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import type { Note, Tone } from "../wire";
 import { Icon, type IconName } from "./icons";
-import { iconOf, labelOf, paneFor, wordOf, type State } from "./words";
+import { iconOf, wordOf, type State } from "./words";
 
 /** The coloured square and the id of a kernel. */
 export function Mark({ store, kernel }: { store: Store; kernel: string }) {
@@ -30,7 +30,7 @@ export function Chip({ store, id }: { store: Store; id: string }) {
   const text = store.line(id)?.text.trim();
   return (
     <button type="button" class="chip" title={text ?? id} onClick={() => store.select(id)}>
-      {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : labelOf(id, store)}
+      {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : store.labelOf(id)}
     </button>
   );
 }
@@ -127,10 +127,10 @@ interface MessageProps {
 /** A link to what a message is about. */
 export function Jump({ store, id }: { store: Store; id: string }) {
   const rewrite = store.doc.value?.breaks.find((item) => item.id === id)?.rewrite;
-  const words = rewrite ? "See the rewrite" : `Show ${labelOf(id, store)}`;
+  const words = rewrite ? "See the rewrite" : `Show ${store.labelOf(id)}`;
   const go = (event: Event) => {
     event.stopPropagation();
-    store.select(id, { pane: paneFor(id) });
+    store.select(id, { pane: store.paneOf(id) });
   };
   return (
     <button type="button" class="btn link" onClick={go}>

@@ -16,6 +16,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.handles.compiled import Compiled
 
 
 def first(choice: Any, position: int) -> float:
@@ -74,7 +75,7 @@ def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
         assert beliefs() == before
         compiled = compile_ahead(softmax, (x,), None, Options())
         assert [kernel.language for kernel in compiled.report.kernels] == ["cpp"]
-        torch.testing.assert_close(compiled(x), softmax(x))
+        torch.testing.assert_close(Compiled.of(compiled)(x), softmax(x))
     with pytest.raises((RuntimeError, AssertionError)):
         torch.empty(3, device="cuda")
 

@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.compiler.contract.request import Options
 from workbench.errors import UsageError
-from workbench.handles.recipe import Recipe
+from workbench.handles.dispatch import recipe_of
 from workbench.handles.retarget import Retarget
 from workbench.report import Report, Request
 
@@ -44,7 +44,7 @@ def test_gpus_are_compared(retarget: Retarget) -> None:
 
 
 def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
-    here = Recipe(double, (torch.rand(64),), {}, Options())
+    here = recipe_of(double, (torch.rand(64),), {}, Options())
     on_cpu = SimpleNamespace(report=Report(request=Request(name="double", target="host")))
     retarget = Retarget(on_cpu, here)
     assert retarget.first_for(["t4", "a100"]) == "t4"

@@ -6,7 +6,7 @@ import type { Store } from "../store";
 import { Chip, Chips, Facts, Prose } from "../ui/basics";
 import { languageOf } from "../ui/words";
 import type { Kernel, Rejected } from "../wire";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 
 export function KernelCard({ store, id }: CardProps) {
   const kernel = store.kernel(id);
@@ -95,7 +95,7 @@ export function KernelLineCard({ store, id }: CardProps) {
   const kernel = ownerOf(id);
   const number = numberOf(id);
   const part = store.parts.get(store.kernel(kernel)?.code ?? "");
-  const text = part && "text" in part ? part.text.split("\n")[number - 1] : undefined;
+  const text = part?.kind === "code" ? part.text.split("\n")[number - 1] : undefined;
   return (
     <>
       <div class="kind">{`${languageOf(store, kernel)} line ${number} of ${kernel}`}</div>
@@ -110,7 +110,7 @@ export function KernelLineCard({ store, id }: CardProps) {
 
 export function WrapperLineCard({ store, id }: CardProps) {
   const part = store.parts.get(`wrapper:${ownerOf(id)}`);
-  const text = part && "text" in part ? part.text.split("\n")[numberOf(id) - 1] : undefined;
+  const text = part?.kind === "wrapper" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
   return (
     <>
       <div class="kind">{`Line ${numberOf(id)} of the wrapper ${ownerOf(id)}`}</div>

@@ -4,8 +4,8 @@ import { bytes, microseconds, plural } from "../format";
 import { numberOf } from "../ids";
 import { Prose, Tag } from "../ui/basics";
 import { Python } from "../ui/highlight";
-import { labelOf, wordOf } from "../ui/words";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import { wordOf } from "../ui/words";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 
 export function LineCard({ store, id }: CardProps) {
   const line = store.line(id);
@@ -48,7 +48,7 @@ export function LineCard({ store, id }: CardProps) {
         </p>
       ))}
       {callers.length > 0 && (
-        <p>{`Called in ${callers.map((caller) => labelOf(caller, store)).join(", ")}.`}</p>
+        <p>{`Called in ${callers.map((caller) => store.labelOf(caller)).join(", ")}.`}</p>
       )}
       {kernels.length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} />

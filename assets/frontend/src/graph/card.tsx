@@ -1,10 +1,9 @@
 // A node of a graph: what it computes, of which shape, where it came from and went.
 
 import { bytes } from "../format";
-import { graphOf, nameOf } from "../ids";
-import { nodeId } from "../search";
+import { graphOf, nameOf, nodeId } from "../ids";
 import { Chips, Facts } from "../ui/basics";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 
 export function NodeCard({ store, id }: CardProps) {
   void store.learned.value;

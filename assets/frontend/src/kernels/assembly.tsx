@@ -1,11 +1,11 @@
 // A line of IR or assembly: what its instruction does and where it comes from; a configuration.
 
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
-import { inlinedAt, opcodesIn } from "../kernels/stages";
+import { inlinedAt, opcodesIn } from "./stages";
 import { Chips, Facts, Prose } from "../ui/basics";
 import { configLabel, stageName } from "../ui/words";
-import type { Config, Opcode, StagePart } from "../wire";
-import { Belongings, OpenCode, relatedOf, type CardProps } from "./parts";
+import type { Config, Opcode } from "../wire";
+import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 import type { Store } from "../store";
 
 function configBy(store: Store, id: string): Config | undefined {
@@ -15,7 +15,7 @@ function configBy(store: Store, id: string): Config | undefined {
 export function AssemblyLineCard({ store, id }: CardProps) {
   void store.learned.value;
   const known = store.parts.get(`asm:${ownerOf(id)}`);
-  const part = known && "opcodes" in known ? (known as StagePart) : null;
+  const part = known?.kind === "stage" ? known : null;
   const number = numberOf(id);
   const text = part?.text.split("\n")[number - 1]?.trim() ?? "";
   const place = part && inlinedAt(part, number);

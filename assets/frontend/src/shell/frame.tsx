@@ -1,0 +1,112 @@
+// The frame of every view: header, tabs, pane, status bar; beside the pane an inspector, if any.
+
+import { useId, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import type { Remembering } from "../memory";
+import { IconButton, ThemeButton } from "./buttons";
+import { useKeptFocus } from "./focus";
+import { Help, type KeyWords } from "./help";
+import { press, useQuietLab, type Keys } from "./keys";
+import { useKeptScroll } from "./scrolling";
+import { RoomContext, useRoom, type Room } from "./size";
+import { Splitter } from "./splitter";
+import { Tabs, type Tab } from "./tabs";
+import { useTheme } from "./theme";
+
+/** The element of a frame, and how much room it has. */
+export interface FrameRoot {
+  root: RefObject<HTMLDivElement | null>;
+  room: Room;
+}
+
+export function useFrame(): FrameRoot {
+  const root = useRef<HTMLDivElement>(null);
+  return { root, room: useRoom(root) };
+}
+
+/** The panel at the right of the pane. */
+export interface Beside {
+  width: number;
+  setWidth(width: number): void;
+  panel: ComponentChildren;
+}
+
+interface Props {
+  frame: FrameRoot;
+  /** The state of the view, which keeps that of its panes. */
+  view: Remembering;
+  /** What the view is called where it is not seen. */
+  label: string;
+  /** What the strip of tabs is called. */
+  tabsLabel: string;
+  tabs: readonly Tab[];
+  show(pane: string): void;
+  /** What stands in the header before the buttons that every view has. */
+  head: ComponentChildren;
+  /** Between the header and the tabs. */
+  above?: ComponentChildren;
+  beside?: Beside | null;
+  status: ComponentChildren;
+  dialogs?: ComponentChildren;
+  /** The keys of the view, as its help lists them, and what they do besides showing panes. */
+  keys: readonly KeyWords[];
+  press?: Keys["press"];
+  look?: string;
+  style?: Record<string, string | number>;
+  /** What may take the focus away when it changes. */
+  signs?: readonly unknown[];
+  children: ComponentChildren;
+}
+
+export function Frame(props: Props) {
+  const { view, tabs, show, beside, look = "", signs = [] } = props;
+  const { root, room } = props.frame;
+  const body = useRef<HTMLDivElement>(null);
+  const panel = useId();
+  const pane = view.pane.value;
+  const [isHelp, setHelp] = useState(false);
+  const { theme, toggle } = useTheme();
+  useQuietLab(root);
+  useKeptFocus(root, [pane, ...signs]);
+  useKeptScroll(view, body);
+  const help = () => setHelp(true);
+  return (
+    <div
+      ref={root}
+      class={["wb", look, room].filter(Boolean).join(" ")}
+      data-theme={theme.value}
+      data-pane={pane}
+      role="region"
+      aria-label={props.label}
+      style={{ ...props.style, ...(beside && { "--insp": `${beside.width}px` }) }}
+      onKeyDown={(event) => press(event, { tabs, show, help, press: props.press })}
+    >
+      <div class="head">
+        {props.head}
+        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
+        <IconButton name="help" label="Keyboard" keys="?" press={help} />
+      </div>
+      {props.above}
+      <Tabs label={props.tabsLabel} tabs={tabs} pane={pane} show={show} panel={panel} />
+      <RoomContext.Provider value={room}>
+        <div class={beside ? "body" : "body noinsp"}>
+          <div
+            ref={body}
+            class="pane"
+            id={panel}
+            role="tabpanel"
+            aria-labelledby={`${panel}-${pane}`}
+            tabIndex={-1}
+          >
+            {props.children}
+          </div>
+          {beside && <Splitter width={beside.width} set={beside.setWidth} />}
+          {beside?.panel}
+        </div>
+      </RoomContext.Provider>
+      {props.status}
+      {props.dialogs}
+      <Help keys={props.keys} isOpen={isHelp} close={() => setHelp(false)} />
+    </div>
+  );
+}

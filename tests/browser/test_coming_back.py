@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.report import Report
+from workbench.views.document import Setting, document
+from workbench.views.embedding import embedded
+from workbench.views.interactive import interactive
+from workbench.views.packing import pack
+
+BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
+ROOMY = 2_000_000
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Any], tmp_path: Path) -> Any:
+    """A page with guards whose inputs can be edited, as in a notebook that compiled."""
+    sandbox = document(BLOCK)["sandbox"]
+    record = embedded(BLOCK, Setting(sandbox={**sandbox, "why_not": None}), "full", ROOMY)
+    view = interactive("", pack(record), kind="page", carries_bundle=True)
+    address = tmp_path / "report.html"
+    address.write_text(f'<!doctype html><meta charset="utf-8">{view}', encoding="utf-8")
+    page = open_page(width=1280).page
+    page.goto(address.as_uri())
+    page.get_by_role("tab", name="Overview").wait_for()
+    return page
+
+
+def show(page: Any, pane: str) -> None:
+    page.get_by_role("tab", name=pane).click()
+    page.wait_for_timeout(300)  # a column of code is measured after it is drawn
+
+
+def leave_and_come_back(page: Any, pane: str) -> None:
+    show(page, "Overview" if pane != "Overview" else "Artifact")
+    show(page, pane)
+
+
+def scrolled(page: Any, selector: str) -> float:
+    return float(page.locator(selector).first.evaluate("element => element.scrollTop"))
+
+
+def scroll(page: Any, selector: str, top: int) -> None:
+    page.locator(selector).first.evaluate("(element, top) => { element.scrollTop = top }", top)
+    page.wait_for_timeout(100)
+
+
+def drawn(canvas: Any) -> str:
+    return str(canvas.evaluate("element => element.toDataURL()"))
+
+
+def test_a_table_is_sorted_and_scrolled_as_it_was_left(page: Any) -> None:
+    show(page, "Timeline")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start").click()
+    scroll(page, ".table", 120)
+    leave_and_come_back(page, "Timeline")
+    head = page.get_by_role("columnheader", name="Start")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert scrolled(page, ".table") == 120
+
+
+def test_the_selection_is_brought_into_sight_only_where_it_is_another_one(page: Any) -> None:
+    page.set_viewport_size({"width": 1280, "height": 480})
+    show(page, "Fusion")
+    page.get_by_role("grid", name="Fused groups").get_by_role("row").nth(1).click()
+    scroll(page, ".table", 9999)
+    end = scrolled(page, ".table")
+    leave_and_come_back(page, "Fusion")
+    assert scrolled(page, ".table") == end > 24
+    page.keyboard.press("Escape")
+    leave_and_come_back(page, "Fusion")
+    assert scrolled(page, ".table") == end
+    show(page, "Overview")
+    for _ in range(6):  # back to the row that was selected first
+        page.keyboard.press("Alt+ArrowLeft")
+    page.locator(".table .tr.sel").first.wait_for()
+    assert scrolled(page, ".table") == 0
+
+
+def test_what_was_typed_into_filter_and_sandbox_is_kept(page: Any) -> None:
+    show(page, "Breaks")
+    page.get_by_label("Filter guards").fill("weight")
+    rows = page.get_by_role("treeitem").count()
+    shape = page.locator(".sandbox").get_by_label("shape")
+    shape.fill("2, 64, 256")
+    page.get_by_role("treeitem").first.click()
+    closed = page.get_by_role("treeitem").count()
+    assert closed < rows
+    leave_and_come_back(page, "Breaks")
+    assert page.get_by_label("Filter guards").input_value() == "weight"
+    assert shape.input_value() == "2, 64, 256"
+    assert page.get_by_role("treeitem").count() == closed
+
+
+def test_the_graph_is_seen_from_where_it_was_left(page: Any) -> None:
+    show(page, "Graphs")
+    canvas = page.get_by_role("application")
+    whole = drawn(canvas)
+    canvas.focus()
+    for key in ("PageUp", "PageUp", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    zoomed = drawn(canvas)
+    assert zoomed != whole
+    leave_and_come_back(page, "Graphs")
+    assert drawn(canvas) == zoomed
+
+
+def test_code_is_scrolled_as_it_was_left(page: Any) -> None:
+    show(page, "Kernels")
+    column = ".code-column:last-child .cm-scroller"
+    scroll(page, column, 90)
+    assert scrolled(page, column) == 90
+    leave_and_come_back(page, "Kernels")
+    assert scrolled(page, column) == 90

@@ -1,0 +1,68 @@
+"""A `Compiled` made from an `.aot` file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from workbench.compiler.aot_files.file_tables import with_file_later
+from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
+from workbench.compiler.contract import plan_json
+from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.contract.specialized_values import BakedValues
+from workbench.errors import ArtifactError
+from workbench.handles.compiled import Compiled
+from workbench.report import Report, Request
+
+
+def load_compiled(
+    path: str | PathLike[str],
+    *,
+    module: Any | None,
+    external_data: Mapping[str, Any] | None,
+    f_globals: Mapping[str, Any] | None,
+    trust: bool | str,
+) -> Compiled:
+    """Open a file as something that is called like the original; see `workbench.load`."""
+    loaded = load_artifact(
+        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+    )
+    receiver = loaded.module if loaded.module is not None else module
+    if loaded.manifest is None:
+        return _from_torch(Path(path), loaded, receiver)
+    contract = loaded.manifest.contract
+    plan = plan_json.from_json(
+        contract,
+        loaded.manifest.baked,
+        receiver=receiver,
+        f_globals=f_globals,
+        handed_over=tuple(external_data or ()),
+    )
+    report = loaded.report or Report(request=Request(name=contract["name"]))
+    original = receiver if plan.kind == "module" else None
+    report = with_file_later(report, path, loaded.digest)
+    compiled = Compiled(loaded.callable, plan, report, original=original)
+    problems = plan.baked.mismatches({}, arguments=False)
+    if problems:
+        raise ArtifactError(
+            f"{path} was compiled with other values of globals:\n  - "
+            + "\n  - ".join(problems)
+            + "\nRestore them, or compile again: recompile(path)."
+        )
+    return compiled
+
+
+def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Compiled:
+    """A file of torch's own: its guards check the call, there is no contract and no record."""
+    plan = CallPlan(
+        contract=Contract(None),
+        baked=BakedValues(),
+        state=None,
+        receiver=() if receiver is None else (receiver,),
+    )
+    report = Report(request=Request(name=path.stem, kind="file of torch"))
+    report = with_file_later(report, path, loaded.digest)
+    return Compiled(loaded.callable, plan, report)

@@ -1,0 +1,58 @@
+"""A `Compiled` written to an `.aot` file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.compiler.aot_files import saving, serializability
+from workbench.compiler.aot_files.file_tables import without_file
+from workbench.compiler.contract import plan_json
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.handles.compiled import Compiled
+
+WEIGHTS = ("separate", "bundle")
+
+
+def save_compiled(
+    compiled: Compiled,
+    path: str | PathLike[str],
+    *,
+    weights: str,
+    isa: str | list[str],
+    external_data: Mapping[str, Any],
+) -> str:
+    """Write one artifact and return its digest; see `Compiled.save`."""
+    if weights not in WEIGHTS:
+        raise UsageError(f"weights is {weights!r}: expected 'separate' or 'bundle'.")
+    if weights == "bundle" and compiled.module is None:
+        raise UsageError(
+            f"weights='bundle' needs a module; {compiled.name} is a {compiled.report.request.kind}."
+        )
+    plan = compiled.plan
+    aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
+    modules, functions = serializability.kept_outside(aot_fn)
+    return saving.save_artifact(
+        path,
+        aot_fn=aot_fn,
+        contract_json={
+            **plan_json.to_json(plan, compiled.report.request),
+            "imports": {name: place for name, (_, place) in functions.items()},
+        },
+        baked_json=plan_json.baked_to_json(plan, emptied),
+        guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
+        report=without_file(compiled.report),
+        module=compiled.module,
+        weights=weights,
+        isa=isa,
+        external_data={
+            **modules,
+            **{name: function for name, (function, _) in functions.items()},
+            **external_data,
+        },
+        target=compiled.target,
+        backend=compiled.report.request.backend,
+    )
