@@ -87,8 +87,10 @@ def test_data_flows_through_nodes_that_have_no_kernel() -> None:
 def test_the_picture_is_svg_with_a_box_for_each_call() -> None:
     drawn = picture(BLOCK)
     assert drawn is not None
-    boxes = list(ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}rect"))
-    assert len(boxes) == len(calls(BLOCK))
+    svg = "{http://www.w3.org/2000/svg}"
+    tree = ElementTree.fromstring(drawn)
+    boxes = sum(path.attrib["d"].count("z") for path in tree.iter(f"{svg}path"))
+    assert boxes == len(list(tree.iter(f"{svg}text"))) == len(calls(BLOCK))
     assert picture(Report()) is None
 
 

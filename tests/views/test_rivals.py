@@ -9,7 +9,7 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import AutotuneChoice, Report, Table, TextWriter
 from workbench.report.storage import to_bytes
 from workbench.report.trials import Trial
-from workbench.views.sweep.kernels import section
+from workbench.views.sweep.page import page
 
 OP = "bmm(4x16x64, 4x64x64)"
 MODEL = "estimated by a model, not timed"
@@ -60,6 +60,7 @@ def test_every_choice_of_a_sweep_is_a_row() -> None:
     assert ranked["is_model"].all()
     assert set(found["mode"]) == {"max-autotune"}
     assert sweep.rivals(0)[0].winner.choice == "cpp_0"
-    page = section(sweep)
-    assert "Inside of the kernels of mode=max-autotune" in page
-    assert "(model)" in page
+    text = page(sweep)
+    assert "Inside of the kernels of mode=max-autotune" in text
+    assert "(model)" in text
+    assert "y[i] = &lt;x&gt;;" in text

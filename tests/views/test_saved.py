@@ -18,7 +18,7 @@ from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.display import Carrier, Shown, show
-from workbench.views.document import Setting
+from workbench.views.document import Setting, document
 from workbench.views.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.html import fragment
 from workbench.views.interactive import loader
@@ -53,20 +53,20 @@ def test_parts_that_are_looked_at_first_come_first() -> None:
 
 
 def test_everything_of_a_small_report_fits() -> None:
-    made = embedded(BLOCK, Setting(), "full", CELL_BYTES)
+    made = embedded(BLOCK, document(BLOCK), "full", CELL_BYTES)
     assert set(made["parts"]) == set(part_names(BLOCK))
     assert made["left_out"] == {}
 
 
 def test_what_does_not_fit_is_left_out_and_says_why() -> None:
-    made = embedded(BLOCK, Setting(), "full", 16_000)
+    made = embedded(BLOCK, document(BLOCK), "full", 16_000)
     assert made["parts"]
     assert "does not fit into the 16.0 kB" in made["left_out"]["wrapper:w0"]
     assert len(pack(made, 9)) * 4 / 3 < 16_000 + 2_000  # the sentences that say so
 
 
 def test_light_keeps_the_document_only() -> None:
-    made = embedded(BLOCK, Setting(), "light", CELL_BYTES)
+    made = embedded(BLOCK, document(BLOCK), "light", CELL_BYTES)
     assert made["parts"] == {}
     assert "options.embed = 'light'" in made["left_out"]["code:k0"]
 
@@ -103,7 +103,8 @@ def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         Parts, "__call__", lambda self, name: [made.append(name), build(self, name)][1]
     )
-    kept = embedded(big_report(20_000), Setting(), "full", 160_000)
+    big = big_report(20_000)
+    kept = embedded(big, document(big), "full", 160_000)
     assert "graph:g0" in kept["left_out"]
     assert "graph:g0" not in made
     assert len(made) < len(kept["parts"]) + 10

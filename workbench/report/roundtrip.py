@@ -155,7 +155,7 @@ class RoundTrip:
         return text(self)
 
     def _repr_html_(self) -> str:
-        from workbench.views.roundtrip import fragment
+        from workbench.views.roundtrip_html import fragment
 
         return fragment(self)
 

@@ -8,21 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import options
 from workbench.views.document import Setting
-from workbench.views.document.machine import ONLY_A_RECORD, targets_of
 from workbench.views.html import fragment
-from workbench.views.outputs import output
-from workbench.views.panes.overview import annotate
-from workbench.views.render.skin import SYMBOLS, Skin
-from workbench.views.render.tables import heat, legend
 from workbench.views.saved import saved_view
+from workbench.views.source_marks import annotated
+from workbench.views.static_html.report import source_summary
+from workbench.views.target_choices import ONLY_A_RECORD, targets_of
 from workbench.views.target_switcher import Switch
 from workbench.views.text import text
 from workbench.views.units import bytes_text
+from workbench.views.vocabulary import SIGNS
 from workbench.views.wire import Input, Sandbox
 from workbench.views.wire_machine import Targets
 
@@ -117,22 +115,22 @@ class Annotated:
     """A source text with what became of its lines."""
 
     def __init__(self, report: Report, file: str, text: str):
-        self.heat = annotate(report, file, text)
-        self._skin = Skin(is_page=False, marks=kernel_marks(report))
+        self.source = annotated(report, file, text)
 
     def __repr__(self) -> str:
         """The lines with a sign, the kernels they end in, the bytes those move for them."""
+        marks = {int(mark["id"].rpartition(":")[2]): mark for mark in self.source["marks"]}
         rows = []
-        for line in self.heat.lines:
-            sign = SYMBOLS[line.state] if line.state else " "
-            kernels = " ".join(line.kernels)
-            moved = bytes_text(line.bytes) if line.bytes is not None else ""
-            rows.append(f"{sign} {line.number:>4} {line.text:<72} {kernels} {moved}".rstrip())
+        for number, line in enumerate(self.source["lines"], self.source["first"]):
+            mark = marks.get(number)
+            sign = SIGNS[mark["state"]] if mark else " "
+            kernels = " ".join(mark["kernels"]) if mark else ""
+            moved = bytes_text(mark["bytes"]) if mark and mark["bytes"] is not None else ""
+            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {moved}".rstrip())
         return "\n".join(rows)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        html = output(f"{legend(self._skin)}{heat(self.heat, self._skin)}")
-        return {"text/plain": repr(self), "text/html": html}
+        return {"text/plain": repr(self), "text/html": source_summary(self.source)}
 
 
 def show(x: Any, setting: Setting | None = None, *, view: View | None = None) -> Shown:

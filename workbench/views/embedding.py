@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from workbench.report import Report
 from workbench.settings import Embed
-from workbench.views.document import Setting, document
 from workbench.views.parts import Parts
 from workbench.views.units import bytes_text
 from workbench.views.wire import Document, Embedded
@@ -37,15 +36,15 @@ _LISTS: Mapping[str, str] = {
 _TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
 
 
-def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embedded:
+def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embedded:
     """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
 
     The limit is that of the record as text in the page. `left_out` says why a part is missing.
     """
     whole = int(limit / _BASE64)
-    shown = _trimmed(document(report, setting), whole)
+    kept = _trimmed(shown, whole)
     room, build = _Room(report, Budget(whole)), Parts(report)
-    has_room = room.budget.take(shown)
+    has_room = room.budget.take(kept)
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in part_names(report):
@@ -54,7 +53,7 @@ def embedded(report: Report, setting: Setting, embed: Embed, limit: int) -> Embe
             parts[name] = part
         elif len(left_out) < _LISTED:
             left_out[name] = _LIGHT if embed == "light" else _too_big(limit)
-    return {"document": shown, "parts": parts, "left_out": left_out}
+    return {"document": kept, "parts": parts, "left_out": left_out}
 
 
 class _Room:

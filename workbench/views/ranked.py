@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas
@@ -17,15 +17,28 @@ from workbench.report.machine_rows import RankedConfig
 from workbench.views import frames
 from workbench.views.charts import heat
 from workbench.views.place_words import ops_of
-from workbench.views.plain_page import MOST, document, heat_table
-from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.limits import Limits
+from workbench.views.static_html.others import heat_body, heat_summary
+from workbench.views.units import ABSENT, percent_text, plural, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROWS = 8
-_LEFT = 'style="text-align: left; font-weight: normal"'
-_COLUMNS = ("Rank", "Warps", "Stages", "Model", "Registers", "Spills", "Shared", "Occupancy")
+_COLUMNS = (
+    Column("Sizes", "choice", "code"),
+    Column("Rank", "rank", "number"),
+    Column("Warps", "warps", "number"),
+    Column("Stages", "stages", "number"),
+    Column("Model", "model_us", "us"),
+    Column("Registers", "registers", "number"),
+    Column("Spills", "spills", "number"),
+    Column("Shared", "smem_bytes", "bytes"),
+    Column("Occupancy", "occupancy", "share"),
+    Column("Remark", "remark"),
+)
 MODEL = (
     "Compiled for the GPU and ranked by a model: nothing was run. Time the first few on the device "
     "before you rely on the order."
@@ -140,44 +153,16 @@ def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
     """A self-contained page with the heat map and the rows; written to `path` when given."""
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
     title = f"{ranked.kernel} ({ops_of(kernel)}) on {ranked.target}"
-    body = f"<h1>{escape(title)}</h1><p>{MODEL}</p>{heat_table(heat_map(ranked))}{_table(ranked)}"
-    made = document(f"Configurations of {ranked.kernel}", body)
-    if path is not None:
-        Path(path).write_text(made, encoding="utf-8")
-    return made
+    body = heat_body(title, [MODEL], [heat_map(ranked)], partial(_table, ranked))
+    return render.page(f"Configurations of {ranked.kernel}", body, path)
 
 
 def fragment(ranked: RankedConfigs) -> str:
     """The heat map and the rows for a notebook; it needs no style sheet."""
-    head = f"<b>{escape(ranked.kernel)} on {escape(ranked.target)}</b>"
-    note = f'<div style="opacity: 0.75; font-size: 12px">{MODEL}</div>'
-    rows = f"<details><summary>All configurations</summary>{_table(ranked)}</details>"
-    return f"<div>{head}{note}{heat_table(heat_map(ranked))}{rows}</div>"
+    title = f"{ranked.kernel} on {ranked.target}"
+    return heat_summary(title, [MODEL], [heat_map(ranked)], partial(_table, ranked))
 
 
-def _table(ranked: RankedConfigs) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    body = "".join(f"<tr>{''.join(_cells(row))}</tr>" for row in ranked.rows[:MOST])
-    rest = len(ranked.rows) - MOST
-    more = f"<p>{rest} more in .frame()</p>" if rest > 0 else ""
-    return (
-        f'<div class="scroll"><table><thead><tr><th scope="col" {_LEFT}>Sizes</th>{head}'
-        f'<th scope="col" {_LEFT}>Remark</th></tr></thead><tbody>{body}</tbody></table>{more}</div>'
-    )
-
-
-def _cells(row: RankedConfig) -> Iterator[str]:
-    yield f'<th scope="row" {_LEFT}>{escape(row.choice or ABSENT)}</th>'
-    values = (
-        row.rank,
-        row.warps,
-        row.stages,
-        None if row.model_us is None else seconds_text(row.model_us * 1e-6),
-        row.registers,
-        row.spills,
-        None if row.smem_bytes is None else bytes_text(row.smem_bytes),
-        None if row.occupancy is None else percent_text(row.occupancy, 1),
-    )
-    for value in values:
-        yield f"<td>{escape(ABSENT if value is None else str(value))}</td>"
-    yield f'<td class="text" {_LEFT}>{escape(row.losing or row.note or "")}</td>'
+def _table(ranked: RankedConfigs, limits: Limits) -> Sequence[Grid | None]:
+    rows = [{**asdict(row), "remark": row.losing or row.note} for row in ranked.rows]
+    return [grid("All configurations", _COLUMNS, rows, limits, call=".frame()")]

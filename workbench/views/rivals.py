@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from workbench.views.outputs import output
+from workbench.views.static_html.others import rivals_summary
 from workbench.views.units import seconds_text
 
 if TYPE_CHECKING:
     from workbench.analysis.diff.rivals import Rivals
 
 _LINES = 24  # of each code in a text
-_CODE = 'style="max-height: 320px; overflow: auto; text-align: left; font-size: 11px"'
 
 
 def sentence(found: Rivals) -> str:
@@ -29,7 +27,7 @@ def sentence(found: Rivals) -> str:
 def text(found: Rivals) -> str:
     """The sentence and the first lines of both codes, one after the other."""
     parts = [sentence(found)]
-    for choice, code in _codes(found):
+    for choice, code in codes(found):
         lines = code.split("\n")
         more = [f"… {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
         parts.append("\n".join([f"--- {choice}", *lines[:_LINES], *more]))
@@ -38,18 +36,11 @@ def text(found: Rivals) -> str:
 
 def fragment(found: Rivals) -> str:
     """The sentence and both codes beside each other; it needs no style sheet."""
-    cells = "".join(
-        '<td style="vertical-align: top; width: 50%; text-align: left">'
-        f"<b>{escape(choice)}</b><pre {_CODE}>{escape(code)}</pre></td>"
-        for choice, code in _codes(found)
-    )
-    return output(
-        f"<p>{escape(sentence(found))}</p>"
-        f'<table style="table-layout: fixed; width: 100%"><tr>{cells}</tr></table>'
-    )
+    return rivals_summary(sentence(found), codes(found))
 
 
-def _codes(found: Rivals) -> list[tuple[str, str]]:
+def codes(found: Rivals) -> list[tuple[str, str]]:
+    """Each choice with its code."""
     both = [(found.winner, found.winner_code), (found.runner_up, found.runner_up_code)]
     return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]
 

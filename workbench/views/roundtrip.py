@@ -1,13 +1,12 @@
-"""A round trip as text and as HTML: the ways side by side, a waterfall of phases for each."""
+"""A round trip as text: the ways side by side, a waterfall of phases for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
-from workbench.views.units import ABSENT, bytes_text, seconds_text
+from workbench.report.roundtrip_rows import RoundTripWay
+from workbench.views.units import bytes_text, seconds_text
 
 TITLES = {
     "eager": "eager",
@@ -108,71 +107,13 @@ def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:
     for phase in phases:
         yield (
             f"    {words_of(phase.phase):<18}{seconds_text(phase.duration_s):>9} "
-            f"|{_bar(phase, total)}|"
+            f"|{bar(phase.start_s, phase.duration_s, total)}|"
         )
     yield f"    {'steady state':<18}{seconds_text(way.steady_s):>9}"
 
 
-def _bar(phase: RoundTripPhase, total: float) -> str:
-    start = min(_BAR - 1, int(phase.start_s / total * _BAR))
-    end = max(start + 1, round((phase.start_s + phase.duration_s) / total * _BAR))
+def bar(start_s: float, duration_s: float, total_s: float) -> str:
+    """A stretch of a line of 40 letters, drawn where it begins."""
+    start = min(_BAR - 1, int(start_s / total_s * _BAR))
+    end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
     return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
-
-
-_CELL = "padding: 2px 8px; text-align: right; white-space: nowrap"
-_LEFT = "padding: 2px 8px; text-align: left"
-
-
-def fragment(trip: RoundTrip) -> str:
-    """The same as HTML without script or style sheet, for a notebook's output."""
-    verdict = "ok" if trip.ok else "not ok"
-    notes = "".join(f"<div>{escape(note)}</div>" for note in trip.notes)
-    falls = "".join(_fall(trip, way) for way in trip.ways if way.ran)
-    return (
-        f"<div><div><b>{escape(trip.name)}</b>: round trip of {bytes_text(trip.size)}, {verdict}"
-        f"</div>{_ways_table(trip)}{notes}{falls}</div>"
-    )
-
-
-def _ways_table(trip: RoundTrip) -> str:
-    titles = ("way", *COLUMNS, "against eager")
-    head = "".join(
-        f'<th style="{_LEFT if n in (0, len(titles) - 1) else _CELL}">{escape(title)}</th>'
-        for n, title in enumerate(titles)
-    )
-    rows = []
-    for way in trip.ways:
-        name = f'<th scope="row" style="{_LEFT}">{escape(title_of(way.way))}</th>'
-        if way.ran:
-            times = "".join(
-                f'<td style="{_CELL}">{seconds_text(value)}</td>' for value in times_of(way)
-            )
-            rest = f'{times}<td style="{_LEFT}">{escape(against_eager(way))}</td>'
-        else:
-            words = f"did not run: {escape(_line(way.note))}"
-            rest = f'<td colspan="{len(titles) - 1}" style="{_LEFT}">{words}</td>'
-        rows.append(f"<tr>{name}{rest}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _fall(trip: RoundTrip, way: RoundTripWay) -> str:
-    total = way.total_s or 1.0
-    is_open = " open" if way.way == "ours" else ""
-    rows = []
-    for phase in trip.phases:
-        if phase.way == way.way:
-            left, width = phase.start_s / total * 100, max(0.3, phase.duration_s / total * 100)
-            bar = (
-                f'<div style="width: 320px"><div style="margin-left: {min(left, 99.7):.2f}%; '
-                f'width: {width:.2f}%; height: 10px; background: #2f6db3"></div></div>'
-            )
-            rows.append(
-                f'<tr><td style="{_LEFT}">{escape(words_of(phase.phase))}</td>'
-                f'<td style="{_CELL}">{seconds_text(phase.duration_s)}</td><td>{bar}</td></tr>'
-            )
-    steady = f"then {seconds_text(way.steady_s)} a call" if way.steady_s is not None else ABSENT
-    return (
-        f"<details{is_open}><summary>{escape(title_of(way.way))}: {seconds_text(way.total_s)} from "
-        f"the start of the process to the first result, {steady}</summary>"
-        f"<table><tbody>{''.join(rows)}</tbody></table></details>"
-    )

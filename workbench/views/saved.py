@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from workbench.report import Report
 from workbench.settings import Embed
-from workbench.views.document import Setting
+from workbench.views.document import Setting, document
 from workbench.views.embedding import CELL_BYTES, embedded
-from workbench.views.html import fragment
 from workbench.views.interactive import interactive, loader
+from workbench.views.picture import picture_address
+from workbench.views.static_html.report import summary
 from workbench.views.wire_codec import SMALL, pack
 
 _MARKUP = 600  # bytes around the summary, the record and the script
@@ -21,9 +22,10 @@ def saved_view(
     Without `carries_bundle` another output of the notebook has to carry the front end; until that
     is found, the summary stays. A sanitiser leaves the summary alone and takes the scripts.
     """
-    summary = fragment(report)
+    shown = document(report, setting)
+    static = summary(shown, picture_address(report))
     if embed == "none":
-        return summary
-    limit = CELL_BYTES - len(summary.encode()) - len(loader()) - _MARKUP
-    record = pack(embedded(report, setting, embed, limit), SMALL)
-    return interactive(summary, record, kind="saved", carries_bundle=carries_bundle)
+        return static
+    limit = CELL_BYTES - len(static.encode()) - len(loader()) - _MARKUP
+    record = pack(embedded(report, shown, embed, limit), SMALL)
+    return interactive(static, record, kind="saved", carries_bundle=carries_bundle)

@@ -1,6 +1,7 @@
 """The TypeScript types of the front end, generated from `wire.py` and the `wire_*.py` beside it.
 
-Beside the types stand the titles of the panes: the tabs are there before the document is.
+Beside the types stand the titles of the panes, which are there before the document is, and the
+words for what became of a line.
 
 `python -m workbench.views.typescript` writes `assets/frontend/src/wire.ts` of a checkout.
 """
@@ -13,11 +14,13 @@ import json
 import re
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from workbench.views import wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep
-from workbench.views.document.heads import TITLES
+from workbench.views.panes.registry import PANES
+from workbench.views.vocabulary import WORDS
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
 MODULES = (wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep)
@@ -33,13 +36,15 @@ def typescript(modules: tuple[ModuleType, ...] = MODULES) -> str:
             parts.append(_interface(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             parts.append(_assigned(statement.targets[0].id, statement.value))
-    parts.append(_titles())
+    titles: dict[str, str] = {pane.id: pane.title for pane in PANES}
+    parts.append(_constant("TITLES", "Record<PaneId, string>", titles))
+    parts.append(_constant("WORDS", 'Record<Line["state"], string>', WORDS))
     return "\n".join(parts)
 
 
-def _titles() -> str:
-    lines = (f"  {id}: {json.dumps(title)}," for id, title in TITLES.items())
-    return "\n".join(("export const TITLES: Record<PaneId, string> = {", *lines, "};", ""))
+def _constant(name: str, kind: str, values: Mapping[str, str]) -> str:
+    lines = (f"  {key}: {json.dumps(value)}," for key, value in values.items())
+    return "\n".join((f"export const {name}: {kind} = {{", *lines, "};", ""))
 
 
 def _assigned(name: str, value: ast.expr) -> str:

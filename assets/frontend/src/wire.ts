@@ -709,7 +709,7 @@ export interface MatrixCell {
 /**
  * A kernel with a cell for each GPU of `matrix_targets`, those that differ most first. `spread`
  * is how far apart the GPUs are over all counted figures, `spreads` in each of them, from 0 to
- * 1; most of it is in `differs_in` (see `workbench.analysis.matrix`).
+ * 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
  */
 export interface MatrixRow {
   kernel: string;
@@ -914,4 +914,13 @@ export const TITLES: Record<PaneId, string> = {
   roofline: "Roofline",
   matrix: "Matrix",
   artifact: "Artifact",
+};
+
+export const WORDS: Record<Line["state"], string> = {
+  captured: "Captured",
+  break: "Graph break",
+  fallback: "Fallback",
+  folded: "Constant-folded",
+  outside: "Runs in Python",
+  plain: "",
 };

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.grids import Column, frame_call, grid
 from workbench.views.static_html.limits import PAGE, Limits
 from workbench.views.units import ABSENT, plural
 from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart
@@ -51,7 +51,7 @@ def _part(part: DiffPart, limits: Limits) -> dict[str, Any]:
         {**row, "notes": " · ".join(filter(None, (row["where"], row["note"])))}
         for row in part["rows"]
     ]
-    call = f"diff.frame('{part['id']}')"
+    call = frame_call("diff", part["id"])
     more = part["differ"] - len(rows)
     counted = f"{part['differ']} differ, {part['same']} the same"
     if part["is_measured"]:

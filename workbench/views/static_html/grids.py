@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from markupsafe import Markup
+
 from workbench.views.static_html.limits import Limits
 from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
 
@@ -105,6 +107,11 @@ class Grid:
             if column.unit != "prose"
         ]
         return "  ".join(cells).rstrip()
+
+
+def frame_call(owner: str, name: str) -> Markup:
+    """The call that gives the same rows as a DataFrame; the name is one of ours."""
+    return Markup("{}.frame('{}')").format(owner, name)
 
 
 def grid(

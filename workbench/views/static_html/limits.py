@@ -23,10 +23,10 @@ SUMMARY_BYTES = 10_000
 """A notebook keeps a summary of each view: it is the first of these that is no longer than that."""
 SUMMARIES = (
     Limits(rows=24, others=8, lines=80, context=2, letters=160, tables=6),
-    Limits(rows=16, others=6, lines=60, context=2, letters=120, tables=2),
-    Limits(rows=13, others=5, lines=50, context=1, letters=100, tables=2),
-    Limits(rows=10, others=4, lines=40, context=1, letters=80),
-    Limits(rows=8, others=3, lines=30, context=0, letters=60),
-    Limits(rows=5, others=2, lines=20, context=0, letters=50),
-    Limits(rows=2, others=1, lines=6, context=0, letters=30),
+    Limits(rows=16, others=5, lines=60, context=2, letters=120, tables=2),
+    Limits(rows=13, others=4, lines=50, context=1, letters=100, tables=2),
+    Limits(rows=10, others=3, lines=40, context=1, letters=80),
+    Limits(rows=8, others=2, lines=30, context=1, letters=60),
+    Limits(rows=6, others=1, lines=24, context=0, letters=50, tables=0),
+    Limits(rows=2, others=1, lines=6, context=0, letters=30, tables=0),
 )

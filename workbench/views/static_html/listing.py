@@ -10,7 +10,7 @@ from workbench.views.static_html.limits import Limits
 from workbench.views.units import bytes_text, plural
 from workbench.views.wire import Line, Note, Source
 
-SHORT = 24  # lines: functions up to this length are not folded where there is room
+_SHORT, _TINY = 24, 12  # lines: functions up to this length are not folded where there is room
 _KERNELS = 2  # named beside a line
 _GUTTER = 11  # letters of those
 
@@ -71,7 +71,7 @@ def _kept(source: Source, marks: Mapping[int, Line], limits: Limits) -> list[int
     near = {
         n + off for n in marks for off in range(-limits.context, limits.context + 1)
     }  # fmt: skip
-    is_whole = count <= min(SHORT, limits.lines) and limits.context > 0
+    is_whole = count <= min(_SHORT if limits.context else _TINY, limits.lines)
     kept = [n for n in every if is_whole or n == first or n in near]
     while kept and not source["lines"][kept[-1] - first].strip():
         kept.pop()

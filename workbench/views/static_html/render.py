@@ -12,11 +12,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from workbench.views.highlight import line_pieces
 from workbench.views.outputs import output
+from workbench.views.roundtrip import bar
 from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.static_html.listing import gutter, more_functions
 from workbench.views.static_html.skin import Skin, page_style
-from workbench.views.static_html.words import SIGNS
-from workbench.views.units import bytes_text, plural, seconds_text
+from workbench.views.units import bytes_text, seconds_text
+from workbench.views.vocabulary import SIGNS, WORDS
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
@@ -82,7 +83,7 @@ def _environment() -> Environment:
         "functions": more_functions,
         "pieces": partial(_pieces, "python"),
     }
-    made.globals |= {"plural": plural, "signs": SIGNS, "pieces_of": _pieces}
+    made.globals |= {"bar": bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
     return made
 
 

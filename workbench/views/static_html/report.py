@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, grid
-from workbench.views.static_html.limits import PAGE, Limits
+from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
-from workbench.views.wire import Document, Note
+from workbench.views.wire import Document, Note, Source
 
 _TABLED: Mapping[str, tuple[str, ...]] = {
     "timeline": ("phases",),
@@ -45,6 +45,12 @@ def body(shown: Document, picture: str | None, codes: tuple[Code, ...] = ()) -> 
     return render.body("report", partial(_view, shown, picture, codes))
 
 
+def source_summary(source: Source) -> str:
+    """The lines of one source with what became of each."""
+    whole = replace(SUMMARIES[0], lines=len(source["lines"]), context=len(source["lines"]))
+    return render.summary("source", lambda _: {"listings": listings([source], whole)[0]})
+
+
 def _view(
     shown: Document, picture: str | None, codes: tuple[Code, ...], limits: Limits
 ) -> dict[str, Any]:
@@ -52,15 +58,15 @@ def _view(
     tabled = partial(table, shown, limits=limits)
 
     def tables_of(names: tuple[str, ...]) -> list[Grid]:
-        found = (tabled(name, most=limits.others) for name in names)
+        most = {"ways": limits.rows}
+        found = (tabled(name, most=most.get(name, limits.others)) for name in names)
         return [each for each in found if each is not None]
 
     return {
         "doc": shown,
         "titles": {head["id"]: head["title"] for head in shown["panes"]},
-        "words": shown["words"],
         "limits": limits,
-        "figures": grid("", FIGURES, shown["figures"], limits),
+        "figures": grid("", FIGURES, shown["figures"], limits, most=len(shown["figures"])),
         "others": limits.others,
         "listings": own,
         "functions_left": left,
@@ -69,10 +75,18 @@ def _view(
         "tabled": _TABLED,
         "tables_of": tables_of,
         "matrix": list(matrix(shown, limits)),
+        "file": _file(shown, limits),
         "codes": codes,
         "picture": picture,
         "absent": list(_absent(shown, is_page=limits is PAGE)),
     }
+
+
+def _file(shown: Document, limits: Limits) -> Grid | None:
+    """What the file is; the first group of facts."""
+    facts = [{"name": name, "value": value} for name, value in shown["artifact"][0]["facts"]]
+    columns = (Column("", "name"), Column("", "value", "code"))
+    return grid("File", columns, facts, limits, most=len(facts))
 
 
 def _absent(shown: Document, *, is_page: bool) -> Iterator[Note]:

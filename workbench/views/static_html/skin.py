@@ -15,17 +15,15 @@ _LOOKS: Mapping[str, str] = {
     "code": "text-align:left;font-family:monospace",
     "num": "text-align:right;white-space:nowrap",
     "scroll": "overflow-x:auto",
-    "pre": "margin:0;padding:1px 8px;font-size:12px;line-height:17px;overflow:auto",
-    "wrap": "margin:0;padding:1px 8px;font-size:12px;line-height:17px;white-space:pre-wrap",
-    "box": "margin:0 0 4px;padding:4px 8px;font-size:12px;line-height:17px;overflow:auto;"
-    "max-height:420px",
-    "note": "margin:2px 0;padding:2px 8px;border-left:3px solid rgba(128,128,128,.7)",
-    "warn": "margin:2px 0;padding:2px 8px;border-left:3px solid #d0473a",
+    "pre": "margin:0;overflow:auto",
+    "wrap": "margin:0;white-space:pre-wrap",
+    "box": "margin:0 0 4px;padding:4px 8px;overflow:auto;max-height:420px",
+    "note": "padding:0 8px;border-left:3px solid #888",
+    "warn": "padding:0 8px;border-left:3px solid #d0473a",
     "caption": "font-weight:bold;margin:6px 0 0",
     "del": "display:block;background:rgba(208,71,58,.16)",
     "ins": "display:block;background:rgba(47,154,105,.18)",
     "beside": "vertical-align:top;width:50%;text-align:left",
-    "track": "width:320px",
 }
 """What a sanitiser leaves alone; nothing has a colour of text, so that any theme is readable."""
 

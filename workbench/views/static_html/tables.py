@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from workbench.views.static_html.grids import Column, Grid, Unit, grid
+from workbench.views.static_html.grids import Column, Grid, Unit, frame_call, grid
 from workbench.views.static_html.limits import Limits
 from workbench.views.units import plural
 from workbench.views.wire import Document
@@ -148,7 +148,7 @@ _LISTS: Mapping[str, tuple[str, str, tuple[Column, ...]]] = {
             Column("To first result", "first_result_s", "s"),
             Column("Steady", "steady_s", "s"),
             Column("Against eager", "against"),
-            Column("Remark", "note"),
+            Column("Remark", "note", "prose"),
         ),
     ),
     "requirements": (
@@ -213,7 +213,7 @@ def table(shown: Document, name: str, limits: Limits, most: int | None = None) -
     """One list of a report's document as a table, None where it is empty."""
     title, frame, columns = _LISTS[name]
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
-    call, omitted = f"report.frame('{frame}')", shown["omitted"].get(frame, 0)
+    call, omitted = frame_call("report", frame), shown["omitted"].get(frame, 0)
     made = grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
     return made
 
@@ -231,7 +231,7 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
             for kernel, own in cells
         ]  # fmt: skip
         if any(row[target] is not None for row in rows for target in targets):
-            found.append(grid(title, columns, rows, limits, call="report.frame('matrix')"))
+            found.append(grid(title, columns, rows, limits, call=frame_call("report", "matrix")))
     remarks = [
         {"kernel": kernel, "target": target, "note": cell["note"]}
         for kernel, own in cells

@@ -1,4 +1,4 @@
-"""What remarks are called and the signs beside them: one table for every view."""
+"""What became of a line, in words with a sign beside them: one table for every view."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ WORDS: Mapping[str, str] = {
     "fallback": "Fallback",
     "folded": "Constant-folded",
     "outside": "Runs in Python",
+    "plain": "",
 }
-"""By the state of a line; a document carries them to the front end."""
+"""By the state of a line; `typescript.py` writes the same table to the front end."""
 SIGNS: Mapping[str, str] = {
     "captured": "✓",
     "break": "↯",
@@ -19,5 +20,4 @@ SIGNS: Mapping[str, str] = {
     "folded": "=",
     "outside": "–",
     "plain": "•",
-    "": " ",
 }

@@ -1,4 +1,4 @@
-"""Which parts of a program become CUDA graphs: a remark, a table, a note for each cut."""
+"""Which parts of a program become CUDA graphs, in words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections import Counter, defaultdict
 
 from workbench.report import Report
 from workbench.report.machine_rows import CudaGraphPart
-from workbench.views.blocks import Block, Column, Grid, Note, Tag
-from workbench.views.limits import Limits, cut
-from workbench.views.units import bytes_text, plural
-from workbench.views.wire import Tone
+from workbench.views.units import plural
+from workbench.views.wire import Note
 
+FIRST_PART = "c0"
 _REMEDIES = (  # a piece of torch's reason, what to do about it
     ("on a GPU", "Only a GPU replays CUDA graphs: what runs on the CPU is never recorded."),
     ("cpu device", "Only a GPU replays CUDA graphs: what runs on the CPU is never recorded."),
@@ -22,7 +21,6 @@ _REMEDIES = (  # a piece of torch's reason, what to do about it
     ("mutated inputs", "Make it a buffer of a module, or return the new value."),
     ("each combination of sizes", "Use a few fixed sizes and pad to them."),
 )
-_TONES: dict[str, Tone] = {"recorded": "captured", "skipped": "fallback"}
 
 
 def remedy(reason: str | None) -> str | None:
@@ -70,42 +68,21 @@ def cuts(report: Report) -> dict[tuple[str, int], dict[str, CudaGraphPart]]:
     return dict(found)
 
 
-def remark(report: Report) -> tuple[Note, ...]:
+def remark(report: Report) -> list[Note]:
     """What becomes of the parts as a message of the overview; none without CUDA graphs."""
     said = headline(report)
     if said is None:
-        return ()
+        return []
     why = reasons(report)
     text = f"{'; '.join(why)}." if why else "That is done when it first runs."
-    text = text[:1].upper() + text[1:]
-    return (Note(f"CUDA graphs: {said}.", text, "fallback" if why else "plain"),)
-
-
-def grid(report: Report, limits: Limits) -> tuple[Block, ...]:
-    """A row for each part in the order of the program; nothing without CUDA graphs."""
-    parts = list(report.cuda_graphs)
-    if not parts:
-        return ()
-    shown, more = cut(parts, limits.rows, "cuda_graphs")
-    rows = tuple(
-        (
-            name_of(part, parts),
-            Tag(part.verdict, _TONES.get(part.verdict, "plain")),
-            ". ".join(filter(None, (part.reason, remedy(part.reason)))),
-            ", ".join(part.kernels),
-            bytes_text(part.copied_bytes),
-        )
-        for part in shown
-    )
-    columns = (
-        Column("Part"),
-        Column("Verdict", "tag"),
-        Column("Why"),
-        Column("Kernels"),
-        Column("Copied at each call", "number"),
-    )
-    title = f"CUDA graphs: {plural(len(parts), 'part')}"
-    return (Grid(title, columns, rows, "cuda_graphs", more),)
+    return [
+        {
+            "title": f"CUDA graphs: {said}.",
+            "text": text[:1].upper() + text[1:],
+            "tone": "fallback" if why else "plain",
+            "select": FIRST_PART,
+        }
+    ]
 
 
 def name_of(part: CudaGraphPart, parts: list[CudaGraphPart]) -> str:

@@ -1,4 +1,4 @@
-"""The traced functions and what became of each of their lines."""
+"""The traced functions with what became of each of their lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.analysis.source.calls import callers, in_call_order
 from workbench.analysis.source.lines import call_sites, line_states
 from workbench.report import Report, Source
 from workbench.views import wire
-from workbench.views.panes.cuda_graphs import cuts, remedy
+from workbench.views.cuda_graph_words import cuts, remedy
 from workbench.views.place_words import text_of
 
 
@@ -36,10 +36,27 @@ def sources(report: Report) -> list[wire.Source]:
     return found
 
 
+def annotated(report: Report, file: str, text: str) -> wire.Source:
+    """The lines of one file or notebook cell, from its first on, whatever functions are in it."""
+    lines = text.rstrip().split("\n")
+    first = next((n for n, line in enumerate(lines, 1) if line.strip()), 1)
+    marks = list(_Marks(report).of_file(file, first, len(lines)))
+    return {
+        "id": "",
+        "name": "",
+        "file": file,
+        "kind": "user",
+        "first": first,
+        "lines": lines[first - 1 :],
+        "marks": marks,
+    }
+
+
 class _Marks:
     """What the report says about lines, looked up once."""
 
     def __init__(self, report: Report):
+        self.report = report
         self.calls = callers(report)
         self.traffic = line_traffic(report)
         self.states = line_states(report, self.traffic, self.calls)
@@ -49,20 +66,31 @@ class _Marks:
 
     def of(self, source: Source, lines: list[str]) -> Iterable[wire.Line]:
         for number in range(source.first_line, source.first_line + len(lines)):
-            id, place = f"L:{source.id}:{number}", (source.file, number)
-            here = self.traffic.get(id, LineTraffic((), None))
-            notes, sites = self.notes.get(place, []), self.sites.get(id, [])
-            state = self.states.get(place, "plain")
-            if state != "plain" or here.kernels or notes or sites:
-                yield {
-                    "id": id,
-                    "state": state,
-                    "kernels": list(here.kernels),
-                    "bytes": here.bytes,
-                    "time_us": self.times.get(id),
-                    "called_in": sites,
-                    "notes": notes,
-                }
+            yield from self._line(f"L:{source.id}:{number}", (source.file, number))
+
+    def of_file(self, file: str, first: int, last: int) -> Iterable[wire.Line]:
+        """The lines of a file that belong to functions of the report, each once."""
+        ids = [source.id for source in self.report.sources if source.file == file]
+        for number in range(first, last + 1):
+            own = (mark for id in ids for mark in self._line(f"L:{id}:{number}", (file, number)))
+            found = max(own, key=lambda mark: len(mark["kernels"]), default=None)
+            if found is not None:
+                yield found
+
+    def _line(self, id: str, place: tuple[str, int]) -> Iterable[wire.Line]:
+        here = self.traffic.get(id, LineTraffic((), None))
+        notes, sites = self.notes.get(place, []), self.sites.get(id, [])
+        state = self.states.get(place, "plain")
+        if state != "plain" or here.kernels or notes or sites:
+            yield {
+                "id": id,
+                "state": state,
+                "kernels": list(here.kernels),
+                "bytes": here.bytes,
+                "time_us": self.times.get(id),
+                "called_in": sites,
+                "notes": notes,
+            }
 
 
 def line_times(report: Report) -> dict[str, float]:

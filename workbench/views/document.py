@@ -1,0 +1,55 @@
+"""A report as the one document that a view shows at rest; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from workbench.report import TABLES, Report
+from workbench.views import target_choices, wire
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.registry import PANES
+
+__all__ = ["Setting", "document"]
+
+
+def document(report: Report, setting: Setting | None = None) -> wire.Document:
+    """Everything that a view shows at rest."""
+    here = setting or Setting()
+    verdict, tone = _verdict(report)
+    contents = [(pane, pane.document(report, here)) for pane in PANES]
+    omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
+    made = {
+        "version": wire.VERSION,
+        "name": report.request.name or "compilation",
+        "verdict": verdict,
+        "tone": tone,
+        "target": report.request.target,
+        "inputs": list(report.request.inputs),
+        "variable": here.variable,
+        "panes": [_head(pane, content) for pane, content in contents],
+        "targets": target_choices.targets(report, here.targets),
+        "omitted": {name: count for name, count in omitted.items() if count},
+    }
+    for _, content in contents:
+        made |= content.data
+    return cast(wire.Document, made)
+
+
+def _verdict(report: Report) -> tuple[str, wire.Tone]:
+    """How the compilation ended: words, tone."""
+    if not report.outcome.ok:
+        return f"failed in {report.outcome.step or 'compilation'}", "break"
+    if len(report.breaks):
+        count = len(report.breaks)
+        return f"{count} graph break{'s' * (count > 1)}", "break"
+    return "compiled", "captured"
+
+
+def _head(pane: Pane, content: Content) -> wire.PaneHead:
+    return {
+        "id": pane.id,
+        "title": pane.title,
+        "count": content.count,
+        "is_problem": content.is_problem,
+        "empty": content.empty,
+    }
