@@ -12,6 +12,7 @@ from markupsafe import Markup
 from workbench.views.static_html.limits import Limits
 from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
 
+CUT = "…"
 Unit = Literal[
     "", "code", "prose", "right", "number", "bytes", "s", "ms", "us", "count", "share", "ratio"
 ]
@@ -58,18 +59,19 @@ class Column:
             return _WORDS[self.unit](value)
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         is_whole = letters is None or self.unit == "prose" or len(text) <= letters
-        return text if is_whole else f"{text[: (letters or 0) - 1]}…"
+        return text if is_whole else f"{text[: (letters or 0) - 1]}{CUT}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: `more` rows are left out, `call` gives all of them."""
+    """A table: `more` rows are left out, texts may be cut; `call` gives all of them."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     more: int = 0
     call: str = ""
+    is_cut: bool = False
 
     @property
     def has_prose(self) -> bool:
@@ -130,4 +132,5 @@ def grid(
     shown = rows[: limits.rows if most is None else most]
     used = tuple(c for c in columns if any(c.words(row, None) not in ("", ABSENT) for row in shown))
     texts = tuple(tuple(c.words(row, limits.letters) for c in used) for row in shown)
-    return Grid(title, used, texts, len(rows) - len(shown) + omitted, call)
+    is_cut = any(text.endswith(CUT) for row in texts for text in row)
+    return Grid(title, used, texts, len(rows) - len(shown) + omitted, call, is_cut)

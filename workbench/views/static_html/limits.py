@@ -27,6 +27,6 @@ SUMMARIES = (
     Limits(rows=13, others=4, lines=50, context=1, letters=100, tables=2),
     Limits(rows=10, others=3, lines=40, context=1, letters=80),
     Limits(rows=8, others=2, lines=30, context=1, letters=60),
-    Limits(rows=6, others=1, lines=24, context=0, letters=50, tables=0),
-    Limits(rows=2, others=1, lines=6, context=0, letters=30, tables=0),
+    Limits(rows=6, others=1, lines=24, context=0, letters=50),
+    Limits(rows=2, others=1, lines=6, context=0, letters=30),
 )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.grids import Column, Grid, frame_call, grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
@@ -86,7 +86,8 @@ def _file(shown: Document, limits: Limits) -> Grid | None:
     """What the file is; the first group of facts."""
     facts = [{"name": name, "value": value} for name, value in shown["artifact"][0]["facts"]]
     columns = (Column("", "name"), Column("", "value", "code"))
-    return grid("File", columns, facts, limits, most=len(facts))
+    call = frame_call("report", "artifact")
+    return grid("File", columns, facts, limits, call=call, most=len(facts))
 
 
 def _absent(shown: Document, *, is_page: bool) -> Iterator[Note]:
