@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sample_report as sample
@@ -12,10 +12,26 @@ import sample_report as sample
 from workbench.compiler.internals import torch_private as tp
 from workbench.report import Report
 
+if TYPE_CHECKING:
+    from workbench.compiler.virtual_gpu.client import Worker
+
+
+pytest_plugins = ("sample_packages",)
+
 
 @pytest.fixture
 def sample_report() -> Report:
     return sample.make()
+
+
+@pytest.fixture(scope="session")
+def worker() -> Iterator[Worker]:
+    """One warm worker for all tests that compile for a virtual GPU."""
+    from workbench.compiler.virtual_gpu.client import Worker
+
+    worker = Worker(start_s=120, job_s=300)
+    yield worker
+    worker.close()
 
 
 def _state() -> dict[str, Any]:

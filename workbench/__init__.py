@@ -20,6 +20,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from workbench.report.presenting import install as _install
+
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.api import (
@@ -59,7 +61,8 @@ if TYPE_CHECKING:
         WorkbenchError,
     )
     from workbench.handles.package import Package
-    from workbench.report import Report
+    from workbench.report.presenting import Presenter, SweepFiles
+    from workbench.report.record import Report
     from workbench.settings import options
 
 __version__ = "0.1.0"
@@ -102,7 +105,7 @@ _PUBLIC = {
         "UsageError",
         "WorkbenchError",
     ),
-    "workbench.report": ("Report",),
+    "workbench.report.record": ("Report",),
     "workbench.analysis.sweep.sweep": ("Sweep",),
     "workbench.settings": ("options",),
 }
@@ -156,6 +159,21 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
+
+
+def _presenter() -> Presenter:
+    from workbench.views import presenting
+
+    return presenting
+
+
+def _sweep_files() -> SweepFiles:
+    from workbench.api import sweep_files
+
+    return sweep_files
+
+
+_install(_presenter, _sweep_files)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -5,6 +5,7 @@ They import no torch, so that a process is there at once and all of its time is 
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import signal
@@ -12,11 +13,13 @@ import sys
 import time
 from pathlib import Path
 
+from tests.faults.watching import Watch
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.manifest.manifest import Manifest
 
 KINDS = ("artifact", "package")
+_SECONDS = 600  # for all that one process does
 
 
 def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
@@ -57,12 +60,14 @@ def letter_of(kind: str, path: Path) -> str:
 
 
 def again(kind: str, path: str, letter: str, count: str) -> None:
-    """Save again and again; says when it is ready to begin."""
+    """Save again and again, touching nothing else; says when it is ready to begin."""
     save(kind, Path(path).with_name(f"warm-{letter}"), letter)
+    watch = Watch(f"{Path(path).parent}{os.sep}")
     os.write(1, b"ready\n")
     sys.stdin.readline()
-    for _ in range(int(count)):
-        save(kind, Path(path), letter)
+    with watch.on():
+        for _ in range(int(count)):
+            save(kind, Path(path), letter)
 
 
 def killed(kind: str, place: str, count: str) -> None:
@@ -94,4 +99,5 @@ def killed(kind: str, place: str, count: str) -> None:
 COMMANDS = {"again": again, "killed": killed}
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(_SECONDS, exit=True)
     COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -1,4 +1,4 @@
-"""What a process may do while it looks into a file: an audit hook that notes everything else."""
+"""What a process may do while it reads or writes a file: an audit hook that notes the rest."""
 
 from __future__ import annotations
 
@@ -20,24 +20,28 @@ _CHANGES = (
     *("os.mkdir", "os.truncate", "os.utime", "os.setxattr", "os.mkfifo", "os.mknod", "shutil."),
 )
 _PRIVATE = "aot-workbench-"  # the folder that load unpacks into, checking as it writes
+_CALL = "<call of a package>"  # the call that a package writes for itself from its manifest
 _VARIABLES = ("TORCHINDUCTOR_CACHE_DIR", "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR")
 _LIBRARIES = ("libnvidia-ml.so.1",)  # which GPUs this machine has
 
 
 class Watch:
-    """An audit hook, which cannot be taken away again; it notes while it is switched on."""
+    """An audit hook, which cannot be taken away again; it notes while it is switched on.
 
-    def __init__(self) -> None:
+    Files may be written whose paths begin with `private`: those that load unpacks.
+    """
+
+    def __init__(self, private: str | None = None) -> None:
         self.seen: list[str] = []
-        self._on = False
-        self._private = os.path.join(tempfile.gettempdir(), _PRIVATE)
+        self._on = self._runs = False
+        self._private = private or os.path.join(tempfile.gettempdir(), _PRIVATE)
         sys.addaudithook(self._hook)
 
     @contextmanager
-    def on(self) -> Iterator[list[str]]:
-        """What the block does that it must not."""
+    def on(self, *, runs: bool = False) -> Iterator[list[str]]:
+        """What the block does that it must not; with `runs` it may start the package inside."""
         self.seen = []
-        self._on = True
+        self._on, self._runs = True, runs
         try:
             yield self.seen
         finally:
@@ -56,18 +60,23 @@ class Watch:
         if event == "import":
             return f"import {arguments[0]}"
         if event.startswith("ctypes."):
-            known = event != "ctypes.dlopen" or arguments[0] in _LIBRARIES
-            return None if known else f"{event} {arguments}"
+            if event != "ctypes.dlopen" or arguments[0] in _LIBRARIES:
+                return None
+            unpacked = self._runs and self._is_ours(arguments[0])
+            return None if unpacked else f"{event} {arguments}"
         if event == "mmap.__new__":  # reading what was just unpacked
-            path = os.readlink(f"/proc/self/fd/{arguments[0]}") if arguments[0] >= 0 else ""
-            return None if self._is_ours(path) else f"{event} {path}"
+            return None if self._is_ours(arguments[0]) else f"{event} {arguments}"
         if event == "os.putenv":
             return None if os.fsdecode(arguments[0]) in _VARIABLES else f"{event} {arguments}"
         if event.startswith(_CHANGES):
             in_folder = isinstance(arguments[-1], int) and arguments[-1] >= 0  # rmtree does so
             return None if in_folder or self._is_ours(arguments[0]) else f"{event} {arguments}"
+        if event == "exec" and self._runs and arguments[0].co_filename == _CALL:
+            return None
         return f"{event} {arguments!r:.200}" if event.startswith(_RUNS) else None
 
     def _is_ours(self, path: Any) -> bool:
-        """Whether it is inside the private folder."""
-        return not isinstance(path, int) and os.fsdecode(path).startswith(self._private)
+        """Whether it is inside a private folder."""
+        if isinstance(path, int):
+            path = os.readlink(f"/proc/self/fd/{path}") if path >= 0 else ""
+        return os.fsdecode(path).startswith(self._private)

@@ -90,26 +90,29 @@ class Looking:
 
     def _load_unused(self, label: str, damaged: tuple[str, ...]) -> None:
         """A package whose library is whole may run; damaged weights are found meanwhile."""
-        try:
-            with self.wb.load(self.path) as package:
-                package.verified()
-            self.outcomes["load: nothing that runs was damaged"] += 1
-            if any(name.endswith(".blob") for name in damaged):
-                self.failures.append(f"{label}: damaged weights were not found")
-        except self.wb.WorkbenchError as error:
-            self.outcomes[f"load: {type(error).__name__}"] += 1
-        except Exception as error:  # a wrong error is what this is looking for
-            self.failures.append(f"{label}: load raised {type(error).__name__}: {error!s:.200}")
 
-    def _call(self, label: str, what: str, function: Callable[[Path], Any]) -> Any:
-        """What a call gives, None when it raises the right kind of error."""
+        def verified(path: Path) -> bool:
+            with self.wb.load(path) as package:
+                package.verified()
+            return True
+
+        if self._call(label, "load", verified, runs=True) is None:
+            return
+        if any(name.endswith(".blob") for name in damaged):
+            self.failures.append(f"{label}: damaged weights were not found")
+
+    def _call(
+        self, label: str, what: str, function: Callable[[Path], Any], *, runs: bool = False
+    ) -> Any:
+        """What a call gives, None when it raises the right kind of error; `runs` as in `Watch`."""
         found = None
+        answered = "nothing that runs was damaged" if runs else "answered"
         try:
-            with self.watch.on() as seen, _in_time():
+            with self.watch.on(runs=runs) as seen, _in_time():
                 found = function(self.path)
                 repr(found)
                 _open_report(found)
-            self.outcomes[f"{what}: answered"] += 1
+            self.outcomes[f"{what}: {answered}"] += 1
         except self.wb.WorkbenchError as error:
             self.outcomes[f"{what}: {type(error).__name__}"] += 1
             if not str(error).strip():

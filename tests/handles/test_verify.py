@@ -16,8 +16,8 @@ X = torch.randn(4, 8)
 def test_agreement_leaf_by_leaf() -> None:
     found = compile_eager(lambda x: {"a": x + 1, "b": [x.to(torch.int32)]}, (X,)).verify(X)
     assert found.ok
-    assert list(found.table["leaf"]) == ["output['a']", "output['b'][0]"]
-    assert list(found.table["atol"]) == [1e-5, 0.0]
+    assert list(found.frame()["leaf"]) == ["output['a']", "output['b'][0]"]
+    assert list(found.frame()["atol"]) == [1e-5, 0.0]
     assert repr(found).startswith("Verification(ok, 2 leaves against ")
     assert (
         repr(compile_eager(torch.relu, (X,)).verify(X)) == "Verification(ok, 1 leaf against relu)"
@@ -47,7 +47,7 @@ def test_inputs_buffers_and_random_state_are_left_alone() -> None:
     state = torch.random.get_rng_state()
     found = compiled.verify(X)
     assert found.ok
-    assert "input[0][0]" in set(found.table["leaf"])
+    assert "input[0][0]" in set(found.frame()["leaf"])
     assert torch.equal(X, before)
     assert torch.equal(torch.random.get_rng_state(), state)
 

@@ -11,7 +11,8 @@ import pytest
 
 from workbench.errors import ArtifactError
 from workbench.report import SCHEMA, Report, TextWriter
-from workbench.report.storage import LazyTexts, from_bytes, to_bytes
+from workbench.report.storage import from_bytes, to_bytes
+from workbench.report.wbr_file import LazyTexts
 
 
 def test_a_report_read_back_is_equal(sample_report: Report, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from workbench.report import Report
+from workbench.report.budget import MissedBudget
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.table import Table
 from workbench.views import wire
@@ -18,7 +19,6 @@ from workbench.views.display import show
 from workbench.views.document import Setting, document
 from workbench.views.html import fragment, page
 from workbench.views.panes.artifact import file_of
-from workbench.views.roundtrip import missed_budget
 
 EXPECTED = """\
 RoundTrip(block, 133 kB: ok)
@@ -73,7 +73,7 @@ def test_the_html_needs_no_script(trip: RoundTrip) -> None:
 
 
 def test_a_missed_budget_says_by_how_much() -> None:
-    assert missed_budget("first_call", 0.25, 0.1) == (
+    assert repr(MissedBudget("first_call", 0.25, 0.1)) == (
         "first call (first_call): 250 ms, 150 ms over the budget of 100 ms, 2.5 times as long"
     )
 

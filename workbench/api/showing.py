@@ -71,7 +71,7 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     """Why torch's cache had no code for the second compilation, though it had for the first.
 
     Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
-    device. The result is a sentence; `.table` has every part.
+    device. The result is a sentence; `.frame()` has every part.
 
     Parameters
     ----------

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from workbench.errors import UsageError
+from workbench.report.presenting import Presented
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _WRITTEN = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([a-zµμ]+)\s*")
+
+
+@dataclass(frozen=True, repr=False)
+class MissedBudget(Presented):
+    """A time that takes longer than it may; both in seconds."""
+
+    name: str
+    value: float
+    limit: float
 
 
 def seconds_of(name: str, value: str | float) -> float:

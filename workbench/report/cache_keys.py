@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from html import escape
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
@@ -27,7 +28,7 @@ class KeyPart:
 
 
 @dataclass(frozen=True)
-class WhyRecompiled:
+class WhyRecompiled(Presented):
     """The comparison of two compilations' cache keys; `differences` are sentences."""
 
     a: str
@@ -55,33 +56,17 @@ class WhyRecompiled:
         if len(self.differences) == 1:
             return f"{self.b} was compiled again because {shown[0]}.{note}"
         lines = [f"{self.b} was compiled again because:", *(f"  - {line}" for line in shown)]
-        return "\n".join([*lines, *([f"  - … and {more} more: see .table"] if more else [])]) + note
+        return (
+            "\n".join([*lines, *([f"  - … and {more} more: see .frame()"] if more else [])]) + note
+        )
 
-    @property
-    def table(self) -> pandas.DataFrame:
+    table = FormerTable()
+
+    def frame(self) -> pandas.DataFrame:
         """A row for each part: graph, part, a, b, same; what differs comes first."""
-        import pandas
-
         ordered = sorted(self.rows, key=lambda row: (row.same is not False, row.same is not None))
-        columns = [column.name for column in fields(KeyPart)]
-        return pandas.DataFrame({name: [getattr(row, name) for row in ordered] for name in columns})
+        return presenter().rows_frame(ordered, KeyPart)
 
     def __repr__(self) -> str:
         """The sentence."""
         return self.text
-
-    def _repr_html_(self) -> str:
-        """The sentence and a table of what differs."""
-        head = "".join(f"<th>{escape(n)}</th>" for n in ("", "part", self.a, self.b))
-        differing = [row for row in self.rows if row.same is not True]
-        rows = "".join(
-            f"<tr><td>{escape(row.graph)}</td><td>{escape(row.part)}</td>"
-            f"<td>{escape(_shown(row.a))}</td><td>{escape(_shown(row.b))}</td></tr>"
-            for row in differing
-        )
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        return f"<pre>{escape(self.text)}</pre>{table if differing else ''}"
-
-
-def _shown(value: str | None) -> str:
-    return "–" if value is None else value

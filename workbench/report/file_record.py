@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.report import artifact_rows, roundtrip_rows
+import workbench.report.artifact_rows as artifact_rows
+import workbench.report.roundtrip_rows as roundtrip_rows
 from workbench.report.table import Table
 
 TABLES: Mapping[str, type] = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.report.presenting import presenter
 from workbench.report.record import Report
 
 if TYPE_CHECKING:
@@ -79,14 +80,11 @@ class Profile:
 
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
         """The `kernels` or the `operators` as a DataFrame, in the order of the first call."""
-        import pandas
-
         rows, row_type = {
             "kernels": (self.kernels, KernelTime),
             "operators": (self.operators, OperatorTime),
         }[name]
-        columns = [column.name for column in fields(row_type)]
-        return pandas.DataFrame({c: [getattr(row, c) for row in rows] for c in columns})
+        return presenter().rows_frame(rows, row_type)
 
     def __repr__(self) -> str:
         """A short stable summary: no times."""

@@ -3,110 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.report import file_record, machine_rows, rows
-from workbench.report.table import Table, _freeze
+import workbench.report.machine_rows as machine_rows
+import workbench.report.rows as rows
+from workbench.report.file_record import FileRecord
+from workbench.report.header import SCHEMA, TABLES, Environment, Outcome, Request
+from workbench.report.presenting import presenter
+from workbench.report.rivals import Rivals, rivals_of
+from workbench.report.table import Table
 from workbench.report.texts import Texts
+from workbench.report.wbr_file import read_file, read_json, write_file
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-    from workbench.analysis.diff.rivals import Rivals
-
-SCHEMA = 1
-
-TABLES: Mapping[str, type] = {
-    "sources": rows.Source,
-    "graphs": rows.Graph,
-    "nodes": rows.Node,
-    "breaks": rows.Break,
-    "guards": rows.Guard,
-    "recompiles": rows.Recompile,
-    "fusion": rows.FusionPair,
-    "scheduler_nodes": rows.SchedulerNode,
-    "kernels": rows.Kernel,
-    "kernel_lines": rows.KernelLine,
-    "buffers": rows.Buffer,
-    "wrappers": rows.Wrapper,
-    "autotune": rows.AutotuneChoice,
-    "assembly": machine_rows.Assembly,
-    "resources": machine_rows.Resources,
-    "fidelity": machine_rows.Fidelity,
-    "roofline": machine_rows.KernelRoofline,
-    "matrix": machine_rows.MatrixCell,
-    "ranked_configs": machine_rows.RankedConfig,
-    "cuda_graphs": machine_rows.CudaGraphPart,
-    **file_record.TABLES,
-    "phases": rows.Phase,
-    "cache": rows.CacheEvent,
-    "cache_parts": rows.CachePart,
-    "capabilities": rows.Capability,
-    "links": rows.Link,
-}
-"""Every table of a report by name; a name is also what `Report.frame` takes."""
-
 
 @dataclass(frozen=True)
-class Environment:
-    """Where the compilation ran; `threads` is torch's intra-op thread count."""
-
-    workbench: str = ""
-    python: str = ""
-    torch: str = ""
-    triton: str | None = None
-    platform: str = ""
-    cpu: str = ""
-    isa: str = ""
-    cores: int = 0
-    threads: int = 0
-    variables: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked for; `options` are the compiler options that differ from their default.
-
-    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions".
-    """
-
-    name: str = ""
-    kind: str = "function"
-    backend: str = "inductor"
-    mode: str | None = None
-    options: tuple[tuple[str, str], ...] = ()
-    target: str = "host"
-    grad: bool = False
-    autocast: str | None = None
-    training: bool | None = None
-    guards: str = "portable"
-    capture: str = "full"
-    dynamic_shapes: str | None = None
-    inputs: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    tf32: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the compilation ended; `step` and `error` are set when it failed."""
-
-    ok: bool = True
-    step: str | None = None
-    error: str | None = None
-
-
-def _read(cls: type[Any], data: Mapping[str, Any]) -> Any:
-    known = {f.name for f in fields(cls)}
-    return cls(**{k: _freeze(v) for k, v in data.items() if k in known})
-
-
-@dataclass(frozen=True)
-class Report(file_record.FileRecord):
+class Report(FileRecord):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.
@@ -317,22 +235,11 @@ class Report(file_record.FileRecord):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """Read what `to_json` wrote; raises `ArtifactError` for a newer schema."""
-        from workbench.report.storage import check_schema, read_header
-
-        check_schema(data)
-        tables: dict[str, Table[Any]] = {
-            name: Table.from_json(TABLES[name], part)
-            for name, part in data["tables"].items()
-            if name in TABLES
-        }
-        unknown = {n: p for n, p in data["tables"].items() if n not in TABLES}
-        return read_header(data, tables, Texts.from_json(data["texts"]), unknown)
+        return cls(**read_json(data))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
-        from workbench.report.storage import save
-
-        save(self, path)
+        write_file(self.to_json(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
@@ -340,9 +247,7 @@ class Report(file_record.FileRecord):
 
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
-        from workbench.report.storage import load
-
-        return load(path)
+        return cls(**read_file(path))
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame: those of `TABLES`, and two that are made of them.
@@ -350,27 +255,19 @@ class Report(file_record.FileRecord):
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
         """
-        from workbench.views.frames import frame
-
-        return frame(self, name)
+        return presenter().frame(self, name)
 
     def rivals(self) -> tuple[Rivals, ...]:
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
-        from workbench.analysis.diff.rivals import rivals_of
-
-        return rivals_of(self)
+        return rivals_of(self.autotune, self.texts)
 
     def plot(self, name: str) -> matplotlib.figure.Figure:
         """One chart as a matplotlib figure."""
-        from workbench.views.figures import plot
-
-        return plot(self, name)
+        return presenter().plot(self, name)
 
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A self-contained page, written to `path` when given.
 
         `redact` drops sources and constants.
         """
-        from workbench.views.html import page
-
-        return page(self, path, redact=redact)
+        return presenter().page(self, path, redact=redact)

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BudgetError, UsageError
-from workbench.report.budget import seconds_of
+from workbench.report.budget import MissedBudget, seconds_of
+from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.roundtrip_rows import (
     PHASES,
@@ -26,8 +27,8 @@ FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady")
 _TABLES = {"ways": RoundTripWay, "phases": RoundTripPhase, "leaves": RoundTripLeaf}
 
 
-@dataclass(frozen=True)
-class RoundTrip:
+@dataclass(frozen=True, repr=False)
+class RoundTrip(Presented):
     """What became of a file in fresh processes: times by way and phase, outputs beside eager's.
 
     Every way runs the same call in a process of its own with an empty cache folder (that of
@@ -45,7 +46,7 @@ class RoundTrip:
     leaves: tuple[RoundTripLeaf, ...]
     saved_s: float | None = None
     notes: tuple[str, ...] = ()
-    report: Report = field(default_factory=Report, repr=False, compare=False)
+    report: Report = field(default_factory=Report, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -64,20 +65,16 @@ class RoundTrip:
         known = ", ".join(way.way for way in self.ways)
         raise UsageError(f"This round trip has no way {name!r}; it has {known}.")
 
-    @property
-    def table(self) -> pandas.DataFrame:
-        """A row for each way: times in seconds, errors, why it did not run."""
-        return self.frame("ways")
+    table = FormerTable("ways")
 
     def frame(self, name: str = "phases") -> pandas.DataFrame:
-        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame."""
-        import pandas
+        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame.
 
+        `ways` has a row for each way: times in seconds, errors, why it did not run.
+        """
         if name not in _TABLES:
             raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(_TABLES)}.")
-        columns = [column.name for column in fields(_TABLES[name])]
-        rows = getattr(self, name)
-        return pandas.DataFrame({c: [getattr(row, c) for row in rows] for c in columns})
+        return presenter().rows_frame(getattr(self, name), _TABLES[name])
 
     def seconds(self, name: str, way: str = "ours") -> float | None:
         """A time of a way, one of `FIGURES` or a phase; None for what the way does not do.
@@ -98,8 +95,6 @@ class RoundTrip:
         The names are those that `seconds` takes. Raises `BudgetError` naming each budget that was
         missed and by how much, also when the way did not run or its outputs differ from eager's.
         """
-        from workbench.views.roundtrip import missed_budget
-
         limits = {name: seconds_of(name, value) for name, value in budgets.items()}
         found = {name: self.seconds(name, way) for name in limits}
         row = self.way(way)
@@ -115,7 +110,7 @@ class RoundTrip:
         for name, limit in limits.items():
             value = found[name]
             if value is not None and value > limit:
-                missed.append(missed_budget(name, value, limit))
+                missed.append(repr(MissedBudget(name, value, limit)))
         if missed:
             listed = "".join(f"\n  - {line}" for line in missed)
             raise BudgetError(
@@ -147,17 +142,6 @@ class RoundTrip:
         }
         plain = ("name", "file", "size", "digest", "saved_s")
         return cls(**{n: data[n] for n in plain}, notes=tuple(data["notes"]), **rows)
-
-    def __repr__(self) -> str:
-        """The ways and, for each, a waterfall of its phases."""
-        from workbench.views.roundtrip import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.roundtrip_html import fragment
-
-        return fragment(self)
 
 
 def _said(note: str) -> str:

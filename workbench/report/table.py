@@ -30,8 +30,9 @@ def _tuple_columns(row_type: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def _freeze(value: Any) -> Any:
-    return tuple(_freeze(v) for v in value) if isinstance(value, list) else value
+def freeze(value: Any) -> Any:
+    """Lists, which JSON made of tuples, as tuples again."""
+    return tuple(freeze(v) for v in value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Table(Generic[Row]):
         for f in fields(row_type):  # type: ignore[arg-type]
             if f.name in stored:
                 values = stored[f.name]
-                columns[f.name] = [_freeze(v) for v in values] if f.name in tuples else values
+                columns[f.name] = [freeze(v) for v in values] if f.name in tuples else values
             elif f.default is not MISSING:
                 columns[f.name] = [f.default] * length
             else:

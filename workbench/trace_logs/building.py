@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.compiler.sources.break_messages import recompile_reasons
 from workbench.report import TABLES, Guard, Link, Recompile, Table, TextWriter
-from workbench.report.storage import Lazy
+from workbench.report.wbr_file import Lazy
 from workbench.trace_logs import guard_trees, timeline
 from workbench.trace_logs.break_texts import BreakReader, functions
 from workbench.trace_logs.content import LogContent

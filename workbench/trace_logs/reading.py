@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.storage import Lazy, LazyTexts
+from workbench.report.wbr_file import Lazy, LazyTexts
 from workbench.trace_logs import log_summary
 from workbench.trace_logs.building import Building
 from workbench.trace_logs.content import LogContent, read_content

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from workbench.report import TABLES, Report
 from workbench.views import target_choices, wire
+from workbench.views.columns import COLUMNS, specs
 from workbench.views.panes.pane import Content, Pane, Setting
 from workbench.views.panes.registry import PANES
 
@@ -18,7 +20,7 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in PANES]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
-    made = {
+    made: dict[str, Any] = {
         "version": wire.VERSION,
         "name": report.request.name or "compilation",
         "verdict": verdict,
@@ -32,7 +34,20 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
     }
     for _, content in contents:
         made |= content.data
+    made["columns"] = specs(_tables(made))
     return cast(wire.Document, made)
+
+
+def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The rows of the tables of a document by the names of their columns."""
+    rows: Mapping[str, Any] = {
+        **made,
+        **made["file"],
+        "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
+        "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
+        "nodes": made["graphs"],
+    }
+    return {name: rows[name] for name in COLUMNS}
 
 
 def _verdict(report: Report) -> tuple[str, wire.Tone]:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.diff.side_by_side import Difference
-from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
+from workbench.analysis.gpu_model.matrix import FIGURES, Matrix, cells_by_place
 from workbench.analysis.gpu_model.target_spread import spread, spreads
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.machine_rows import CODE_STAGES, MatrixCell
 from workbench.views import frames
 from workbench.views.charts import heat
 from workbench.views.flow import few_words
@@ -109,11 +107,6 @@ def words(figure: str, value: float | None) -> str:
     return bytes_text(value) if figure == "smem_bytes" else f"{value:.0f}"
 
 
-def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
-    """The cells by kernel and GPU."""
-    return {(cell.kernel, cell.target): cell for cell in matrix.report.matrix}
-
-
 def kernel_labels(matrix: Matrix) -> dict[str, str]:
     """By id of a kernel: what it computes, and the id."""
     labels = {
@@ -121,38 +114,6 @@ def kernel_labels(matrix: Matrix) -> dict[str, str]:
         for kernel in matrix.report.kernels
     }
     return {cell.kernel: labels.get(cell.kernel, cell.kernel) for cell in matrix.report.matrix}
-
-
-def difference(matrix: Matrix, kernel: str, a: str, b: str, stage: str | None) -> Difference:
-    """The code of a kernel on two GPUs; see `Matrix.diff`."""
-    names = {row.name: row.id for row in matrix.report.kernels}
-    kernel = names.get(kernel, kernel)
-    for target in (a, b):
-        _check_place(matrix, kernel, target)
-    left, right = _texts(matrix, kernel, a), _texts(matrix, kernel, b)
-    common = [name for name in CODE_STAGES if name in left and name in right]
-    if stage is None and common:
-        stage = common[-1]
-    if stage is None or stage not in common:
-        missing = [
-            f"{cell.target}: {cell.note}"
-            for target in (a, b)
-            if (cell := cells_by_place(matrix)[kernel, target]).note
-        ]
-        there = f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
-        why = f" ({'; '.join(missing)})" if missing else ""
-        raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
-    return Difference(kernel, stage, a, b, left[stage], right[stage])
-
-
-def _texts(matrix: Matrix, kernel: str, target: str) -> dict[str, str]:
-    config = cells_by_place(matrix)[kernel, target].config
-    texts = matrix.report.texts
-    return {
-        row.stage: texts[row.text]
-        for row in matrix.report.assembly
-        if row.config == config and row.text is not None and row.text in texts
-    }
 
 
 def text(matrix: Matrix) -> str:
@@ -184,11 +145,3 @@ def _line(kernel: str, figure: str, values: Iterable[str]) -> str:
 def _check(figure: str) -> None:
     if figure not in FIGURES:
         raise UsageError(f"A matrix has no figure {figure!r}. Take one of: {', '.join(FIGURES)}.")
-
-
-def _check_place(matrix: Matrix, kernel: str, target: str) -> None:
-    if target not in matrix.targets:
-        raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
-    if (kernel, target) not in cells_by_place(matrix):
-        known = ", ".join(dict.fromkeys(cell.kernel for cell in matrix.report.matrix))
-        raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")

@@ -8,7 +8,7 @@ from workbench.views.static_html.others import rivals_summary
 from workbench.views.units import seconds_text
 
 if TYPE_CHECKING:
-    from workbench.analysis.diff.rivals import Rivals
+    from workbench.report.rivals import Rivals
 
 _LINES = 24  # of each code in a text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workbench.report.budget import MissedBudget
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import RoundTripWay
 from workbench.views.units import bytes_text, seconds_text
@@ -61,8 +62,9 @@ def against_eager(way: RoundTripWay) -> str:
     return f"{'within' if way.ok else 'differs by'} {way.max_abs_error:.2g}"
 
 
-def missed_budget(name: str, value: float, limit: float) -> str:
+def missed_budget(missed: MissedBudget) -> str:
     """One budget that was missed, and by how much."""
+    name, value, limit = missed.name, missed.value, missed.limit
     words = words_of(name).replace("_", " ")
     times = f", {value / limit:.3g} times as long" if limit else ""
     return (

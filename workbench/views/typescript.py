@@ -18,12 +18,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from workbench.views import wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep
+from workbench.views import (
+    wire,
+    wire_artifact,
+    wire_code,
+    wire_diff,
+    wire_machine,
+    wire_sweep,
+    wire_tables,
+)
 from workbench.views.panes.registry import PANES
 from workbench.views.vocabulary import WORDS
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
-MODULES = (wire, wire_artifact, wire_code, wire_diff, wire_machine, wire_sweep)
+MODULES = (
+    wire,
+    wire_artifact,
+    wire_code,
+    wire_diff,
+    wire_machine,
+    wire_sweep,
+    wire_tables,
+)
 _HEAD = "// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 

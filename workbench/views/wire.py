@@ -29,6 +29,7 @@ from workbench.views.wire_machine import (
     Targets,
 )
 from workbench.views.wire_sweep import RowQuestion, RowsQuestion
+from workbench.views.wire_tables import ColumnSpec
 
 VERSION = 1
 
@@ -230,16 +231,22 @@ class Recompile(TypedDict):
 
 
 class Group(TypedDict):
-    """One final group of scheduler nodes: the bytes of its parts alone, and together."""
+    """One final group of scheduler nodes: the bytes of its parts alone, and together.
+
+    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+    """
 
     id: str
     graph: str
     name: str
     kernel: str | None
+    kind: str
+    label: str
     parts: list[str]
     nodes: list[str]
     before: int
     after: int
+    saved: float | None
 
 
 class Rejected(TypedDict):
@@ -277,12 +284,13 @@ class Phase(TypedDict):
 
 
 class Choice(TypedDict):
-    """One choice that the autotuner timed."""
+    """One choice that the autotuner timed; `state` says what became of it."""
 
     id: str
     op: str
     choice: str
     kind: str
+    state: Literal["chosen", "alternative", "failed"]
     time_ms: float | None
     chosen: bool
     note: str | None
@@ -298,7 +306,7 @@ class Artifact(TypedDict):
 class Document(TypedDict):
     """Everything that a view shows at rest.
 
-    `frames` names the DataFrame behind each table; `omitted` counts rows that are not here.
+    `omitted` counts rows that are not here, `columns` says how its tables are drawn.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
     `file` is what the result was saved to or loaded from.
     `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
@@ -338,6 +346,7 @@ class Document(TypedDict):
     artifact: list[Artifact]
     file: SavedFile
     omitted: dict[str, int]
+    columns: dict[str, list[ColumnSpec]]
 
 
 class GraphPart(TypedDict):

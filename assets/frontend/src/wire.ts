@@ -196,17 +196,21 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: the bytes of its parts alone, and together.
+ * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
+ * `label` say of its kernel what it is and computes, `saved` is a share of `before`.
  */
 export interface Group {
   id: string;
   graph: string;
   name: string;
   kernel: string | null;
+  kind: string;
+  label: string;
   parts: string[];
   nodes: string[];
   before: number;
   after: number;
+  saved: number | null;
 }
 
 /**
@@ -244,13 +248,14 @@ export interface Phase {
 }
 
 /**
- * One choice that the autotuner timed.
+ * One choice that the autotuner timed; `state` says what became of it.
  */
 export interface Choice {
   id: string;
   op: string;
   choice: string;
   kind: string;
+  state: "chosen" | "alternative" | "failed";
   time_ms: number | null;
   chosen: boolean;
   note: string | null;
@@ -265,11 +270,10 @@ export interface Artifact {
 }
 
 /**
- * Everything that a view shows at rest. `frames` names the DataFrame behind each table;
- * `omitted` counts rows that are not here. `variable` is how code that is copied names the
- * result, such as `_` or `compiled`. `file` is what the result was saved to or loaded from.
- * `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
- * none were asked for.
+ * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
+ * how its tables are drawn. `variable` is how code that is copied names the result, such as `_`
+ * or `compiled`. `file` is what the result was saved to or loaded from. `no_assembly` says why
+ * no kernel has code of a GPU, or is None; `cuda_graphs` is None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -305,6 +309,7 @@ export interface Document {
   artifact: Artifact[];
   file: SavedFile;
   omitted: Record<string, number>;
+  columns: Record<string, ColumnSpec[]>;
 }
 
 /**
@@ -901,6 +906,33 @@ export interface RowsQuestion {
  */
 export interface EmbeddedSweep {
   sweep: SweepDocument;
+}
+
+export type ColumnKind = "text" | "code" | "number" | "length" | "kernel" | "kernels" | "tag" | "bar";
+
+export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount";
+
+/**
+ * One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid. `field`
+ * is the field of a row that it shows, `key` where it is not said; a dot leads into a field.
+ * `kind` is "text" unless it is said: a number has the `unit` that it is given in, a "length"
+ * counts a list, a "bar" is as long as its part of the largest. `full` is the field with the
+ * whole text, where the column has only the gist; `hint` says of all cells what they are.
+ * `absent` stands for a value that is unknown. `is_wide` columns are left out where there is
+ * little room.
+ */
+export interface ColumnSpec {
+  key: string;
+  title: string;
+  width: string;
+  field?: string;
+  kind?: ColumnKind;
+  unit?: Unit;
+  look?: "mono" | "mut";
+  full?: string;
+  hint?: string;
+  absent?: string;
+  is_wide?: boolean;
 }
 
 export const TITLES: Record<PaneId, string> = {

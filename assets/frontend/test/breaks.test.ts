@@ -55,8 +55,14 @@ test("guards that say the same are one row that counts them", () => {
 });
 
 test("a filter looks at sources and reasons", () => {
-  expect(filterGuards(GUARDS, "QKV").map((each) => each.id)).toEqual(["q1", "q2"]);
-  expect(filterGuards(GUARDS, "object").map((each) => each.id)).toEqual(["q3"]);
+  expect(filterGuards(GUARDS, "QKV", ["source", "why_dropped"]).map((each) => each.id)).toEqual([
+    "q1",
+    "q2",
+  ]);
+  expect(filterGuards(GUARDS, "object", ["source", "why_dropped"]).map((each) => each.id)).toEqual([
+    "q3",
+  ]);
+  expect(filterGuards(GUARDS, "object", ["source"])).toEqual([]);
 });
 
 const INPUT: Input = {

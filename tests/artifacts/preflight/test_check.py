@@ -68,9 +68,9 @@ def test_inspect_names_the_gpu(path: Path) -> None:
 def test_a_machine_with_the_gpu_passes(path: Path) -> None:
     check = wb.check(path, THERE)
     assert check.ok
-    assert set(check.table.verdict) == {"pass"}
-    assert list(check.table.columns) == ["name", "verdict", "needed", "found", "advice"]
-    assert {"torch", "triton", "toolkit", "gpu"} <= set(check.table.name)
+    assert set(check.frame().verdict) == {"pass"}
+    assert list(check.frame().columns) == ["name", "verdict", "needed", "found", "advice"]
+    assert {"torch", "triton", "toolkit", "gpu"} <= set(check.frame().name)
     check_fits("model.aot", MANIFEST, THERE)
 
 
@@ -87,13 +87,13 @@ def test_a_machine_without_it_fails_and_says_why(path: Path) -> None:
 
 def test_a_file_of_torchs_own_needs_a_compiler(tmp_path: Path) -> None:
     (tmp_path / "own.pt").write_bytes(b"\x80\x04N.")
-    rows = wb.check(tmp_path / "own.pt").table.set_index("name")
+    rows = wb.check(tmp_path / "own.pt").frame().set_index("name")
     assert rows.verdict["compiler"] == "warn"
 
 
 def test_what_a_description_leaves_out_is_a_warning(path: Path) -> None:
     check = wb.check(path, {"torch": "2.13.0+cu130"})
-    rows = check.table.set_index("name")
+    rows = check.frame().set_index("name")
     assert check.ok
     assert rows.verdict["torch"] == rows.verdict["toolkit"] == "pass"
     assert rows.verdict["gpu"] == rows.verdict["triton"] == rows.verdict["python"] == "warn"

@@ -21,7 +21,7 @@ OTHERS = tuple(
 def check(name: str, worker: Worker, interpreter: Interpreter) -> None:
     compiled, args = compiled_case(name, worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
-    assert found.ok, found.kernel_table.to_string() + found.table.to_string()
+    assert found.ok, found.frame("kernels").to_string() + found.frame().to_string()
     ran = {row.kernel for row in found.kernels}
     assert {k.name for k in compiled.report.kernels if k.language == "triton"} <= ran
 

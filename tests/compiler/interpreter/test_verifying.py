@@ -18,7 +18,7 @@ def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpre
     compiled, args = compiled_case("module", worker)
     found = verified(compiled, args, interpreter)
     assert found.ok
-    assert list(found.table["leaf"]) == ["output"]
+    assert list(found.frame()["leaf"]) == ["output"]
     assert "Sequential" in repr(found)
     assert any("TF32" in note for note in found.notes)
 
@@ -27,7 +27,7 @@ def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interprete
     compiled, args = compiled_case("training_step", worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
     assert found.ok
-    assert {"output", "gradient of call[0][1]"} <= set(found.table["leaf"])
+    assert {"output", "gradient of call[0][1]"} <= set(found.frame()["leaf"])
     kernels = {row.kernel for row in found.kernels}
     assert {k.name for k in compiled.report.kernels if k.language == "triton"} <= kernels
     assert {row.graph for row in found.kernels} == {"forward", "backward"}

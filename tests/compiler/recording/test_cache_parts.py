@@ -61,7 +61,7 @@ def test_the_same_twice_has_the_same_key(first: Report) -> None:
     assert why.same
     assert "have the same key" in why.text
     assert not why.differences
-    assert set(why.table.same) == {True}
+    assert set(why.frame().same) == {True}
 
 
 def test_another_shape(first: Report) -> None:
@@ -70,7 +70,7 @@ def test_another_shape(first: Report) -> None:
     assert why.text.endswith(
         "was compiled again because the shape of input 1 differs: (8, 4) / (16, 4)."
     )
-    assert next(iter(why.table.part)) == "input 1"
+    assert next(iter(why.frame().part)) == "input 1"
 
 
 def test_another_dtype_and_layout(first: Report) -> None:

@@ -40,22 +40,22 @@ def doubled() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def of_torch(folder: Path) -> Path:
+def of_torch(package_folder: Path) -> Path:
     batch = torch.export.Dim("batch", min=2)
     example = (torch.randn(4, 3), torch.randn(4, 3))
     with fast_start():
         program = torch.export.export(Add(), example, dynamic_shapes=({0: batch}, {0: batch}))
-        path = folder / "torch.pt2"
+        path = package_folder / "torch.pt2"
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
     return path
 
 
 def test_operators_of_others_run_through_the_binding(
-    doubled: None, folder: Path, capfd: pytest.CaptureFixture[str]
+    doubled: None, package_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     module, x = Twice().eval(), torch.randn(5, 6)
-    wb.package(module, (x,), path=folder / "twice.pt2", capture="light")
-    package = wb.load(folder / "twice.pt2", num_runners=2)
+    wb.package(module, (x,), path=package_folder / "twice.pt2", capture="light")
+    package = wb.load(package_folder / "twice.pt2", num_runners=2)
     torch.testing.assert_close(package(x), module(x).detach())
     assert "holds the GIL" in package.notes[0]
     assert "note: model: it calls operators" in repr(package)
@@ -82,9 +82,9 @@ def test_a_package_of_torch_runs_with_a_warning(of_torch: Path) -> None:
         _ = package.report
 
 
-def test_of_several_models_each_is_called_by_its_name(folder: Path) -> None:
+def test_of_several_models_each_is_called_by_its_name(package_folder: Path) -> None:
     x = torch.randn(3)
-    path = folder / "two.pt2"
+    path = package_folder / "two.pt2"
     wb.package(
         {"add": Add().eval(), "line": torch.nn.Linear(3, 2).eval()},
         {"add": (x, x), "line": (x,)},

@@ -1,7 +1,7 @@
 """Which opcodes occur: `python -m tests.compiler.virtual_gpu.occurring_opcodes h100 …`.
 
-Compiles every case for the GPUs, adds what occurs to `tests/specs/occurring_opcodes.json`, and
-lists what has no explanation yet.
+Compiles every case for the GPUs, adds what occurs to `tests/specs/opcodes/occurring_opcodes.json`,
+and lists what has no explanation yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.specs import Catalogue
 from workbench.specs.opcodes import opcodes_in
 from workbench.specs.opcodes.explaining import undescribed
 
-KEPT = Path(__file__).parents[2] / "specs" / "occurring_opcodes.json"
+KEPT = Path(__file__).parents[2] / "specs" / "opcodes" / "occurring_opcodes.json"
 
 
 def found(gpu: str, worker: Worker) -> Iterator[tuple[str, str]]:

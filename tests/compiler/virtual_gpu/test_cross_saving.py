@@ -157,7 +157,7 @@ def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -
     assert not path.exists()
     compiled.save(path)  # without a machine: any build of this release
     check = wb.check(path, {"torch": f"{torch.__version__.partition('+')[0]}+cu128"})
-    assert check.table.set_index("name").verdict["torch"] == "pass"
+    assert check.frame().set_index("name").verdict["torch"] == "pass"
 
 
 def test_a_function_with_no_module_has_no_weights(compile_for: Compile, tmp_path: Path) -> None:

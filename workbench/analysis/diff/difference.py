@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
 from workbench.report.rows import Kernel
 
 if TYPE_CHECKING:
+    import anywidget
     import pandas
 
-    from workbench.analysis.diff.side_by_side import Difference
     from workbench.analysis.diff.sources import SourceDifference
-    from workbench.views.diff.view import DiffView
+    from workbench.report.side_by_side import Difference
 
 PARTS = (
     "outcome",
@@ -80,16 +81,16 @@ class KernelMatch:
     lines: int | None = None
 
 
-@dataclass(frozen=True)
-class Diff:
+@dataclass(frozen=True, repr=False)
+class Diff(Presented):
     """What differs between two compilations, and which kernels of one are which of the other.
 
     Everything is seen from `a` to `b`. `same` counts, by part, what is the same in both; `missing`
     says, by part, why it could not be compared.
     """
 
-    a: Report = field(repr=False)
-    b: Report = field(repr=False)
+    a: Report
+    b: Report
     names: tuple[str, str]
     changes: tuple[Change, ...]
     kernels: tuple[KernelMatch, ...]
@@ -110,9 +111,7 @@ class Diff:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What matters most, in plain words, the most important first; measured times included."""
-        from workbench.views.diff.sentences import sentences
-
-        return tuple(sentence.text for sentence in sentences(self))
+        return presenter().sentences(self)
 
     def frame(self, part: str | None = None) -> pandas.DataFrame:
         """A row for each difference, of one part or of all.
@@ -120,9 +119,7 @@ class Diff:
         Parts: outcome, environment, request, graphs, nodes, breaks, guards, recompiles, fusion,
         kernels, traffic, autotune, resources, times, phases. Raises `UsageError` for another one.
         """
-        from workbench.views.diff.text import frame
-
-        return frame(self, part)
+        return presenter().frame(self, part)
 
     def source(self, kernel: str) -> SourceDifference:
         """The source of a kernel of `a` (or, if it is new, of `b`) beside what it became.
@@ -146,28 +143,11 @@ class Diff:
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A self-contained page, which needs no network; written to `path` when given."""
-        from workbench.views.diff.page import page
+        return presenter().page(self, path)
 
-        return page(self, path)
-
-    def view(self) -> DiffView:
+    def view(self) -> anywidget.AnyWidget:
         """The interactive view as a widget of its own."""
-        from workbench.views.diff.view import DiffView
-
-        return DiffView(self)
-
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        from workbench.views.diff.text import text
-
-        return text(self)
+        return presenter().view(self)
 
     def _ipython_display_(self) -> None:
-        from workbench.views.diff.view import display
-
-        display(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.views.diff.page import fragment
-
-        return {"text/plain": repr(self), "text/html": fragment(self)}
+        presenter().display(self)

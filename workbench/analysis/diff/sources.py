@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.align import align
-from workbench.analysis.diff.listing_diff import Block, Kind
-from workbench.analysis.diff.side_by_side import Difference
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
+from workbench.report.listing_diff import Block, Kind
 from workbench.report.machine_rows import CODE_STAGES
+from workbench.report.side_by_side import Difference
 
 if TYPE_CHECKING:
     from workbench.analysis.diff.difference import Diff, KernelMatch

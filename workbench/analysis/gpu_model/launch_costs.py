@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -47,8 +49,8 @@ class KernelLaunch:
     graph_start_us: float
 
 
-@dataclass(frozen=True)
-class Launches:
+@dataclass(frozen=True, repr=False)
+class Launches(Presented):
     """One call with its kernels launched one by one, and with CUDA graphs; by a model, not run.
 
     `plain_us` and `graph_us` are the time until the last kernel ends, `host_us` and
@@ -58,7 +60,7 @@ class Launches:
     """
 
     target: str
-    rows: tuple[KernelLaunch, ...] = field(repr=False)
+    rows: tuple[KernelLaunch, ...]
     costs: LaunchCosts
     plain_us: float
     graph_us: float
@@ -66,8 +68,8 @@ class Launches:
     graph_host_us: float
     copied_bytes: int | None = None
     replays: int = 0
-    host_spans: tuple[tuple[float, float], ...] = field(default=(), repr=False)
-    graph_host_spans: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    host_spans: tuple[tuple[float, float], ...] = ()
+    graph_host_spans: tuple[tuple[float, float], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,18 +89,8 @@ class Launches:
 
     def frame(self) -> pandas.DataFrame:
         """A row for each start of a kernel, in their order."""
-        from workbench.views.launches import frame
-
-        return frame(self)
+        return presenter().frame(self)
 
     def plot(self) -> matplotlib.figure.Figure:
         """What CPU and GPU do during the call, without CUDA graphs and with them."""
-        from workbench.views.launches import plot
-
-        return plot(self)
-
-    def __repr__(self) -> str:
-        """The figures and what they say, in a few lines."""
-        from workbench.views.launches import text
-
-        return text(self)
+        return presenter().plot(self)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.errors import UsageError
+from workbench.report.machine_rows import CODE_STAGES, MatrixCell
+from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
+from workbench.report.side_by_side import Difference
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
-
-    from workbench.analysis.diff.side_by_side import Difference
 
 FIGURES = (
     "registers",
@@ -25,8 +27,8 @@ FIGURES = (
 """What a matrix compares; the last and the third from it are estimates."""
 
 
-@dataclass(frozen=True)
-class Matrix:
+@dataclass(frozen=True, repr=False)
+class Matrix(Presented):
     """Every Triton kernel of a compilation on several GPUs, none of which has to be here.
 
     `report` is the record of the compilation with the tables `matrix` and, for each cell, the rows
@@ -35,7 +37,7 @@ class Matrix:
     compiled code; occupancy and bounds are those of a model.
     """
 
-    report: Report = field(repr=False)
+    report: Report
     targets: tuple[str, ...]
 
     def frame(self, figure: str | None = None) -> pandas.DataFrame:
@@ -44,18 +46,14 @@ class Matrix:
         Figures: registers, spills, smem_bytes, occupancy, instructions, bound_us. Raises
         `UsageError` for another one.
         """
-        from workbench.views.matrix import frame
-
-        return frame(self, figure)
+        return presenter().frame(self, figure)
 
     def plot(self, figure: str = "registers") -> matplotlib.figure.Figure:
         """One figure as a heat map, the kernels that differ most on top.
 
         Raises `UsageError` where there is no such figure or no value of it.
         """
-        from workbench.views.matrix import plot
-
-        return plot(self, figure)
+        return presenter().plot(self, figure)
 
     def diff(self, kernel: str, a: str, b: str, stage: str | None = None) -> Difference:
         """The code of a kernel on two GPUs, side by side.
@@ -64,23 +62,53 @@ class Matrix:
         both GPUs have. Raises `UsageError` for a kernel, GPU or stage that the matrix does not
         have.
         """
-        from workbench.views.matrix import difference
-
         return difference(self, kernel, a, b, stage)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with a table for each figure, which needs no network; written to `path`."""
-        from workbench.views.matrix_page import page
+        return presenter().page(self, path)
 
-        return page(self, path)
 
-    def __repr__(self) -> str:
-        """A short stable summary: the kernels that differ most, and in what."""
-        from workbench.views.matrix import text
+def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
+    """The cells by kernel and GPU."""
+    return {(cell.kernel, cell.target): cell for cell in matrix.report.matrix}
 
-        return text(self)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.views.matrix_page import fragment
+def difference(matrix: Matrix, kernel: str, a: str, b: str, stage: str | None) -> Difference:
+    """The code of a kernel on two GPUs; see `Matrix.diff`."""
+    names = {row.name: row.id for row in matrix.report.kernels}
+    kernel = names.get(kernel, kernel)
+    for target in (a, b):
+        _check_place(matrix, kernel, target)
+    left, right = _texts(matrix, kernel, a), _texts(matrix, kernel, b)
+    common = [name for name in CODE_STAGES if name in left and name in right]
+    if stage is None and common:
+        stage = common[-1]
+    if stage is None or stage not in common:
+        missing = [
+            f"{cell.target}: {cell.note}"
+            for target in (a, b)
+            if (cell := cells_by_place(matrix)[kernel, target]).note
+        ]
+        there = f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
+        why = f" ({'; '.join(missing)})" if missing else ""
+        raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
+    return Difference(kernel, stage, a, b, left[stage], right[stage])
 
-        return {"text/plain": repr(self), "text/html": fragment(self)}
+
+def _texts(matrix: Matrix, kernel: str, target: str) -> dict[str, str]:
+    config = cells_by_place(matrix)[kernel, target].config
+    texts = matrix.report.texts
+    return {
+        row.stage: texts[row.text]
+        for row in matrix.report.assembly
+        if row.config == config and row.text is not None and row.text in texts
+    }
+
+
+def _check_place(matrix: Matrix, kernel: str, target: str) -> None:
+    if target not in matrix.targets:
+        raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
+    if (kernel, target) not in cells_by_place(matrix):
+        known = ", ".join(dict.fromkeys(cell.kernel for cell in matrix.report.matrix))
+        raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.report.machine_rows import RankedConfig
+from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
 
 if TYPE_CHECKING:
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class RankedConfigs:
+@dataclass(frozen=True, repr=False)
+class RankedConfigs(Presented):
     """The configurations of one kernel on one GPU, compiled and ranked by a model: nothing was run.
 
     `report` is the record of the compilation with the table `ranked_configs`.
     """
 
-    report: Report = field(repr=False)
+    report: Report
     kernel: str
     target: str
 
@@ -33,32 +34,15 @@ class RankedConfigs:
 
     def frame(self) -> pandas.DataFrame:
         """A row for each configuration, the best by the model first."""
-        from workbench.views.ranked import frame
-
-        return frame(self)
+        return presenter().frame(self)
 
     def plot(self) -> matplotlib.figure.Figure:
         """What the model gives each configuration as a heat map, block sizes × warps and stages.
 
         Raises `UsageError` where no configuration could be compiled.
         """
-        from workbench.views.ranked import plot
-
-        return plot(self)
+        return presenter().plot(self)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with the heat map and every row, which needs no network; written to `path`."""
-        from workbench.views.ranked import page
-
-        return page(self, path)
-
-    def __repr__(self) -> str:
-        """The first few, and how many lose for which reason."""
-        from workbench.views.ranked import text
-
-        return text(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.views.ranked import fragment
-
-        return {"text/plain": repr(self), "text/html": fragment(self)}
+        return presenter().page(self, path)

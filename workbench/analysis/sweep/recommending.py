@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
+from workbench.report.presenting import Presented
 
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Presented):
     """What to take, why, and how to write it down."""
 
     choice: Choice
@@ -38,13 +38,6 @@ class Recommendation:
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n\n{self.code}"
-
-    def _repr_html_(self) -> str:
-        # a notebook takes what stands between two "$", such as in `^bmm$`, for a formula
-        return (
-            f'<div class="mathjax_ignore"><p>{escape(self.sentence)}</p>'
-            f"<pre>{escape(self.code)}</pre></div>"
-        )
 
 
 def recommend(
@@ -134,12 +127,13 @@ def code_of(winner: Candidate, name: str) -> str:
     if options:
         inner = ", ".join(f"{n!r}: {_literal(v)}" for n, v in options.items())
         words.append(f"options={{{inner}}}")
-    if chosen.get("dynamic") == "True":
-        words.append("dynamic_shapes=…  # every size as Dim.AUTO")
     if "dtype" in chosen:
         lines.append(f"# the module and its inputs as torch.{chosen['dtype']}")
     if "threads" in chosen:
         lines.append(f"torch.set_num_threads({chosen['threads']})")
+    if chosen.get("dynamic") == "True":
+        words.append("dynamic_shapes=…")
+        lines.append("# every size as torch.export.Dim.AUTO")
     if kernels:
         words_of = ", ".join(f"{n}={v}" for n, v in kernels.items())
         lines.append(

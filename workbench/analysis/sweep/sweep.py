@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.diff import compare
+from workbench.analysis.diff.difference import Diff
+from workbench.analysis.sweep.recommending import Recommendation, recommend
+from workbench.errors import UsageError
+from workbench.report.presenting import Presented, presenter, sweep_files
 from workbench.report.record import Report
+from workbench.report.rivals import Rivals
+from workbench.report.storage import from_bytes
 from workbench.report.trials import Trial, apart
 
 if TYPE_CHECKING:
+    import anywidget
     import matplotlib.figure
     import pandas
-
-    from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.diff.rivals import Rivals
-    from workbench.analysis.sweep.recommending import Recommendation
-    from workbench.views.sweep.view import SweepView
 
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
 time, and the rounds of each setting."""
 
 Read = Callable[[Trial], bytes | None]
-_STORE = (".sqlite", ".sqlite3", ".db")
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Presented):
     """What was measured under many settings.
 
     `name` is the function, `expression` what stands for it in code, `axes` the values of each axis
@@ -57,16 +58,14 @@ class Sweep:
     notes: tuple[str, ...] = ()
     expression: str = "fn"
     read: Read | None = field(default=None, repr=False, compare=False)
-    view: SweepView | None = field(default=None, repr=False, compare=False)
+    view: anywidget.AnyWidget | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.trials)
 
     def frame(self) -> pandas.DataFrame:
         """A row for each setting: its axes, how it ended, and every figure with its unit."""
-        from workbench.views.sweep.frame import frame
-
-        return frame(self)
+        return presenter().frame(self)
 
     def choices(self, rows: Sequence[int | Trial] | None = None) -> pandas.DataFrame:
         """Every choice inside of the kernels: a row for each that was timed, or ranked by a model.
@@ -75,9 +74,7 @@ class Sweep:
         autotuner), `against_best`, `chosen`, `is_model` (nothing was timed) and `why` it fell out.
         `rows` are those of some settings, by number.
         """
-        from workbench.views.sweep.choices import choices
-
-        return choices(self, rows)
+        return presenter().frame(self, "choices", rows)
 
     def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
         """Winner and runner-up of every tuned operation of one row, with their code."""
@@ -95,8 +92,6 @@ class Sweep:
         and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
         where no row fits.
         """
-        from workbench.analysis.sweep.recommending import recommend
-
         return recommend(self, objective=objective, constraint=constraint)
 
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
@@ -105,15 +100,11 @@ class Sweep:
         A heat map takes `x=` and `y=`, the names of two axes, and `figure=`, a column of `frame()`.
         Raises `UsageError` for a chart, axis or figure that there is not.
         """
-        from workbench.views.sweep.figures import plot
-
-        return plot(self, chart, **choice)
+        return presenter().plot(self, chart, **choice)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with the table and the charts, which needs no network; written to `path`."""
-        from workbench.views.sweep.page import page
-
-        return page(self, path)
+        return presenter().page(self, path)
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.
@@ -123,11 +114,7 @@ class Sweep:
         pyarrow (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError`
         where nothing can be written.
         """
-        from workbench.sweeps import load_sweep as opening
-        from workbench.views.sweep import exchange
-
-        is_store = os.fspath(path).lower().endswith(_STORE)
-        opening.export(self, path) if is_store else exchange.write(self, path)
+        sweep_files().export(self, path)
 
     @staticmethod
     def load(path: str | PathLike[str] | None = None, which: str | int | None = None) -> Sweep:
@@ -137,12 +124,8 @@ class Sweep:
         `stored(path)`; by default it is the last sweep. Raises `UsageError` when there is none,
         `ArtifactError` for another file.
         """
-        from workbench.sweeps import load_sweep as opening
-        from workbench.views.sweep import exchange
-
-        if path is not None and os.fspath(path).lower().endswith(exchange.SUFFIXES):
-            return exchange.read(path)
-        return opening.opened(path, which)
+        found: Sweep = sweep_files().load(path, which)
+        return found
 
     @staticmethod
     def stored(path: str | PathLike[str] | None = None) -> pandas.DataFrame:
@@ -150,18 +133,13 @@ class Sweep:
 
         Columns: `name`, `over` (axes with how many values), `settings`, `done`, `machine`, `when`.
         """
-        from workbench.sweeps import load_sweep as opening
-
-        return opening.stored(path)
+        return sweep_files().stored(path)
 
     def report(self, row: int | Trial) -> Report:
         """The full record of one row, by its number or itself.
 
         Raises `UsageError` when none was kept.
         """
-        from workbench.errors import UsageError
-        from workbench.report.storage import from_bytes
-
         trial = self.trials[row] if isinstance(row, int) else row
         content = None if self.read is None else self.read(trial)
         if content is None:
@@ -175,8 +153,6 @@ class Sweep:
 
         Raises `UsageError` when one was not kept.
         """
-        from workbench.analysis.diff import compare
-
         first, second = (self.trials[row] if isinstance(row, int) else row for row in (a, b))
         return compare(self.report(first), self.report(second), apart(first, second))
 
@@ -190,11 +166,4 @@ class Sweep:
         return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"
 
     def _ipython_display_(self) -> None:
-        from workbench.views.sweep.view import display
-
-        display(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from workbench.views.sweep.page import fragment
-
-        return {"text/plain": repr(self), "text/html": fragment(self)}
+        presenter().display(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.inspect import rows
@@ -12,6 +12,7 @@ from workbench.artifacts.inspect.opcodes import PickleFacts
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
+from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +39,7 @@ TABLES: Mapping[str, type] = {
 
 
 @dataclass(frozen=True)
-class ArtifactReport:
+class ArtifactReport(Presented):
     """What a file is, learnt without executing it.
 
     `kind` is "artifact" (.aot), "package" (.pt2 of this workbench), "torch" (a file of torch's
@@ -131,25 +132,14 @@ class ArtifactReport:
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
-        import pandas
-
-        columns = [column.name for column in fields(_row_type(name))]
-        found = getattr(self, name)
-        return pandas.DataFrame(
-            {column: [getattr(row, column) for row in found] for column in columns}
-        )
+        row_type = _row_type(name)
+        return presenter().rows_frame(getattr(self, name), row_type)
 
     def __repr__(self) -> str:
         """A short stable summary."""
         from workbench.artifacts.inspect.text import summary
 
         return summary(self)
-
-    def _repr_html_(self) -> str:
-        """Every table, folded; nothing is left out that has no way to see it."""
-        from workbench.artifacts.inspect.html import page
-
-        return page(self)
 
 
 def _row_type(name: str) -> Any:

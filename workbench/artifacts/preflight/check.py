@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
-from html import escape
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +11,17 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.machine.requirement import Requirement
 from workbench.artifacts.preflight.file_needs import file_requirements
+from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
-_SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
+SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
+"""A sign for each verdict."""
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Presented):
     """Every requirement of a file, each pass, warn or fail on one machine."""
 
     path: str
@@ -33,43 +34,25 @@ class Check:
         return all(row.verdict != "fail" for row in self.requirements)
 
     @property
-    def table(self) -> pandas.DataFrame:
-        """A row for each requirement: name, verdict, needed, found, advice."""
-        import pandas
+    def verdict(self) -> str:
+        """Whether it can be loaded, and where."""
+        return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
 
-        columns = [column.name for column in fields(Requirement)]
-        return pandas.DataFrame(
-            {name: [getattr(row, name) for row in self.requirements] for name in columns}
-        )
+    table = FormerTable()
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each requirement: name, verdict, needed, found, advice."""
+        return presenter().rows_frame(self.requirements, Requirement)
 
     def __repr__(self) -> str:
         """A line for each requirement."""
-        verdict = "can be loaded" if self.ok else "cannot be loaded"
-        lines = [f"Check({os.path.basename(self.path)}: {verdict} on {self.machine!r})"]
+        lines = [f"Check({os.path.basename(self.path)}: {self.verdict})"]
         width = max(len(row.name) for row in self.requirements)
         for row in self.requirements:
             words = f"{row.needed}" if row.verdict == "pass" else f"{row.needed} / {row.found}"
             advice = f": {row.advice}" if row.advice else ""
-            lines.append(f"  {_SIGNS[row.verdict]} {row.name:<{width}}  {words}{advice}")
+            lines.append(f"  {SIGNS[row.verdict]} {row.name:<{width}}  {words}{advice}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """The table as HTML; what fails or warns is in bold."""
-        head = "".join(f"<th>{name}</th>" for name in ("", "requirement", "needed", "found", ""))
-        rows = "".join(f"<tr>{_cells(row)}</tr>" for row in self.requirements)
-        verdict = "can be loaded" if self.ok else "cannot be loaded"
-        title = f"{os.path.basename(self.path)} {verdict} on {self.machine!r}"
-        return (
-            f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
-
-
-def _cells(row: Requirement) -> str:
-    sign = f'<span title="{row.verdict}">{_SIGNS[row.verdict]}</span>'
-    name = escape(row.name) if row.verdict == "pass" else f"<b>{escape(row.name)}</b>"
-    texts = (escape(row.needed), escape(row.found), escape(row.advice))
-    return "".join(f"<td>{cell}</td>" for cell in (sign, name, *texts))
 
 
 def check(path: str | PathLike[str], machine: Any = None) -> Check:

@@ -27,7 +27,7 @@ from workbench.report.artifact_rows import (
     ContractLeaf,
     RequirementRow,
 )
-from workbench.report.storage import Lazy
+from workbench.report.wbr_file import Lazy
 
 _KEPT = 500  # members, the biggest ones
 _SHOWN_PARAMETERS = 8  # of a module: the others are counted

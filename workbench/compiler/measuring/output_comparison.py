@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.errors import UsageError
+from workbench.report.presenting import FormerTable, presenter
 
 if TYPE_CHECKING:
     import pandas
@@ -88,19 +90,21 @@ class Verification:
         """The first kernel or library call that gave a wrong value, or None."""
         return next((row.kernel for row in self.kernels if not row.ok), None)
 
-    @property
-    def kernel_table(self) -> pandas.DataFrame:
-        """One row per value that a kernel or library call gave, in the order of the program."""
-        import pandas
+    table = FormerTable()
+    kernel_table = FormerTable("kernels")
 
-        return pandas.DataFrame([vars(row) for row in self.kernels])
+    def frame(self, name: str = "leaves") -> pandas.DataFrame:
+        """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
 
-    @property
-    def table(self) -> pandas.DataFrame:
-        """One row per leaf with its errors and the tolerance that was used."""
-        import pandas
-
-        return pandas.DataFrame([vars(row) for row in self.rows])
+        A row of `leaves` is an output (or an input that was written to), one of `kernels` a value
+        that a kernel or library call gave, in the order of the program. Raises `UsageError` for
+        another name.
+        """
+        if name == "leaves":
+            return presenter().rows_frame(self.rows, Comparison)
+        if name == "kernels":
+            return presenter().rows_frame(self.kernels, KernelComparison)
+        raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
 
     def __repr__(self) -> str:
         """A short stable summary."""

@@ -34,7 +34,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
-from workbench.report.storage import Lazy
+from workbench.report.wbr_file import Lazy
 
 FULL = "full"
 LIGHT = "light"

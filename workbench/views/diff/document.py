@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff, KernelMatch
 from workbench.analysis.diff.kernels import label_of
-from workbench.analysis.diff.listing_diff import Kind
 from workbench.analysis.diff.sources import difference
 from workbench.report import Report
+from workbench.report.listing_diff import Kind
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, delta_text, side_words, value_text
 from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart, DiffRow

@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict
 from typing import cast
 
-from workbench.report import Report
+from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.views import wire
 from workbench.views.panes.missing import missing
@@ -44,10 +44,16 @@ def _empty(report: Report) -> wire.Note | None:
 
 def _choices(report: Report) -> list[wire.Choice]:
     """Every choice that the autotuner timed."""
-    rows = [asdict(choice) for choice in report.autotune]
+    rows = [{**asdict(choice), "state": _state(choice)} for choice in report.autotune]
     for row in rows:
         del row["text"]  # the view has no place for it: `report.rivals()` shows the code
     return [cast(wire.Choice, row) for row in rows]
+
+
+def _state(choice: AutotuneChoice) -> str:
+    if choice.chosen:
+        return "chosen"
+    return "failed" if choice.time_ms is None and choice.note else "alternative"
 
 
 def _ranked(report: Report) -> list[Ranked]:

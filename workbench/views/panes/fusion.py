@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
+from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
 from workbench.views import wire
 from workbench.views.cuda_graph_words import headline, name_of, reasons, remedy
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.place_words import ops_of
 from workbench.views.wire_machine import CudaGraphs
 
+_NOTHING = 0.005
 _MOST = 5000
 """Pairs that a document holds; the fusion table has all of them."""
 
@@ -43,6 +46,8 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     before = {
         (node.graph, node.name): node for node in report.scheduler_nodes if node.phase == "before"
     }
+    kinds = kernel_kinds(report)
+    labels = {kernel.id: ops_of(kernel) for kernel in report.kernels}
     found: list[wire.Group] = []
     for saving in savings:
         node = after[saving.id]
@@ -54,13 +59,22 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
                 "graph": node.graph,
                 "name": node.name,
                 "kernel": saving.kernel,
+                "kind": kinds.get(saving.kernel or "", ""),
+                "label": labels.get(saving.kernel or "") or node.name,
                 "parts": [member.rpartition(":")[2] for member in node.members] or [node.name],
                 "nodes": list(dict.fromkeys([*origins, *node.origins])),
                 "before": saving.before,
                 "after": saving.after,
+                "saved": _saved(saving),
             }
         )
     return found
+
+
+def _saved(saving: Saving) -> float | None:
+    """The share of its traffic that a group saves; None where that is next to nothing."""
+    saved = 1 - saving.after / saving.before if saving.before else 0.0
+    return round(saved, 4) if saved > _NOTHING else None
 
 
 def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:

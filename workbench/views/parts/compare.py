@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.analysis.diff.listing_diff import compare
 from workbench.errors import UsageError
+from workbench.report.listing_diff import compare
 from workbench.views.parts.stage import Stages
 from workbench.views.wire_code import ComparePart
 

@@ -14,10 +14,23 @@ from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, 
 
 CUT = "…"
 Unit = Literal[
-    "", "code", "prose", "right", "number", "bytes", "s", "ms", "us", "count", "share", "ratio"
+    "",
+    "code",
+    "prose",
+    "right",
+    "length",
+    "number",
+    "bytes",
+    "s",
+    "ms",
+    "us",
+    "count",
+    "share",
+    "ratio",
 ]
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
+    "length": lambda value: str(len(value)),
     "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
     "bytes": bytes_text,
     "s": seconds_text,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.views.charts.heat import Map
+from workbench.views.columns import specs
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, grid
 from workbench.views.static_html.limits import Limits
@@ -39,7 +40,7 @@ def trip_summary(
     name: str, size: int, ways: Sequence[TripWay], notes: Sequence[str], *, ok: bool
 ) -> str:
     """A round trip: the ways side by side, the phases of each that ran."""
-    title, columns = columns_of("ways")
+    columns = columns_of(specs({"ways": ways})["ways"])
 
     def view(limits: Limits) -> Mapping[str, Any]:
         return {
@@ -47,7 +48,7 @@ def trip_summary(
             "size": size,
             "ok": ok,
             "notes": notes,
-            "ways": grid(title, columns, ways, limits),
+            "ways": grid("", columns, ways, limits),
             "trips": [way for way in ways if way["ran"]],
         }
 

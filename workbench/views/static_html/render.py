@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
@@ -29,12 +29,18 @@ View = Callable[[Limits], Mapping[str, Any]]
 """What a template shows, for these limits."""
 
 
-def summary(template: str, view: View, *, limit: int = SUMMARY_BYTES) -> str:
+def summary(
+    template: str,
+    view: View,
+    *,
+    limit: int = SUMMARY_BYTES,
+    levels: Sequence[Limits] = SUMMARIES,
+) -> str:
     """What a notebook keeps: no script, no style sheet, at most `limit` bytes, readable untrusted.
 
     It is rendered with ever fewer rows until it is short enough.
     """
-    for limits in SUMMARIES:
+    for limits in levels:
         found = output(_rendered(template, view(limits), is_page=False))
         if len(found.encode()) <= limit:
             break

@@ -3,191 +3,75 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from workbench.views.static_html.grids import Column, Grid, Unit, frame_call, grid
 from workbench.views.static_html.limits import Limits
 from workbench.views.units import plural
 from workbench.views.wire import Document
+from workbench.views.wire_tables import ColumnSpec
 
-_LISTS: Mapping[str, tuple[str, str, tuple[Column, ...]]] = {
+_OWN: Mapping[str, tuple[Column, ...]] = {
     "kernels": (
-        "Kernels",
-        "kernels",
-        (
-            Column("Kernel", "id", "code"),
-            Column("Kind", "kind"),
-            Column("Ops in it", "label", "code"),
-            Column("Lines", "facts.Lines"),
-            Column("Reads", "bytes_read", "bytes"),
-            Column("Writes", "bytes_written", "bytes"),
-            Column("FLOPs", "flops", "count"),
-            Column("Time", "time_us", "us"),
-        ),
+        Column("Kernel", "id", "code"),
+        Column("Kind", "kind"),
+        Column("Ops in it", "label", "code"),
+        Column("Lines", "facts.Lines"),
+        Column("Reads", "bytes_read", "bytes"),
+        Column("Writes", "bytes_written", "bytes"),
+        Column("FLOPs", "flops", "count"),
+        Column("Time", "time_us", "us"),
     ),
     "configs": (
-        "Configurations, counted in compiled code",
-        "resources",
-        (Column("Configuration", "id", "code"), Column("", "choice"), Column("", "facts", "prose")),
+        Column("Configuration", "id", "code"),
+        Column("", "choice"),
+        Column("", "facts", "prose"),
     ),
     "rejected": (
-        "Not fused, pair by pair",
-        "fusion",
-        (
-            Column("Node", "a", "code"),
-            Column("With", "b", "code"),
-            Column("Why", "why", "prose"),
-            Column("What would help", "help", "prose"),
-            Column("In common", "shared_bytes", "bytes"),
-        ),
-    ),
-    "groups": (
-        "What fusion saved",
-        "scheduler_nodes",
-        (
-            Column("Kernel", "kernel", "code"),
-            Column("Group", "name", "code"),
-            Column("Unfused", "before", "bytes"),
-            Column("Fused", "after", "bytes"),
-        ),
-    ),
-    "recompiles": (
-        "Recompiles",
-        "recompiles",
-        (
-            Column("Compile", "compile_id", "code"),
-            Column("Function", "function", "code"),
-            Column("Failed guard", "reason", "prose"),
-        ),
-    ),
-    "guards": (
-        "Guards",
-        "guards",
-        (
-            Column("", "verdict"),
-            Column("Guard", "source", "code"),
-            Column("Kind", "kind"),
-            Column("Condition", "text", "code"),
-            Column("Why it was dropped", "why_dropped"),
-        ),
-    ),
-    "choices": (
-        "Choices",
-        "autotune",
-        (
-            Column("Op", "op", "code"),
-            Column("Choice", "choice", "code"),
-            Column("Kind", "kind"),
-            Column("Verdict", "verdict"),
-            Column("Time", "time_ms", "ms"),
-            Column("Remark", "note"),
-        ),
-    ),
-    "ranked": (
-        "Ranked by a model, not timed",
-        "ranked_configs",
-        (
-            Column("Kernel", "kernel", "code"),
-            Column("GPU", "target", "code"),
-            Column("Rank", "rank", "number"),
-            Column("Sizes", "choice", "code"),
-            Column("Warps", "warps", "number"),
-            Column("Stages", "stages", "number"),
-            Column("Spills", "spills", "number"),
-            Column("Occupancy (estimate)", "occupancy", "share"),
-            Column("Model", "model_us", "us"),
-            Column("Why it loses", "losing"),
-        ),
-    ),
-    "points": (
-        "Least time of each kernel by the roofline model (estimate)",
-        "roofline",
-        (
-            Column("Kernel", "kernel", "code"),
-            Column("GPU", "target", "code"),
-            Column("Moved", "moved_bytes", "bytes"),
-            Column("FLOPs", "flops", "count"),
-            Column("FLOPs per byte", "intensity", "number"),
-            Column("Bound by", "bound"),
-            Column("Least time (estimate)", "bound_us", "us"),
-            Column("Measured", "measured_us", "us"),
-            Column("Remark", "note"),
-        ),
+        Column("Pair", "pair", "code"),
+        Column("Operations", "ops", "code"),
+        Column("Shared", "shared_bytes", "bytes"),
+        Column("Why", "why", "prose"),
+        Column("What would help", "help", "prose"),
     ),
     "phases": (
-        "Where the time went",
-        "phases",
-        (
-            Column("Phase", "name"),
-            Column("Times", "times", "number"),
-            Column("Total", "duration_s", "s"),
-            Column("Self", "self_s", "s"),
-        ),
+        Column("Phase", "name"),
+        Column("Times", "times", "number"),
+        Column("Total", "duration_s", "s"),
+        Column("Self", "self_s", "s"),
     ),
-    "parts": (
-        "CUDA graphs",
-        "cuda_graphs",
-        (
-            Column("Part", "name"),
-            Column("Verdict", "verdict"),
-            Column("Why", "reason", "prose"),
-            Column("What would help", "help", "prose"),
-            Column("Kernels", "kernels"),
-            Column("Copied at each call", "copied_bytes", "bytes"),
-        ),
-    ),
-    "ways": (
-        "Round trip",
-        "roundtrip",
-        (
-            Column("Way", "title"),
-            Column("Imports", "imports_s", "s"),
-            Column("Load", "load_s", "s"),
-            Column("First call", "first_call_s", "s"),
-            Column("To first result", "first_result_s", "s"),
-            Column("Steady", "steady_s", "s"),
-            Column("Against eager", "against"),
-            Column("Remark", "note", "prose"),
-        ),
-    ),
-    "requirements": (
-        "Does it load on this machine?",
-        "requirements",
-        (
-            Column("Needs", "name"),
-            Column("", "verdict"),
-            Column("At least", "needed", "code"),
-            Column("Here", "found", "code"),
-            Column("What to do", "advice", "prose"),
-        ),
-    ),
-    "members": (
-        "What the file holds",
-        "members",
-        (
-            Column("Member", "name", "code"),
-            Column("What", "what"),
-            Column("Size", "size", "bytes"),
-        ),
-    ),
-    "contract": (
-        "What it takes and gives",
-        "contract",
-        (
-            Column("Side", "side"),
-            Column("Name", "name", "code"),
-            Column("Dtype", "dtype", "code"),
-            Column("Shape", "shape", "code"),
-            Column("Device", "device", "code"),
-        ),
-    ),
-    "graphs": (
-        "Graphs of every stage",
-        "graphs",
-        (Column("Graph", "title"), Column("Nodes", "node_count", "number")),
-    ),
+    "graphs": (Column("Graph", "title"), Column("Nodes", "node_count", "number")),
 }
+"""Lists that are shown otherwise than in the tables of the interactive view."""
+_TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
+    "kernels": ("Kernels", "kernels"),
+    "configs": ("Configurations, counted in compiled code", "resources"),
+    "rejected": ("Not fused, pair by pair", "fusion"),
+    "groups": ("What fusion saved", "scheduler_nodes"),
+    "recompiles": ("Recompiles", "recompiles"),
+    "guards": ("Guards", "guards"),
+    "choices": ("Choices", "autotune"),
+    "ranked": ("Ranked by a model, not timed", "ranked_configs"),
+    "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
+    "phases": ("Where the time went", "phases"),
+    "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
+    "ways": ("Round trip", "roundtrip"),
+    "requirements": ("Does it load on this machine?", "requirements"),
+    "members": ("What the file holds", "members"),
+    "contract": ("What it takes and gives", "contract"),
+    "graphs": ("Graphs of every stage", "graphs"),
+}
+_UNITS: Mapping[str, Unit] = {
+    "code": "code",
+    "kernel": "code",
+    "number": "number",
+    "length": "length",
+    "B": "bytes",
+    "amount": "count",
+    **{unit: unit for unit in ("s", "ms", "us", "share", "count")},
+}
+"""By the unit or the kind of a column of the interactive view."""
 FIGURES = (
     Column("", "label"),
     Column("", "value", "code"),
@@ -203,19 +87,28 @@ _FIGURES: tuple[tuple[str, str, Unit], ...] = (
 )
 
 
-def columns_of(name: str) -> tuple[str, tuple[Column, ...]]:
-    """The title and the columns of one list."""
-    title, _, columns = _LISTS[name]
-    return title, columns
-
-
 def table(shown: Document, name: str, limits: Limits, most: int | None = None) -> Grid | None:
     """One list of a report's document as a table, None where it is empty."""
-    title, frame, columns = _LISTS[name]
+    title, frame = _TITLES[name]
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
+    columns = _OWN[name] if name in _OWN else columns_of(shown["columns"].get(name, ()))
     call, omitted = frame_call("report", frame), shown["omitted"].get(frame, 0)
-    made = grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
-    return made
+    return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
+
+
+def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
+    """The columns of a table of the interactive view, without its bars.
+
+    Where a column has only the gist, the whole text follows as prose.
+    """
+    found: list[Column] = []
+    for spec in specs:
+        field, kind = spec.get("field", spec["key"]), spec.get("kind", "text")
+        if kind != "bar" and all(each.field != field for each in found):
+            found.append(Column(spec["title"], field, _UNITS.get(spec.get("unit", kind), "")))
+        if "full" in spec:
+            found.append(Column("", spec["full"], "prose"))
+    return found
 
 
 def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
@@ -247,11 +140,26 @@ def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     yield from (each for each in found if each is not None)
 
 
+def _rejected(shown: Document) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "pair": f"{row['a_kernel'] or row['a']} · {row['b_kernel'] or row['b']}",
+            "ops": f"{row['a']}, {row['b']}",
+        }
+        for row in shown["rejected"]
+    ]
+
+
+def _points(shown: Document) -> list[dict[str, Any]]:
+    labels = {kernel["id"]: kernel["label"] for kernel in shown["kernels"]}
+    return [{**row, "kernel": f"{row['kernel']} {labels.get(row['kernel'], '')}"}
+            for row in shown["points"]]  # fmt: skip
+
+
 def _guards(shown: Document) -> list[dict[str, Any]]:
     """The dropped ones first: each has a reason to be read."""
-    rows = [{**guard, "verdict": "kept" if guard["kept"] else "dropped"}
-            for guard in shown["guards"]]  # fmt: skip
-    return sorted(rows, key=lambda row: row["kept"])
+    return sorted(cast(Any, shown["guards"]), key=lambda row: row["kept"])
 
 
 def guard_counts(shown: Document) -> str:
@@ -283,17 +191,13 @@ def _configs(shown: Document) -> list[dict[str, Any]]:
     ]
 
 
-def _choices(shown: Document) -> list[dict[str, Any]]:
-    words = {True: "chosen", False: ""}
-    return [{**row, "verdict": words[row["chosen"]]} for row in shown["choices"]]
-
-
 _ROWS: Mapping[str, Any] = {
     "guards": _guards,
     "phases": _phases,
     "configs": _configs,
-    "choices": _choices,
-    "parts": lambda shown: (shown["cuda_graphs"] or {"parts": []})["parts"],
+    "rejected": _rejected,
+    "points": _points,
+    "cuda_graphs": lambda shown: (shown["cuda_graphs"] or {"parts": []})["parts"],
     **{
         name: lambda shown, name=name: shown["file"][name]
         for name in ("ways", "requirements", "members", "contract")

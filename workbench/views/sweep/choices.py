@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas
 
-from workbench.analysis.diff.rivals import is_model
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import WorkbenchError
 from workbench.report import Report
+from workbench.report.rivals import is_model
 from workbench.report.trials import Trial
 
 COLUMNS = ("op", "choice", "kind", "time_us", "against_best", "chosen", "is_model", "why")

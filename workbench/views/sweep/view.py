@@ -107,7 +107,7 @@ def display(sweep: Sweep) -> None:
     if shell is None:
         raise NotImplementedError  # a terminal: IPython then takes the text
     view = sweep.view
-    if view is None or view.cell != running_cell(shell):
+    if not isinstance(view, SweepView) or view.cell != running_cell(shell):
         view = SweepView(sweep)
         displaying.publish(shell, displaying.live_output(view))
     html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))

@@ -1,10 +1,10 @@
 // What the file holds, needs, takes and gives, and the outputs of a round trip: as tables.
 
-import { bytes } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame, Tag } from "../ui/basics";
-import type { ContractLeaf, Member, Requirement, Tone, TripLeaf } from "../wire";
+import type { Member, Requirement, Tone, TripLeaf } from "../wire";
 import { shortName } from "./names";
 
 const ROW = 24;
@@ -15,14 +15,17 @@ interface Props<Row> {
   store: Store;
   title: string;
   frame: string;
-  columns: Column<Row>[];
+  /** The name of its columns. */
+  table: string;
+  cells?: Cells<Row>;
   rows: readonly Row[];
   more?: number;
 }
 
 /** A table as high as its rows, up to some: the pane itself scrolls. */
 function Part<Row extends { id: string }>(props: Props<Row>) {
-  const { store, title, frame, columns, rows } = props;
+  const { store, title, frame, rows } = props;
+  const columns = useColumns(store, props.table, rows, props.cells);
   if (!rows.length) return null;
   const height = HEAD + ROW * Math.min(rows.length, SHOWN) + (rows.length > SHOWN ? ROW / 2 : 1);
   return (
@@ -48,39 +51,17 @@ export function Members({ store }: { store: Store }) {
       store={store}
       title="What the file holds"
       frame="members"
-      columns={MEMBERS}
+      table="members"
+      cells={MEMBERS}
       rows={rows}
       more={more}
     />
   );
 }
 
-const MEMBERS: Column<Member>[] = [
-  {
-    key: "name",
-    title: "Member",
-    width: "minmax(120px, 1.6fr)",
-    value: (member) => member.name,
-    draw: (member) => shortName(member.name),
-    full: (member) => member.name,
-    look: "mono",
-  },
-  {
-    key: "what",
-    title: "What",
-    width: "minmax(90px, 1fr)",
-    value: (member) => member.what,
-    look: "mut",
-  },
-  {
-    key: "size",
-    title: "Size",
-    width: "64px",
-    value: (member) => member.size,
-    draw: (member) => bytes(member.size),
-    number: true,
-  },
-];
+const MEMBERS: Cells<Member> = {
+  name: { draw: (member) => shortName(member.name), full: (member) => member.name },
+};
 
 const TONES: Record<Requirement["verdict"], Tone> = {
   pass: "captured",
@@ -95,7 +76,8 @@ export function Requirements({ store }: { store: Store }) {
       store={store}
       title="Does it load on this machine?"
       frame="requirements"
-      columns={NEEDS}
+      table="requirements"
+      cells={NEEDS}
       rows={rows}
     />
   );
@@ -109,78 +91,23 @@ export function Verdict({ verdict }: { verdict: Requirement["verdict"] }) {
   );
 }
 
-const NEEDS: Column<Requirement>[] = [
-  {
-    key: "verdict",
-    title: "Check",
-    width: "62px",
-    value: (row) => row.verdict,
-    draw: (row) => <Verdict verdict={row.verdict} />,
-  },
-  { key: "name", title: "Of", width: "minmax(76px, 0.8fr)", value: (row) => row.name },
-  {
-    key: "needed",
-    title: "Needs",
-    width: "minmax(76px, 1fr)",
-    value: (row) => row.needed,
-    look: "mono",
-  },
-  {
-    key: "found",
-    title: "Here",
-    width: "minmax(76px, 1fr)",
-    value: (row) => row.found,
-    full: (row) => (row.advice ? `${row.found}: ${row.advice}` : row.found),
-    look: "mono",
-  },
-];
+const NEEDS: Cells<Requirement> = {
+  verdict: { draw: (row) => <Verdict verdict={row.verdict} /> },
+  found: { full: (row) => (row.advice ? `${row.found}: ${row.advice}` : row.found) },
+};
 
 export function Contract({ store }: { store: Store }) {
   const rows = store.doc.value?.file?.contract ?? [];
-  const several = rows.some((row) => row.model);
-  const columns = several ? [MODEL, ...CONTRACT] : CONTRACT;
   return (
     <Part
       store={store}
       title="What it takes and gives"
       frame="contract"
-      columns={columns}
+      table="contract"
       rows={rows}
     />
   );
 }
-
-const MODEL: Column<ContractLeaf> = {
-  key: "model",
-  title: "Model",
-  width: "minmax(60px, 0.6fr)",
-  value: (row) => row.model,
-};
-
-const CONTRACT: Column<ContractLeaf>[] = [
-  { key: "side", title: "Side", width: "56px", value: (row) => row.side, look: "mut" },
-  {
-    key: "name",
-    title: "Name",
-    width: "minmax(90px, 1.3fr)",
-    value: (row) => row.name,
-    look: "mono",
-  },
-  {
-    key: "dtype",
-    title: "Dtype",
-    width: "minmax(64px, 0.6fr)",
-    value: (row) => row.dtype,
-    look: "mono",
-  },
-  {
-    key: "shape",
-    title: "Shape",
-    width: "minmax(90px, 1.2fr)",
-    value: (row) => row.shape,
-    look: "mono",
-  },
-];
 
 export function Outputs({ store }: { store: Store }) {
   const rows = store.doc.value?.file?.leaves ?? [];
@@ -189,7 +116,8 @@ export function Outputs({ store }: { store: Store }) {
       store={store}
       title="Outputs beside eager"
       frame="roundtrip_leaves"
-      columns={LEAVES}
+      table="leaves"
+      cells={LEAVES}
       rows={rows}
     />
   );
@@ -202,21 +130,10 @@ export function comparedWords(row: TripLeaf): string {
   return `${row.ok ? "within" : "differs by"} ${row.max_abs_error.toPrecision(2)}`;
 }
 
-const LEAVES: Column<TripLeaf>[] = [
-  { key: "way", title: "Way", width: "minmax(110px, 1fr)", value: (row) => row.way },
-  {
-    key: "leaf",
-    title: "Output",
-    width: "minmax(90px, 1fr)",
-    value: (row) => row.leaf,
-    look: "mono",
-  },
-  {
-    key: "compared",
-    title: "Difference",
-    width: "minmax(100px, 1fr)",
+const LEAVES: Cells<TripLeaf> = {
+  compared: {
     value: (row) => (row.bit_exact ? 0 : (row.max_abs_error ?? Infinity)),
     full: (row) => row.note || `allowed: ${row.tolerance}`,
     draw: (row) => <Tag tone={row.ok ? "captured" : "break"}>{comparedWords(row)}</Tag>,
   },
-];
+};

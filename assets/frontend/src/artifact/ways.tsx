@@ -3,13 +3,15 @@
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Tag } from "../ui/basics";
 import type { TripWay } from "../wire";
 import { sharesOf } from "./trip";
 
 export function WaysTable({ store, ways }: { store: Store; ways: readonly TripWay[] }) {
-  const columns = useMemo(() => columnsOf(ways), [ways]);
+  const cells = useMemo(() => cellsOf(ways), [ways]);
+  const columns = useColumns(store, "ways", ways, cells);
   return (
     <Table
       store={store}
@@ -21,54 +23,14 @@ export function WaysTable({ store, ways }: { store: Store; ways: readonly TripWa
   );
 }
 
-function columnsOf(ways: readonly TripWay[]): Column<TripWay>[] {
-  return [
-    {
-      key: "way",
-      title: "Way",
-      width: "minmax(124px, 1.3fr)",
-      value: (way) => way.title,
-    },
-    time("imports", "Imports", (way) => way.imports_s, true),
-    time("load", "Load", (way) => way.load_s),
-    time("call", "First call", (way) => way.first_call_s),
-    time("result", "First result", (way) => way.first_result_s),
-    {
-      key: "bar",
-      title: "Imports, load, call",
-      width: "minmax(80px, 1.2fr)",
-      value: (way) => way.first_result_s,
+function cellsOf(ways: readonly TripWay[]): Cells<TripWay> {
+  return {
+    bar: {
       full: (way) =>
         `imports ${seconds(way.imports_s)}, load ${seconds(way.load_s)}, first call ${seconds(way.first_call_s)}`,
       draw: (way) => <Stacked shares={sharesOf(way, ways)} />,
-      wide: true,
     },
-    time("steady", "Steady", (way) => way.steady_s),
-    {
-      key: "against",
-      title: "Against eager",
-      width: "minmax(110px, 1.2fr)",
-      value: (way) => way.against,
-      full: (way) => way.note ?? way.against,
-      draw: (way) => <Against way={way} />,
-    },
-  ];
-}
-
-function time(
-  key: string,
-  title: string,
-  value: (way: TripWay) => number | null,
-  wide = false,
-): Column<TripWay> {
-  return {
-    key,
-    title,
-    width: `${Math.max(58, 7 * title.length)}px`,
-    value,
-    draw: (way) => seconds(value(way)),
-    number: true,
-    wide,
+    against: { draw: (way) => <Against way={way} /> },
   };
 }
 

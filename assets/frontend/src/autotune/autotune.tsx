@@ -1,11 +1,12 @@
 // Autotune: the choices for each operation with their measured times, and what a model ranked.
 
 import { useMemo } from "preact/hooks";
-import { plural, seconds } from "../format";
+import { plural } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { RankedConfigs } from "../ranked/ranked";
-import { Table, type Column } from "../table/table";
+import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame, Mark, Message, Tag } from "../ui/basics";
 import type { Choice } from "../wire";
 
@@ -32,7 +33,8 @@ function heightOf(choices: readonly Choice[]): number {
 }
 
 function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
-  const columns = useMemo(() => choiceColumns(store, choices), [store, choices]);
+  const cells = useMemo(() => choiceCells(store, choices), [store, choices]);
+  const columns = useColumns(store, "choices", choices, cells);
   const isTimed = choices.some((choice) => choice.time_ms !== null);
   const ops = new Set(choices.map((choice) => choice.op)).size;
   return (
@@ -64,81 +66,21 @@ function Choices({ store, choices }: { store: Store; choices: Choice[] }) {
   );
 }
 
-function choiceColumns(store: Store, choices: Choice[]): Column<Choice>[] {
-  const most = Math.max(1e-9, ...choices.map((choice) => choice.time_ms ?? 0));
-  const isTimed = choices.some((choice) => choice.time_ms !== null);
-  const columns: Column<Choice>[] = [
-    {
-      key: "op",
-      title: "Operation",
-      width: "minmax(80px, 0.5fr)",
-      value: (choice) => choice.op,
-      draw: (choice) =>
-        kindOf(choice.op) === "kernel" ? <Mark store={store} kernel={choice.op} /> : choice.op,
-      look: "mono",
+function choiceCells(store: Store, choices: readonly Choice[]): Cells<Choice> {
+  const share = shareOf(choices, (choice) => choice.time_ms ?? 0);
+  return {
+    op: {
+      draw: ({ op }) => (kindOf(op) === "kernel" ? <Mark store={store} kernel={op} /> : op),
     },
-    {
-      key: "choice",
-      title: "Choice",
-      width: "minmax(120px, 1.8fr)",
-      value: (c) => c.choice,
-      look: "mono",
+    state: {
+      draw: ({ state, chosen }) =>
+        chosen ? <Tag tone="captured">{state}</Tag> : <span class="mut">{state}</span>,
     },
-    {
-      key: "kind",
-      title: "Kind",
-      width: "minmax(80px, 0.8fr)",
-      value: (c) => c.kind,
-      look: "mut",
-      wide: true,
+    bar: {
+      full: (choice) => choice.note ?? "",
+      draw: (choice) => (
+        <Bars parts={[{ share: share(choice), look: choice.chosen ? "accent" : "" }]} />
+      ),
     },
-    {
-      key: "state",
-      title: "State",
-      width: "minmax(90px, 0.5fr)",
-      value: (choice) => stateOf(choice),
-      full: (choice) => choice.note ?? stateOf(choice),
-      draw: (choice) =>
-        choice.chosen ? (
-          <Tag tone="captured">chosen</Tag>
-        ) : (
-          <span class="mut">{stateOf(choice)}</span>
-        ),
-    },
-    {
-      key: "time",
-      title: "Time",
-      width: "80px",
-      value: (choice) => choice.time_ms,
-      draw: (choice) =>
-        choice.time_ms === null ? (
-          <span class="mut">not timed</span>
-        ) : (
-          seconds(choice.time_ms / 1e3)
-        ),
-      number: true,
-    },
-  ];
-  if (!isTimed) return columns;
-  const bar: Column<Choice> = {
-    key: "bar",
-    title: "Measured",
-    width: "minmax(60px, 0.8fr)",
-    value: (choice) => choice.time_ms,
-    full: (choice) => choice.note ?? "",
-    draw: (choice) => (
-      <span class="meter">
-        <b
-          class={choice.chosen ? "accent" : ""}
-          style={{ width: `${((choice.time_ms ?? 0) / most) * 100}%` }}
-        />
-      </span>
-    ),
   };
-  return [...columns, bar];
-}
-
-function stateOf(choice: Choice): string {
-  if (choice.chosen) return "chosen";
-  return choice.time_ms === null && choice.note ? "failed" : "alternative";
 }

@@ -1,6 +1,7 @@
 // Breaks & guards: what stopped the capture and what to write instead; what is checked on a call.
 
 import type { Store } from "../store";
+import { Listing } from "../table/listing";
 import { Frame, Message, Tag } from "../ui/basics";
 import { BreakCard } from "./card";
 import { GuardTree } from "./guards";
@@ -44,17 +45,21 @@ export function BreaksPane({ store }: { store: Store }) {
 
 function Recompiles({ store }: { store: Store }) {
   const recompiles = store.doc.value?.recompiles ?? [];
-  return (
-    <section class="pad">
-      <h3>Recompiles</h3>
-      {recompiles.length === 0 && (
+  if (!recompiles.length)
+    return (
+      <section class="pad">
+        <h3>Recompiles</h3>
         <p class="mut">None: no guard has failed, so nothing was compiled a second time.</p>
-      )}
-      {recompiles.map((item) => (
-        <p key={`${item.compile_id} ${item.reason}`}>
-          <b class="mono">{`${item.function} [${item.compile_id}]`}</b> <span>{item.reason}</span>
-        </p>
-      ))}
-    </section>
+      </section>
+    );
+  return (
+    <>
+      <div class="pad row">
+        <h3>Recompiles</h3>
+        <span class="grow" />
+        <Frame store={store} name="recompiles" />
+      </div>
+      <Listing store={store} label="Recompiles" table="recompiles" rows={recompiles} />
+    </>
   );
 }

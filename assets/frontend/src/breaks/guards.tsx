@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Store } from "../store";
 import { Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { Guard } from "../wire";
+import type { ColumnSpec, Guard } from "../wire";
 import { GuardRows } from "./guardrows";
 import { filterGuards, flatten, guardTree, type Branch } from "./tree";
 
@@ -14,7 +14,11 @@ const OPEN = 120;
 export function GuardTree({ store, guards }: { store: Store; guards: Guard[] }) {
   const [words, setWords] = usePaneState(store, "words", "");
   const [turned, setTurned] = usePaneState<ReadonlySet<string>>(store, "turned", new Set());
-  const found = useMemo(() => filterGuards(guards, words), [guards, words]);
+  const specs = store.doc.value?.columns["guards"];
+  const found = useMemo(
+    () => filterGuards(guards, words, fieldsOf(specs ?? [])),
+    [guards, words, specs],
+  );
   const kept = useMemo(() => found.filter((guard) => guard.kept), [found]);
   const dropped = useMemo(() => found.filter((guard) => !guard.kept), [found]);
   const rows = useMemo(() => {
@@ -40,6 +44,11 @@ export function GuardTree({ store, guards }: { store: Store; guards: Guard[] }) 
       <GuardRows store={store} rows={rows} turn={turn} />
     </>
   );
+}
+
+/** What is searched: whatever a table of guards shows. */
+function fieldsOf(specs: readonly ColumnSpec[]): (keyof Guard)[] {
+  return specs.map(({ key, field = key }) => field as keyof Guard);
 }
 
 interface BarProps {

@@ -100,12 +100,18 @@ export function standsFor(row: TreeRow, id: string | null): boolean {
   return row.kind === "guard" && id !== null && row.same.ids.includes(id);
 }
 
-/** The guards whose source, text or reason holds the words. */
-export function filterGuards(guards: Guard[], words: string): Guard[] {
+/** The guards of which any of these fields holds the words. */
+export function filterGuards(
+  guards: Guard[],
+  words: string,
+  fields: readonly (keyof Guard)[],
+): Guard[] {
   const wanted = words.trim().toLowerCase();
   if (!wanted) return guards;
   return guards.filter((guard) =>
-    `${guard.source} ${guard.kind} ${guard.text} ${guard.why_dropped ?? ""}`
+    fields
+      .map((field) => guard[field] ?? "")
+      .join(" ")
       .toLowerCase()
       .includes(wanted),
   );

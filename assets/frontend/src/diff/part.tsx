@@ -65,7 +65,7 @@ function Rows({ state, rows, look }: RowsProps) {
   const hasDeltas = rows.some((row) => row.delta);
   const hasNotes = rows.some((row) => row.note);
   return (
-    <table class="diff-table">
+    <table class="listing">
       <thead>
         <tr>
           <th scope="col">Change</th>

@@ -1,19 +1,19 @@
 // Which parts of the program become CUDA graphs, and why not the others.
 
-import { useMemo } from "preact/hooks";
 import { bytes } from "../format";
 import { Belongings, type CardProps } from "../inspector/parts";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
-import { Facts, Frame, Mark, Prose, Tag } from "../ui/basics";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
+import { Facts, Frame, Prose, Tag } from "../ui/basics";
 import type { CudaGraph, Tone } from "../wire";
 
-const MARKS = 6;
+const NONE: readonly CudaGraph[] = [];
 const TONES: Record<string, Tone> = { recorded: "captured", skipped: "fallback" };
 
 export function CudaGraphs({ store }: { store: Store }) {
   const found = store.doc.value?.cuda_graphs;
-  const columns = useMemo(() => columnsOf(store), [store]);
+  const columns = useColumns(store, "cuda_graphs", found?.parts ?? NONE, CELLS);
   if (!found) return null;
   return (
     <section class="few" aria-label="CUDA graphs">
@@ -40,54 +40,10 @@ function Verdict({ verdict }: { verdict: string }) {
   return <Tag tone={TONES[verdict] ?? "plain"}>{verdict}</Tag>;
 }
 
-function columnsOf(store: Store): Column<CudaGraph>[] {
-  return [
-    { key: "part", title: "Part", width: "60px", value: (part) => part.name },
-    {
-      key: "verdict",
-      title: "Verdict",
-      width: "96px",
-      value: (part) => part.verdict,
-      draw: (part) => <Verdict verdict={part.verdict} />,
-    },
-    {
-      key: "why",
-      title: "Why",
-      width: "minmax(120px, 1.5fr)",
-      value: (part) => part.reason ?? "–",
-      full: (part) => [part.reason, part.help].filter(Boolean).join(". "),
-    },
-    {
-      key: "kernels",
-      title: "Kernels",
-      width: "minmax(90px, 1fr)",
-      value: (part) => part.kernels.length,
-      full: (part) => part.kernels.join(", "),
-      draw: (part) => <Marks store={store} kernels={part.kernels} />,
-    },
-    {
-      key: "copied",
-      title: "Copied per call",
-      width: "104px",
-      value: (part) => part.copied_bytes,
-      draw: (part) => bytes(part.copied_bytes),
-      number: true,
-      wide: true,
-    },
-  ];
-}
-
-function Marks({ store, kernels }: { store: Store; kernels: string[] }) {
-  if (!kernels.length) return <>none</>;
-  return (
-    <span class="ks">
-      {kernels.slice(0, MARKS).map((kernel) => (
-        <Mark key={kernel} store={store} kernel={kernel} />
-      ))}
-      {kernels.length > MARKS && <span class="faint">{`+${kernels.length - MARKS}`}</span>}
-    </span>
-  );
-}
+const CELLS: Cells<CudaGraph> = {
+  verdict: { draw: (part) => <Verdict verdict={part.verdict} /> },
+  why: { full: (part) => [part.reason, part.help].filter(Boolean).join(". ") },
+};
 
 export function CudaGraphCard({ store, id }: CardProps) {
   const part = store.doc.value?.cuda_graphs?.parts.find((each) => each.id === id);

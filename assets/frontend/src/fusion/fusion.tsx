@@ -1,9 +1,10 @@
 // Fusion: the groups that became kernels, why each rejected pair stayed apart, CUDA graphs.
 
 import { useMemo } from "preact/hooks";
-import { bytes, percent, plural } from "../format";
+import { bytes, plural } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Group, Rejected } from "../wire";
@@ -22,7 +23,8 @@ export function FusionPane({ store }: { store: Store }) {
 }
 
 function Groups({ store, groups }: { store: Store; groups: Group[] }) {
-  const columns = useMemo(() => groupColumns(store, groups), [store, groups]);
+  const cells = useMemo(() => groupCells(groups), [groups]);
+  const columns = useColumns(store, "groups", groups, cells);
   return (
     <section class="half first" aria-label="Fused groups">
       <div class="bar">
@@ -44,77 +46,19 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
   );
 }
 
-function groupColumns(store: Store, groups: Group[]): Column<Group>[] {
-  const most = Math.max(1, ...groups.map((group) => group.before));
-  const opsOf = (group: Group) => (group.kernel && store.kernel(group.kernel)?.label) || group.name;
-  const kindOf = (group: Group) => (group.kernel ? (store.kernel(group.kernel)?.kind ?? "") : "");
-  return [
-    {
-      key: "kernel",
-      title: "Kernel",
-      width: "72px",
-      value: (group) => group.kernel ?? "–",
-      draw: (group) => (group.kernel ? <Mark store={store} kernel={group.kernel} /> : "–"),
-    },
-    {
-      key: "kind",
-      title: "Kind",
-      width: "minmax(76px, 0.6fr)",
-      value: kindOf,
-      look: "mut",
-      wide: true,
-    },
-    { key: "name", title: "Ops in it", width: "minmax(90px, 1.6fr)", value: opsOf, look: "mono" },
-    {
-      key: "parts",
-      title: "Parts",
-      width: "56px",
-      value: (g) => g.parts.length,
-      number: true,
-      wide: true,
-    },
-    {
-      key: "before",
-      title: "Unfused",
-      width: "76px",
-      value: (g) => g.before,
-      draw: (g) => bytes(g.before),
-      number: true,
-    },
-    {
-      key: "after",
-      title: "Fused",
-      width: "76px",
-      value: (g) => g.after,
-      draw: (g) => bytes(g.after),
-      number: true,
-    },
-    {
-      key: "saved",
-      title: "Saved",
-      width: "60px",
-      value: savedBy,
-      draw: (group) => (savedBy(group) > 0.005 ? percent(savedBy(group)) : "–"),
-      number: true,
-    },
-    {
-      key: "traffic",
-      title: "Traffic",
-      width: "minmax(60px, 0.9fr)",
-      value: (group) => group.before,
+/** Two bars: what the parts move alone, and together. */
+function groupCells(groups: readonly Group[]): Cells<Group> {
+  const share = shareOf(groups, (group) => group.before);
+  return {
+    traffic: {
       full: (group) => `grey: ${bytes(group.before)} unfused, blue: ${bytes(group.after)} fused`,
-      draw: (group) => (
-        <span class="meter">
-          <b style={{ width: `${(group.before / most) * 100}%` }} />
-          <b style={{ width: `${(group.after / most) * 100}%` }} />
-        </span>
-      ),
+      draw: (group) => {
+        const before = share(group);
+        const after = group.before ? (before * group.after) / group.before : 0;
+        return <Bars parts={[{ share: before }, { share: after }]} />;
+      },
     },
-  ];
-}
-
-function savedBy(group: Group): number {
-  return group.before > group.after ? 1 - group.after / group.before : 0;
+  };
 }
 
 function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; omitted: number }) {
@@ -124,7 +68,8 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
     () => (reason ? pairs.filter((pair) => pair.reason === reason) : pairs),
     [pairs, reason],
   );
-  const columns = useMemo(() => pairColumns(store), [store]);
+  const cells = useMemo(() => pairCells(store), [store]);
+  const columns = useColumns(store, "rejected", rows, cells);
   const count = omitted
     ? `${pairs.length} of ${pairs.length + omitted} pairs`
     : plural(pairs.length, "pair");
@@ -170,14 +115,11 @@ export function reasonsOf(pairs: readonly { reason: string }[]): [string, number
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
-function pairColumns(store: Store): Column<Rejected>[] {
+function pairCells(store: Store): Cells<Rejected> {
   const side = (kernel: string | null, op: string) =>
     kernel ? <Mark store={store} kernel={kernel} /> : <span class="mono">{op}</span>;
-  return [
-    {
-      key: "pair",
-      title: "Pair",
-      width: "124px",
+  return {
+    pair: {
       value: (pair) => `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`,
       draw: (pair) => (
         <>
@@ -186,29 +128,6 @@ function pairColumns(store: Store): Column<Rejected>[] {
         </>
       ),
     },
-    {
-      key: "ops",
-      title: "Operations",
-      width: "minmax(80px, 0.8fr)",
-      value: (pair) => `${pair.a}, ${pair.b}`,
-      look: "mono",
-      wide: true,
-    },
-    {
-      key: "reason",
-      title: "Reason",
-      width: "minmax(120px, 1.5fr)",
-      value: (p) => p.reason,
-      full: (p) => p.why,
-    },
-    {
-      key: "shared",
-      title: "Shared",
-      width: "80px",
-      value: (pair) => pair.shared_bytes,
-      draw: (pair) => bytes(pair.shared_bytes),
-      number: true,
-    },
-    { key: "rounds", title: "Rounds", width: "70px", value: (pair) => pair.rounds, number: true },
-  ];
+    ops: { value: (pair) => `${pair.a}, ${pair.b}` },
+  };
 }

@@ -2,16 +2,15 @@
 
 import type { MatrixCell, MatrixRow } from "../wire";
 
-export interface CellRow {
+export interface CellRow extends MatrixCell {
   kernel: string;
   target: string;
-  cell: MatrixCell;
 }
 
 export function cellRows(rows: readonly MatrixRow[], targets: readonly string[]): CellRow[] {
   return rows.flatMap((row) =>
     row.cells.flatMap((cell, at) =>
-      cell ? [{ kernel: row.kernel, target: targets[at] ?? "", cell }] : [],
+      cell ? [{ ...cell, kernel: row.kernel, target: targets[at] ?? "" }] : [],
     ),
   );
 }

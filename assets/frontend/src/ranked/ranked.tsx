@@ -1,9 +1,10 @@
 // Configurations that a model ranked and nobody timed: over two parameters, and as a table.
 
 import { useMemo } from "preact/hooks";
-import { bytes, microseconds, percent, plural } from "../format";
+import { plural } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
@@ -22,7 +23,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         .sort(byRank),
     [all, subject?.kernel, subject?.target],
   );
-  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const columns = useColumns(store, "ranked", rows, CELLS);
   if (!subject) return null;
   const place = known.findIndex(
     (each) => each.kernel === subject.kernel && each.target === subject.target,
@@ -119,74 +120,11 @@ function Axes({ store, subject, rows }: AxesProps) {
   );
 }
 
-function columnsOf(rows: readonly Ranked[]): Column<Ranked>[] {
-  const sizes = [...new Set(rows.flatMap((row) => Object.keys(row.sizes)))];
-  const text = (value: number | null) => (value === null ? "–" : value.toLocaleString("en"));
-  const count = (
-    key: "warps" | "stages" | "registers" | "spills",
-    title: string,
-    width: string,
-  ) => ({
-    key,
-    title,
-    width,
-    value: (row: Ranked) => row[key],
-    draw: (row: Ranked) => text(row[key]),
-    number: true,
-  });
-  return [
-    {
-      key: "rank",
-      title: "Rank",
-      width: "44px",
-      value: (row) => row.rank,
-      number: true,
-    },
-    ...sizes.map((name) => ({
-      key: `size ${name}`,
-      title: name,
-      width: `${Math.max(56, 8 * name.length + 14)}px`,
-      value: (row: Ranked) => row.sizes[name] ?? null,
-      number: true,
-    })),
-    count("warps", "Warps", "48px"),
-    count("stages", "Stages", "48px"),
-    { ...count("registers", "Registers", "64px"), wide: true },
-    count("spills", "Spills", "46px"),
-    {
-      key: "shared",
-      title: "Shared",
-      width: "64px",
-      value: (row) => row.smem_bytes,
-      draw: (row) => bytes(row.smem_bytes),
-      number: true,
-      wide: true,
-    },
-    {
-      key: "occupancy",
-      title: "Occupancy (est.)",
-      width: "116px",
-      value: (row) => row.occupancy,
-      draw: (row) => (row.occupancy === null ? "–" : percent(row.occupancy)),
-      full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate"),
-      number: true,
-    },
-    {
-      key: "time",
-      title: "Model",
-      width: "68px",
-      value: (row) => row.model_us,
-      draw: (row) => microseconds(row.model_us),
-      full: () => "What the model gives it, an estimate",
-      number: true,
-    },
-    {
-      key: "why",
-      title: "Why it loses",
-      width: "minmax(110px, 1.4fr)",
-      value: (row) => row.losing ?? "",
-      full: (row) => row.losing ?? row.note ?? "",
-      draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
-    },
-  ];
-}
+const CELLS: Cells<Ranked> = {
+  occupancy: { full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate") },
+  why: {
+    value: (row) => row.losing ?? "",
+    full: (row) => row.losing ?? row.note ?? "",
+    draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
+  },
+};

@@ -1,10 +1,11 @@
 // The Roofline pane: what bounds each kernel on its GPU, as a chart and as a table.
 
 import { useMemo } from "preact/hooks";
-import { amount, bytes, microseconds, percent, plural, tflops } from "../format";
+import { amount, plural, tflops } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
-import { Frame, Mark } from "../ui/basics";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
+import { Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Roof, RooflinePoint } from "../wire";
 import { RooflineChart } from "./chart";
@@ -21,7 +22,8 @@ export function RooflinePane({ store }: { store: Store }) {
     () => (roof ? all.filter((point) => point.target === roof.target) : all),
     [all, roof],
   );
-  const columns = useMemo(() => columnsOf(store, points), [store, points]);
+  const cells = useMemo(() => cellsOf(store), [store]);
+  const columns = useColumns(store, "points", points, cells);
   return (
     <>
       <div class="bar">
@@ -87,92 +89,10 @@ function Chooser({ roofs, chosen, choose }: ChooserProps) {
   );
 }
 
-function columnsOf(store: Store, points: readonly RooflinePoint[]): Column<RooflinePoint>[] {
-  const isTimed = points.some((point) => point.measured_us !== null);
-  return [
-    {
-      key: "kernel",
-      title: "Kernel",
-      width: "56px",
-      value: (point) => Number(point.kernel.slice(1)),
-      full: (point) => store.kernel(point.kernel)?.name ?? point.kernel,
-      draw: (point) => <Mark store={store} kernel={point.kernel} />,
-    },
-    {
-      key: "ops",
-      title: "Operations in it",
-      width: "minmax(90px, 1.6fr)",
-      value: (point) => store.kernel(point.kernel)?.label ?? "",
-      look: "mono",
-    },
-    {
-      key: "bound",
-      title: "Bound by",
-      width: "68px",
-      value: (point) => point.bound,
-      full: (point) => point.note ?? boundWords(point),
-    },
-    {
-      key: "moved",
-      title: "Moved",
-      width: "68px",
-      value: (point) => point.moved_bytes,
-      draw: (point) => bytes(point.moved_bytes),
-      number: true,
-      wide: true,
-    },
-    {
-      key: "flops",
-      title: "FLOP",
-      width: "62px",
-      value: (point) => point.flops,
-      draw: (point) => amount(point.flops),
-      number: true,
-      wide: true,
-    },
-    {
-      key: "intensity",
-      title: "Per byte",
-      width: "62px",
-      value: (point) => point.intensity,
-      draw: (point) => amount(point.intensity),
-      number: true,
-    },
-    {
-      key: "least",
-      title: "Least (est.)",
-      width: "80px",
-      value: (point) => point.bound_us,
-      draw: (point) => microseconds(point.bound_us),
-      full: () => "The least time that the roofline allows, an estimate",
-      number: true,
-    },
-    ...(isTimed ? [measured()] : []),
-    {
-      key: "share",
-      title: isTimed ? "Share" : "Share (est.)",
-      width: "86px",
-      value: (point) => point.share,
-      draw: (point) => percent(point.share),
-      full: () => "Its part of the time of all calls",
-      number: true,
-    },
-  ];
-}
-
-function measured(): Column<RooflinePoint> {
+function cellsOf(store: Store): Cells<RooflinePoint> {
   return {
-    key: "measured",
-    title: "Measured",
-    width: "76px",
-    value: (point) => point.measured_us,
-    draw: (point) =>
-      point.measured_us === null ? (
-        <span class="mut">estimate</span>
-      ) : (
-        microseconds(point.measured_us)
-      ),
-    number: true,
+    ops: { value: (point) => store.kernel(point.kernel)?.label ?? "" },
+    bound: { full: (point) => point.note ?? boundWords(point) },
   };
 }
 

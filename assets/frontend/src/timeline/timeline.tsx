@@ -1,9 +1,9 @@
 // Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
 
-import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { Table, type Column } from "../table/table";
+import { useColumns, type Cells } from "../table/columns";
+import { Table } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
@@ -15,7 +15,7 @@ import { traceOf } from "./trace";
 export function TimelinePane({ store }: { store: Store }) {
   const phases = store.doc.value?.phases ?? [];
   const [zoom, setZoom] = usePaneState<Window | null>(store, "zoom", null);
-  const columns = useMemo(() => phaseColumns(phases), [phases]);
+  const columns = useColumns(store, "phases", phases, CELLS);
   const zoomTo = (phase: Phase | null) => setZoom(phase && windowOf(phase));
   return (
     <>
@@ -91,57 +91,9 @@ function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Pha
   );
 }
 
-function phaseColumns(phases: Phase[]): Column<Phase>[] {
-  const { start } = wholeOf(phases);
-  const most = Math.max(1e-9, ...phases.map((phase) => phase.self_s));
-  return [
-    { key: "name", title: "Phase", width: "minmax(120px, 2fr)", value: (phase) => phase.name },
-    {
-      key: "thread",
-      title: "Thread",
-      width: "minmax(60px, 0.5fr)",
-      value: (p) => p.thread,
-      look: "mut",
-      wide: true,
-    },
-    {
-      key: "start",
-      title: "Start",
-      width: "76px",
-      value: (p) => p.start_s,
-      draw: (p) => seconds(p.start_s - start),
-      number: true,
-    },
-    {
-      key: "total",
-      title: "Total",
-      width: "76px",
-      value: (p) => p.duration_s,
-      draw: (p) => seconds(p.duration_s),
-      number: true,
-    },
-    {
-      key: "self",
-      title: "Self",
-      width: "76px",
-      value: (p) => p.self_s,
-      draw: (p) => seconds(p.self_s),
-      number: true,
-    },
-    {
-      key: "bar",
-      title: "Self time",
-      width: "minmax(80px, 1.6fr)",
-      value: (phase) => phase.self_s,
-      full: (phase) => `${seconds(phase.self_s)} of its own`,
-      draw: (phase) => (
-        <span class="meter">
-          <b class="accent" style={{ width: `${(phase.self_s / most) * 100}%` }} />
-        </span>
-      ),
-    },
-  ];
-}
+const CELLS: Cells<Phase> = {
+  bar: { full: (phase) => `${seconds(phase.self_s)} of its own` },
+};
 
 function saveFile(text: string, name: string): void {
   const link = document.createElement("a");

@@ -265,7 +265,7 @@ def dying(function):
         return result
     return call
 import tempfile, zipfile
-from workbench.artifacts import container
+from workbench.artifacts.archive import container
 from workbench.artifacts.manifest.manifest import Manifest
 members = {"payload": b"new" * 50_000, "skeleton": b"new"}
 manifest = container.with_members(Manifest(), members)

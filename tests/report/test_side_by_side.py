@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from workbench.analysis.diff.side_by_side import Difference
+from workbench.report.side_by_side import Difference
 
 A = "MOV R1 ;\nS2R R0 ;\nIADD3 R2 ;\nFADD R3 ;\nEXIT ;"
 B = "MOV R1 ;\nS2R R7 ;\nIADD3 R2 ;\nFADD R3 ;\nBAR ;\nEXIT ;"

@@ -72,7 +72,7 @@ def test_the_phases_add_up_to_the_whole(trip: RoundTrip) -> None:
 
 
 def test_a_round_trip_is_tables_and_json(trip: RoundTrip) -> None:
-    assert list(trip.table["way"]) == ["eager", "ours"]
+    assert list(trip.frame("ways")["way"]) == ["eager", "ours"]
     assert set(trip.frame()["phase"]) <= {*PHASES}
     assert trip.frame("leaves")["ok"].all()
     assert RoundTrip.from_json(json.loads(json.dumps(trip.to_json()))) == trip

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import NamedTuple
 
-from workbench.analysis.diff.listing_diff import Block, Kind, compare
+from workbench.report.listing_diff import Block, Kind, compare
 
 _SIGNS = {"changed": "~", "added": "+", "removed": "-", "same": " "}
 _WIDTH = 48

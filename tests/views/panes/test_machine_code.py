@@ -7,7 +7,7 @@ from pathlib import Path
 from workbench.report import Report
 from workbench.views.html import fragment, page
 
-RECORD = Report.load(Path(__file__).parents[1] / "records" / "norm_h100.wbr")
+RECORD = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 
 
 def test_a_page_lists_configurations_and_the_assembly_of_the_first() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from workbench.analysis.diff.listing_diff import compare
+from workbench.report.listing_diff import compare
 
 A = """\
         /*0000*/                   MOV R1, c[0x0][0x28] ;

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from workbench.report.record import Report
+from workbench.report.presenting import Presented
 from workbench.report.rows import AutotuneChoice
-
-if TYPE_CHECKING:
-    from workbench.analysis.diff.side_by_side import Difference
+from workbench.report.side_by_side import Difference
 
 
-@dataclass(frozen=True)
-class Rivals:
+@dataclass(frozen=True, repr=False)
+class Rivals(Presented):
     """Winner and runner-up for one operation, each with the code that was timed.
 
     The code is that of the choice alone, before anything was fused to it; of a call of a library it
@@ -24,8 +21,8 @@ class Rivals:
     op: str
     winner: AutotuneChoice
     runner_up: AutotuneChoice | None
-    winner_code: str = field(default="", repr=False)
-    runner_up_code: str = field(default="", repr=False)
+    winner_code: str = ""
+    runner_up_code: str = ""
 
     @property
     def is_model(self) -> bool:
@@ -41,23 +38,11 @@ class Rivals:
 
     def difference(self) -> Difference:
         """Both codes line by line."""
-        from workbench.analysis.diff.side_by_side import Difference
-
         next_one = self.runner_up.choice if self.runner_up else "nothing"
         return Difference(
             *(self.op, "code", self.winner.choice, next_one),
             *(self.winner_code, self.runner_up_code),
         )
-
-    def __repr__(self) -> str:
-        from workbench.views.rivals import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.rivals import fragment
-
-        return fragment(self)
 
 
 def is_model(choice: AutotuneChoice) -> bool:
@@ -65,17 +50,17 @@ def is_model(choice: AutotuneChoice) -> bool:
     return (choice.note or "").startswith("estimated")
 
 
-def rivals_of(report: Report) -> tuple[Rivals, ...]:
+def rivals_of(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> tuple[Rivals, ...]:
     """Winner and runner-up of every operation for which the autotuner had a choice."""
-    return tuple(_rivals(report))
+    return tuple(_rivals(choices, texts))
 
 
-def _rivals(report: Report) -> Iterator[Rivals]:
+def _rivals(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> Iterator[Rivals]:
     groups: dict[str, list[AutotuneChoice]] = {}
-    for row in report.autotune:
+    for row in choices:
         if row.time_ms is not None:
             groups.setdefault(row.op, []).append(row)
     for op, rows in groups.items():
         ranked = sorted(rows, key=lambda row: (not row.chosen, row.time_ms))
-        codes = [report.texts.get(row.text or "") or "" for row in ranked[:2]]
+        codes = [texts.get(row.text or "") or "" for row in ranked[:2]]
         yield Rivals(op, ranked[0], ranked[1] if len(ranked) > 1 else None, *codes)

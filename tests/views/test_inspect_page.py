@@ -40,9 +40,9 @@ def test_a_long_table_says_how_to_see_the_rest(tmp_path: Path) -> None:
     report = inspect(tmp_path / "m.pt2")
     many = tuple(SymbolFacts("a.so", f"name{n}", "function", True, 1) for n in range(1500))
     page = replace(report, symbols=many)._repr_html_()
-    shown = len(re.findall(r">name\d+<", page))
+    shown = len(re.findall(r"name\d+", page))
     assert 100 < shown < 1500
-    assert f"name{shown - 1}<" in page
+    assert f"name{shown - 1} " in page
     assert f"and {1500 - shown} more" in page
     assert len(replace(report, symbols=many).frame("symbols")) == 1500
 

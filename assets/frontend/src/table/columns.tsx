@@ -1,0 +1,160 @@
+// The columns of a table from what Python says of them; a pane draws only what needs its own way.
+
+import { useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import type { Store } from "../store";
+import { Mark } from "../ui/basics";
+import type { ColumnSpec } from "../wire";
+import type { Sortable } from "./sorting";
+import type { Column } from "./table";
+import { written } from "./units";
+
+/** What a pane does its own way in a column, by the key of the column. */
+export type Cells<Row> = Readonly<
+  Record<string, Partial<Pick<Column<Row>, "value" | "draw" | "full">>>
+>;
+
+/** The columns of a table of the document; `cells` has to be the same as long as it does the same. */
+export function useColumns<Row extends object>(
+  store: Store,
+  table: string,
+  rows: readonly Row[],
+  cells: Cells<Row> = NOTHING,
+): Column<Row>[] {
+  const specs = store.doc.value?.columns[table] ?? NONE;
+  return useMemo(() => columnsOf(store, specs, rows, cells), [store, specs, rows, cells]);
+}
+
+const NONE: readonly ColumnSpec[] = [];
+const NOTHING = {};
+
+export function columnsOf<Row extends object>(
+  store: Store,
+  specs: readonly ColumnSpec[],
+  rows: readonly Row[],
+  cells: Cells<Row>,
+): Column<Row>[] {
+  return specs.map((spec) => ({ ...usual(store, spec, rows), ...cells[spec.key] }));
+}
+
+/** What a row has in a field; a dot leads into a field. */
+function fieldOf(row: object, field: string): unknown {
+  let found: unknown = row;
+  for (const name of field.split("."))
+    found = (found as Record<string, unknown> | null | undefined)?.[name];
+  return found ?? null;
+}
+
+/** The column as its spec alone has it. */
+function usual<Row extends object>(
+  store: Store,
+  spec: ColumnSpec,
+  rows: readonly Row[],
+): Column<Row> {
+  const { key, title, width, kind = "text", field = key } = spec;
+  const value = (row: Row) => sortable(fieldOf(row, field));
+  const full = fullOf<Row>(store, spec);
+  const draw = drawOf(store, spec, rows, value);
+  const look = spec.look ?? (kind === "code" ? "mono" : undefined);
+  return {
+    key,
+    title,
+    width,
+    value,
+    ...(draw && { draw }),
+    ...(full && { full }),
+    ...(look && { look }),
+    number: kind === "number" || kind === "length",
+    wide: spec.is_wide ?? false,
+  };
+}
+
+/** What is compared: of a list how long it is. */
+function sortable(value: unknown): Sortable {
+  return Array.isArray(value) ? value.length : (value as Sortable);
+}
+
+function fullOf<Row extends object>(
+  store: Store,
+  { key, field = key, kind, full, hint }: ColumnSpec,
+): Column<Row>["full"] {
+  if (kind === "kernel") return (row) => nameOf(store, fieldOf(row, field));
+  if (kind === "kernels") return (row) => (fieldOf(row, field) as string[]).join(", ");
+  if (!full) return hint === undefined ? undefined : () => hint;
+  return (row) => String(fieldOf(row, full) ?? hint ?? fieldOf(row, field) ?? "");
+}
+
+function nameOf(store: Store, kernel: unknown): string {
+  return kernel === null ? "" : (store.kernel(kernel as string)?.name ?? String(kernel));
+}
+
+function drawOf<Row extends object>(
+  store: Store,
+  spec: ColumnSpec,
+  rows: readonly Row[],
+  value: (row: Row) => Sortable,
+): Column<Row>["draw"] {
+  const { kind, unit, absent } = spec;
+  switch (kind) {
+    case "number":
+      return (row) => numberOf(value(row), unit, absent);
+    case "kernel":
+      return (row) => {
+        const kernel = value(row);
+        return kernel === null ? "–" : <Mark store={store} kernel={String(kernel)} />;
+      };
+    case "kernels":
+      return (row) => (
+        <Marks store={store} kernels={fieldOf(row, spec.field ?? spec.key) as string[]} />
+      );
+    case "bar":
+      return barOf(rows, value);
+    default:
+      return undefined;
+  }
+}
+
+function numberOf(value: Sortable, unit: ColumnSpec["unit"], absent?: string): ComponentChildren {
+  if (value !== null && value !== undefined) return written(Number(value), unit);
+  return absent === undefined ? "–" : <span class="mut">{absent}</span>;
+}
+
+/** A bar as long as its part of the largest. */
+function barOf<Row>(rows: readonly Row[], value: (row: Row) => Sortable): Column<Row>["draw"] {
+  const share = shareOf(rows, (row) => Number(value(row) ?? 0));
+  return (row) => <Bars parts={[{ share: share(row), look: "accent" }]} />;
+}
+
+/** The part that a row has of the largest. */
+export function shareOf<Row>(
+  rows: readonly Row[],
+  value: (row: Row) => number,
+): (row: Row) => number {
+  const most = rows.reduce((largest, row) => Math.max(largest, value(row)), 0);
+  return (row) => (most > 0 ? value(row) / most : 0);
+}
+
+/** Bars over one another, each with its share of the width. */
+export function Bars({ parts }: { parts: readonly { share: number; look?: string }[] }) {
+  return (
+    <span class="meter">
+      {parts.map(({ share, look }, at) => (
+        <b key={at} class={look} style={{ width: `${share * 100}%` }} />
+      ))}
+    </span>
+  );
+}
+
+const MARKS = 6;
+
+function Marks({ store, kernels }: { store: Store; kernels: string[] }) {
+  if (!kernels.length) return <>none</>;
+  return (
+    <span class="ks">
+      {kernels.slice(0, MARKS).map((kernel) => (
+        <Mark key={kernel} store={store} kernel={kernel} />
+      ))}
+      {kernels.length > MARKS && <span class="faint">{`+${kernels.length - MARKS}`}</span>}
+    </span>
+  );
+}

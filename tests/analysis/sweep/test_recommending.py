@@ -1,0 +1,120 @@
+"""The setting to take, as sentences and as a line of code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.analysis.sweep.trials import trial
+from workbench.analysis.sweep.choosing import Candidate
+from workbench.analysis.sweep.recommending import Recommendation, code_of, recommend
+from workbench.analysis.sweep.sweep import Sweep
+from workbench.report.trials import Trial
+
+
+def best(*rows: Trial, sizes: tuple[str, ...] = (), **how: Any) -> Recommendation:
+    """What a sweep of these rows recommends."""
+    return recommend(Sweep("f", {}, sizes, rows, expression="model"), **how)
+
+
+def fast(**more: Any) -> Trial:
+    return trial(
+        40.0, settings={"mode": "max-autotune"}, speedup_low=2.45, speedup_high=2.55, **more
+    )
+
+
+def slow(**more: Any) -> Trial:
+    return trial(80.0, settings={"mode": "default"}, speedup_low=1.2, speedup_high=1.3, **more)
+
+
+def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> None:
+    found = best(fast(), slow())
+    assert found.settings == {"mode": "max-autotune"}
+    first, second, third = found.sentence.split(". ")
+    assert first == (
+        "Take mode=max-autotune: 2.50 × (2.45 to 2.55) as fast as the original, with 95 % "
+        "confidence"
+    )
+    assert second == "mode=default, the next, is 100.3 % slower (99.5 to 101.1 %)"
+    assert third.startswith(
+        "mode mattered: default instead of max-autotune makes the time of a call 2.0"
+    )
+    assert repr(found) == f"{found.sentence}\n\nwb.aot_compile(model, args, mode='max-autotune')"
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        ("memory", "Take mode=max-autotune: a call takes at most 900 bytes."),
+        ("first_call", "Take mode=max-autotune: the first call takes 50 ms."),
+    ],
+)
+def test_each_objective_has_its_figure(objective: str, words: str) -> None:
+    found = best(fast(peak_bytes=900, first_call_s=0.05), slow(), objective=objective)
+    assert found.sentence.startswith(words)
+    assert "Next comes mode=default." in found.sentence
+
+
+def test_a_model_is_said_to_be_one() -> None:
+    row = Trial("k", (("XBLOCK", "64"),), call_us=12.5, is_model=True)
+    found = best(row)
+    assert found.sentence == "Take XBLOCK=64: a model gives it 12.5 µs a call; nothing was run."
+    assert found.code.startswith("# then XBLOCK=64: time it on the device")
+
+
+def test_sizes_are_named_one_by_one() -> None:
+    rows = [
+        trial(us, settings={"mode": "a", "batch": b}, speedup_low=2, speedup_high=3)
+        for b, us in (("1", 40.0), ("8", 50.0))
+    ]
+    found = best(*rows, sizes=("batch",))
+    assert found.settings == {"mode": "a"}
+    assert "2.50 × (2.00 to 3.00) at batch=1, 2.00 × (2.00 to 3.00) at batch=8" in found.sentence
+
+
+def test_noise_and_doubts_are_said() -> None:
+    close = trial(40.2, settings={"mode": "reduce-overhead"}, compile_s=60.0)
+    found = best(fast(warning="the machine was busy"), close)
+    assert "mode=reduce-overhead cannot be told from it (" in found.sentence
+    assert "this one compiles faster." in found.sentence
+    assert "mode made no difference that can be told from the noise." in found.sentence
+    assert found.sentence.endswith("But the machine was busy.")
+
+
+def test_a_notebook_shows_texts_as_they_are() -> None:
+    row = trial(40.0, settings={"template": "^<bmm>$"}, speedup_low=2.0, speedup_high=3.0)
+    shown = best(row)._repr_html_()
+    assert shown.startswith('<div class="mathjax_ignore"><p>Take template=^&lt;bmm&gt;$: ')
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({}, "wb.aot_compile(f, args)"),
+        ({"backend": "eager", "mode": "None"}, "wb.aot_compile(f, args, backend='eager')"),
+        (
+            {"target": "h100", "max_fusion_size": "8", "max_autotune_gemm_backends": "ATEN"},
+            "wb.aot_compile(f, args, target='h100', options={'max_fusion_size': 8, "
+            "'max_autotune_gemm_backends': 'ATEN'})",
+        ),
+        (
+            {"template": "^bmm$"},
+            "wb.aot_compile(f, args, options={'test_configs.autotune_choice_name_regex': '^bmm$'})",
+        ),
+        (
+            {"threads": "2", "dtype": "bfloat16", "dynamic": "True"},
+            "# the module and its inputs as torch.bfloat16\n"
+            "torch.set_num_threads(2)\n"
+            "# every size as torch.export.Dim.AUTO\n"
+            "wb.aot_compile(f, args, dynamic_shapes=…)",
+        ),
+        (
+            {"k0.XBLOCK": "64", "num_warps": "4"},
+            "# then k0.XBLOCK=64, num_warps=4: time it on the device, Inductor tunes blocks "
+            "itself there\nwb.aot_compile(f, args)",
+        ),
+    ],
+)
+def test_the_code_uses_the_setting(settings: dict[str, str], code: str) -> None:
+    assert code_of(Candidate(tuple(settings.items()), ()), "f") == code

@@ -1,0 +1,67 @@
+"""The library of a model: what it lacks and what it says when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.running.library import Library
+
+FAILING = """
+int AOTInductorModelContainerFreeInactiveConstantBuffer(void *container) { return 1; }
+int AOTInductorModelContainerSwapConstantBuffer(void *container) { return 0; }
+"""
+SAYS_WHY = """
+int AOTInductorGetLastError(const char **text) {
+    *text = "no room for 3 tensors.\\nException raised from allocate at a.cpp:7";
+    return 0;
+}
+"""
+
+
+def library(folder: Path, source: str) -> Library:
+    """A library made from C."""
+    (folder / "a.c").write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "a.c", "-o", "a.so"], cwd=folder, check=True)
+    return Library(folder / "a.so")
+
+
+def test_an_error_carries_the_reason_without_the_stack(tmp_path: Path) -> None:
+    made = library(tmp_path, FAILING + SAYS_WHY)
+    made.check(made.function("SwapConstantBuffer")(None))
+    with pytest.raises(wb.RunError, match=r"^The compiled code failed: no room for 3 tensors\.$"):
+        made.check(made.function("FreeInactiveConstantBuffer")(None))
+
+
+def test_an_error_without_a_reason_is_one_too(tmp_path: Path) -> None:
+    made = library(tmp_path, FAILING)
+    with pytest.raises(wb.RunError, match="it does not say why"):
+        made.check(made.function("FreeInactiveConstantBuffer")(None))
+
+
+def test_what_a_library_lacks_is_named(tmp_path: Path) -> None:
+    made = library(tmp_path, FAILING)
+    with pytest.raises(wb.ArtifactError, match="has no AOTInductorModelContainerRun: it was made"):
+        made.function("Run")
+
+
+def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.so").write_bytes(b"no library")
+    with pytest.raises(wb.ArtifactError, match="cannot be loaded here"):
+        Library(tmp_path / "a.so")
+
+
+def test_a_call_that_fails_says_why_and_the_next_one_runs(
+    tied: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    package = tied.load()
+    batch = tied.args[0]
+    with pytest.raises(wb.RunError, match="index out of bounds"):
+        package({**batch, "ids": torch.full((4, 8), 50)})  # of 50 rows
+    torch.testing.assert_close(package(batch), tied.eager())
+    assert capfd.readouterr().err == ""

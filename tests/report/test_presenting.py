@@ -1,0 +1,122 @@
+"""The port by which records show themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.sample_report import make
+from workbench.analysis.diff import compare
+from workbench.artifacts.machine.machine import Machine
+from workbench.artifacts.machine.requirement import Requirement
+from workbench.artifacts.preflight.check import Check
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.views import figures, frames, html
+
+
+@dataclass(frozen=True, repr=False)
+class Unknown(Presented):
+    """A kind that no view knows."""
+
+    name: str
+    size: int = 3
+    hidden: str = field(default="secret", repr=False)
+
+
+def test_an_unknown_kind_is_text(tmp_path: Path) -> None:
+    record = Unknown("<a>")
+    assert repr(record) == "Unknown(name='<a>', size=3)"
+    assert record._repr_html_() is None
+    assert record._repr_mimebundle_() == {"text/plain": repr(record)}
+    page = presenter().page(record, tmp_path / "a.html")
+    assert "Unknown(name=&#x27;&lt;a&gt;&#x27;, size=3)" in page
+    assert (tmp_path / "a.html").read_text() == page
+
+
+def test_an_unknown_kind_says_what_it_lacks() -> None:
+    with pytest.raises(UsageError, match="An? Unknown has no tables"):
+        presenter().frame(Unknown("a"))
+    with pytest.raises(UsageError, match="An? Unknown has no charts"):
+        presenter().plot(Unknown("a"))
+    with pytest.raises(UsageError, match="An? Unknown has no view"):
+        presenter().view(Unknown("a"))
+    with pytest.raises(NotImplementedError):
+        presenter().display(Unknown("a"))
+
+
+def test_a_record_with_its_own_summary_keeps_it() -> None:
+    report = make()
+    assert presenter().text(report) == repr(report)
+    assert presenter().sentences(report) == (repr(report),)
+
+
+def test_a_report_shows_what_its_views_make(tmp_path: Path) -> None:
+    report = make()
+    assert report.frame("kernels").equals(frames.frame(report, "kernels"))
+    drawn, again = report.plot("fusion"), figures.plot(report, "fusion")
+    assert [a.get_title() for a in drawn.axes] == [a.get_title() for a in again.axes]
+    assert report.to_html(tmp_path / "a.html") == html.page(report)
+    assert (tmp_path / "a.html").exists()
+
+
+def test_a_difference_shows_itself_in_both_ways() -> None:
+    found = compare(make(), make())
+    bundle = found._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(found)
+    assert bundle["text/html"] == found._repr_html_()
+    assert found.sentences[0] == "Nothing differs, besides what was measured."
+    with pytest.raises(NotImplementedError):  # no notebook runs: IPython takes the bundle
+        found._ipython_display_()
+
+
+def test_the_former_name_of_a_table_warns() -> None:
+    check = Check("f.aot", Machine(), (Requirement("torch", "pass", "2.13", "2.13"),))
+    with pytest.warns(DeprecationWarning, match=r"Check\.table is now \.frame\(\)"):
+        assert check.table.equals(check.frame())
+    assert isinstance(Check.table, FormerTable)
+    assert "next version" in (Check.table.__doc__ or "")
+
+
+def test_methods_stay_documented() -> None:
+    assert "DataFrame" in (wb.Report.frame.__doc__ or "")
+    assert Report.frame.__annotations__["return"] == "pandas.DataFrame"
+
+
+def modules_after(program: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; import sys; print(*sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_records_are_read_without_a_view() -> None:
+    found = modules_after("import workbench; from workbench.report import Report, storage; Report()")
+    assert {"workbench.report.record", "workbench.report.presenting"} <= found
+    heavy = {"pandas", "matplotlib", "numpy", "torch", "anywidget", "workbench.views"}
+    assert not heavy & found
+
+
+def test_the_package_brings_nothing_of_the_record_but_the_port() -> None:
+    found = {name for name in modules_after("import workbench") if name.startswith("workbench.")}
+    assert found == {"workbench.report", "workbench.report.presenting"}
+
+
+def test_a_check_is_described_without_pandas() -> None:
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'anywidget')));"
+        "from workbench.artifacts.machine.machine import Machine;"
+        "from workbench.artifacts.machine.requirement import Requirement as R;"
+        "from workbench.artifacts.preflight.check import Check;"
+        "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
+    )
+    assert "workbench.views.answers" in modules_after(program)

@@ -1,0 +1,129 @@
+"""The port by which a record shows itself: tables, charts, pages, what a notebook displays.
+
+A record is plain data and knows no view. What it shows is asked of a `Presenter`, which a higher
+floor implements (`workbench.views.presenting`); how sweeps become files is asked of `SweepFiles`
+(`workbench.api.sweep_files`). The package's `__init__`, which runs before any record is made, says
+where both are found, and neither is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+
+if TYPE_CHECKING:
+    import anywidget
+    import matplotlib.figure
+    import pandas
+
+
+class Presenter(Protocol):
+    """What shows records of every kind; one that it does not know is shown as text."""
+
+    def text(self, record: Any) -> str:
+        """The stable summary that `repr` gives."""
+
+    def sentences(self, record: Any) -> tuple[str, ...]:
+        """What matters of it in plain words, the most important first."""
+
+    def rows_frame(self, rows: Iterable[Any], row_type: type) -> pandas.DataFrame:
+        """Rows of one data class as a DataFrame with a column for each field."""
+
+    def frame(self, record: Any, *choice: Any) -> pandas.DataFrame:
+        """One of its tables; raises `UsageError` for one that it does not have."""
+
+    def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
+        """One of its charts; raises `UsageError` for one that it does not have."""
+
+    def page(self, record: Any, path: str | PathLike[str] | None, **more: Any) -> str:
+        """A self-contained page, written to `path` unless it is None."""
+
+    def fragment(self, record: Any) -> str | None:
+        """HTML that a notebook keeps; None for a record that is shown as text."""
+
+    def view(self, record: Any) -> anywidget.AnyWidget:
+        """A live view of its own; raises `UsageError` for a record that has none."""
+
+    def display(self, record: Any) -> None:
+        """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
+
+
+class SweepFiles(Protocol):
+    """What reads and writes sweeps: stores, tables for other programs."""
+
+    def load(self, path: str | PathLike[str] | None, which: str | int | None) -> Any:
+        """See `Sweep.load`."""
+
+    def stored(self, path: str | PathLike[str] | None) -> pandas.DataFrame:
+        """See `Sweep.stored`."""
+
+    def export(self, sweep: Any, path: str | PathLike[str]) -> None:
+        """See `Sweep.export`."""
+
+
+class _Installed:
+    """Where both are found; the only state here, set once for a process by `install`."""
+
+    presenter: ClassVar[Callable[[], Presenter]]
+    sweep_files: ClassVar[Callable[[], SweepFiles]]
+
+
+def install(presenter: Callable[[], Presenter], sweep_files: Callable[[], SweepFiles]) -> None:
+    """Say where the implementations are found; each function is called whenever one is needed."""
+    _Installed.presenter = presenter
+    _Installed.sweep_files = sweep_files
+
+
+def presenter() -> Presenter:
+    """What shows records."""
+    return _Installed.presenter()
+
+
+def sweep_files() -> SweepFiles:
+    """What reads and writes sweeps."""
+    return _Installed.sweep_files()
+
+
+class Presented:
+    """Base of a record that a presenter describes: in a terminal, and in a notebook."""
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        return presenter().text(self)
+
+    def _repr_html_(self) -> str | None:
+        return presenter().fragment(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        html = self._repr_html_()
+        return {"text/plain": repr(self), **({} if html is None else {"text/html": html})}
+
+
+class FormerTable:
+    """An attribute by its name before `.frame()`: answers with a warning, for one more version."""
+
+    def __init__(self, *choice: str) -> None:
+        self._instead = f"frame({', '.join(map(repr, choice))})"
+        self._choice = choice
+        self.__doc__ = f"What `{self._instead}` gives; it goes with the next version."
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, record: None, owner: type) -> FormerTable: ...
+
+    @overload
+    def __get__(self, record: object, owner: type) -> pandas.DataFrame: ...
+
+    def __get__(self, record: Any, owner: type) -> Any:
+        if record is None:
+            return self
+        warnings.warn(
+            f"{owner.__name__}.{self._name} is now .{self._instead}.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return record.frame(*self._choice)

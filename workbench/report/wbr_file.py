@@ -1,0 +1,213 @@
+"""Report files (`.wbr`): gzip members of JSON, one for the header and one for each big part."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.errors import ArtifactError
+from workbench.report.atomic import atomic_file
+from workbench.report.header import SCHEMA, TABLES, Environment, Outcome, Request, read_part
+from workbench.report.table import Table
+from workbench.report.texts import Texts
+
+Value = TypeVar("Value")
+_GZIP = 16 + zlib.MAX_WBITS
+_LEVEL = 5  # level 9 takes three times as long for 3 % less
+_PART_LIMIT = 64 << 20  # bytes of one part unpacked; 10,000 nodes take 3 MiB
+_DAMAGE = (zlib.error, ValueError, RecursionError)
+
+
+class Lazy(Mapping[str, Value]):
+    """A mapping whose values are made when they are first asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Value]]):
+        self._makers = makers
+        self._made: dict[str, Value] = {}
+
+    def __getitem__(self, key: str) -> Value:
+        if key not in self._made:
+            self._made[key] = self._makers[key]()
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+class LazyTexts(Texts):
+    """Texts that are decoded when the first one is asked for."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]):
+        self._read = read
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_lines", "_texts"):
+            raise AttributeError(name)
+        data = self._read()
+        try:
+            lines, texts = data["lines"], data["texts"]
+            last = max((max(text, default=-1) for text in texts.values()), default=-1)
+            if last >= len(lines):
+                raise ValueError(f"line {last}")
+            if not all(type(line) is str for line in lines):
+                raise ValueError("a line that is text")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ArtifactError(f"The report is damaged: its texts lack {error}.") from error
+        super().__init__(lines, texts)
+        return self.__dict__[name]
+
+
+def _check_schema(data: Mapping[str, Any]) -> None:
+    """Raise `ArtifactError` when the record is of a newer schema or of none."""
+    schema = data.get("schema")
+    if not isinstance(schema, int):
+        raise ArtifactError(
+            "This is not a report: it names no schema. Save it again with Report.save."
+        )
+    if schema > SCHEMA:
+        raise ArtifactError(
+            f"This report has schema {schema}, this workbench reads up to {SCHEMA}. "
+            "Upgrade aot-workbench to open it."
+        )
+
+
+def read_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a report out of `Report.to_json`; raises `ArtifactError` for a newer schema."""
+    _check_schema(data)
+    tables: dict[str, Table[Any]] = {
+        name: Table.from_json(TABLES[name], part)
+        for name, part in data["tables"].items()
+        if name in TABLES
+    }
+    unknown = {n: p for n, p in data["tables"].items() if n not in TABLES}
+    return _fields(data, tables, Texts.from_json(data["texts"]), unknown)
+
+
+def _fields(
+    data: Mapping[str, Any],
+    tables: Mapping[str, Table[Any]],
+    texts: Texts,
+    unknown: Mapping[str, Any],
+) -> dict[str, Any]:
+    return {
+        "environment": read_part(Environment, data["environment"]),
+        "request": read_part(Request, data["request"]),
+        "outcome": read_part(Outcome, data["outcome"]),
+        "tables": tables,
+        "texts": texts,
+        "extra": {**data.get("extra", {}), **unknown},
+        "schema": data["schema"],
+    }
+
+
+def _pack(value: Any) -> bytes:
+    text = json.dumps(value, separators=(",", ":"), allow_nan=True)
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return packer.compress(text.encode() + b"\n") + packer.flush()
+
+
+def write_bytes(data: Mapping[str, Any]) -> bytes:
+    """What `Report.to_json` gave as a `.wbr` file; any gzip tool shows it as lines of JSON."""
+    parts = {**{f"table:{k}": v for k, v in data["tables"].items()}, "texts": data["texts"]}
+    packed = {name: _pack(part) for name, part in parts.items()}
+    header = {name: part for name, part in data.items() if name not in ("tables", "texts")}
+    header["sizes"] = {name: len(part) for name, part in packed.items()}
+    return b"".join([_pack(header), *packed.values()])
+
+
+def read_bytes(content: bytes) -> dict[str, Any]:
+    """The fields of a report; its tables and texts are read when first asked for.
+
+    Raises `ArtifactError` when the content is damaged or of a newer schema.
+    """
+    try:
+        text, rest = _unpack(content)
+        header = json.loads(text)
+    except _DAMAGE as error:
+        raise ArtifactError(
+            f"This is not a report or it is damaged ({error}). Save it again with Report.save."
+        ) from error
+    if not isinstance(header, dict):
+        raise ArtifactError("This is not a report: its header is no JSON object.")
+    _check_schema(header)
+    try:
+        return _open(header, rest)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+
+
+def _unpack(content: bytes) -> tuple[bytes, bytes]:
+    """The first part of the content and what follows it; raises ValueError for one that is huge."""
+    unpacker = zlib.decompressobj(_GZIP)
+    found = unpacker.decompress(content, _PART_LIMIT)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"a part of more than {_PART_LIMIT} bytes")
+    if not unpacker.eof:
+        raise ValueError("a part is cut short")
+    return found, unpacker.unused_data
+
+
+def _open(header: Mapping[str, Any], rest: bytes) -> dict[str, Any]:
+    readers: dict[str, Callable[[], Any]] = {}
+    start = 0
+    for name, size in header["sizes"].items():
+        readers[name] = _reader(rest, name, start, start + size)
+        start += size
+    if start != len(rest):
+        raise ArtifactError(
+            f"The report is damaged: its parts take {start} bytes, the file has {len(rest)}."
+        )
+    tables: dict[str, Callable[[], Table[Any]]] = {}
+    unknown: dict[str, Any] = {}
+    for part, read in readers.items():
+        kind, _, name = part.partition(":")
+        if kind == "table" and name in TABLES:
+            tables[name] = _table_maker(TABLES[name], read)
+        elif kind == "table":
+            unknown[name] = read()
+    return _fields(header, Lazy(tables), LazyTexts(readers["texts"]), unknown)
+
+
+def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
+    def read() -> Any:
+        try:
+            return json.loads(_unpack(rest[start:end])[0])
+        except _DAMAGE as error:
+            raise ArtifactError(f"Part {name} of the report is damaged ({error}).") from error
+
+    return read
+
+
+def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
+    def make() -> Table[Any]:
+        data = read()
+        try:
+            return Table.from_json(row_type, data)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ArtifactError(
+                f"The report is damaged: its table of {row_type.__name__} lacks {error}."
+            ) from error
+
+    return make
+
+
+def write_file(data: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Write a report file, atomically: a reader sees the old file or the new one."""
+    with atomic_file(path) as file:
+        file.write(write_bytes(data))
+
+
+def read_file(path: str | PathLike[str]) -> dict[str, Any]:
+    """The fields of a report; raises `ArtifactError` when the file is missing or damaged."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
+    return read_bytes(content)
