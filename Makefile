@@ -49,7 +49,7 @@ test-all: .venv/.test browser $(FRONTEND)/node_modules/.installed
 	$(BIN)/python -m pytest -m 'not gpu'
 	$(BIN)/python -m pytest --nbval-lax notebooks
 
-# without the widgets' state, in which every view has the whole front end once more
+# without the widgets' state, in which the front end is once more
 notebooks: .venv/.test
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(sort $(wildcard notebooks/*.ipynb)) \
 		--ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
+from ipywidgets.embed import dependency_state
 from view_mail import Mailbox
 from wire_types import mismatches
 
+from tests.diffs import diff
 from workbench.report import Report
 from workbench.views import wire
 from workbench.views.document import Setting
 from workbench.views.widget import IDLE, View
+from workbench.views.wire_codec import bundle_bytes
 
 
 @pytest.fixture
@@ -114,3 +118,27 @@ def test_the_traits_are_the_state_of_the_wire(sample_report: Report) -> None:
 def test_its_text_is_the_same_in_every_run(sample_report: Report) -> None:
     assert repr(View(sample_report)) == "Workbench view of block"
     assert repr(View()) == "Workbench view of a compilation"
+
+
+def test_ten_views_hold_the_front_end_once(sample_report: Report) -> None:
+    views = [*(View(sample_report) for _ in range(8)), diff("h100", "apart").view()]
+    state = dependency_state(views)
+    held = [
+        b for model in state.values() for b in model.get("buffers", ()) if b["path"] == ["packed"]
+    ]
+    assert len(held) == 1
+    assert len(base64.b64decode(held[0]["data"])) == len(bundle_bytes())
+    others = {id: model["state"] for id, model in state.items() if "packed" not in model["state"]}
+    assert all(len(model["_esm"]) < 4_000 for model in others.values() if "_esm" in model)
+    assert len({view.front_end.model_id for view in views}) == 1
+
+
+def test_a_host_without_models_asks_for_the_front_end(sample_report: Report) -> None:
+    answer, made = Mailbox(View(sample_report)).ask("front-end")
+    assert answer["error"] is None
+    assert set(made) == {"js", "css"}
+
+
+def test_a_front_end_that_was_closed_is_opened_again(sample_report: Report) -> None:
+    View(sample_report).front_end.close()
+    assert View(sample_report).front_end.comm is not None

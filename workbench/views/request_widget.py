@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 import anywidget
+import traitlets
+from ipywidgets import Widget, widget_serialization
 
 from workbench.errors import WorkbenchError
+from workbench.views.front_end import front_end, live_loader
 from workbench.views.wire import Answer
-from workbench.views.wire_codec import pack
-
-_STATIC = files("workbench.views").joinpath("static")
+from workbench.views.wire_codec import bundle_bytes, pack
 
 
 class Answering(anywidget.AnyWidget):
-    """The front end with a mailbox: `_answer` makes what is asked for."""
+    """The front end with a mailbox: `_answer` makes what is asked for.
 
-    _esm = _STATIC.joinpath("workbench.js").read_text(encoding="utf-8")
-    _css = _STATIC.joinpath("workbench.css").read_text(encoding="utf-8")
+    What anywidget sends of each view is a small script; the front end is in a model of its own
+    that all views share.
+    """
+
+    _esm = live_loader()
+
+    front_end = traitlets.Instance(Widget).tag(sync=True, **widget_serialization)
 
     def __init__(self, **traits: Any) -> None:
-        super().__init__(**traits)
+        super().__init__(front_end=front_end(), **traits)
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
         id, ask = content.get("id"), content.get("ask")
         answer: Answer = {"id": id, "ask": ask, "error": None}
         try:
-            packed = pack(self._answer(ask, content.get("question")))
+            is_own = ask == "front-end"  # a host that has no models besides that of the view
+            found = self._answer(ask, content.get("question")) if not is_own else None
+            packed = bundle_bytes() if is_own else pack(found)
         except WorkbenchError as error:
             self.send({**answer, "error": str(error)})
         except Exception as error:  # the front end waits for an answer, whatever went wrong

@@ -65,11 +65,17 @@ def static_text(name: str) -> str:
 
 
 @cache
-def bundle() -> tuple[str, str]:
-    """The front end as base64 of gzip of JSON (`js`, `css`), and its hash."""
+def bundle_bytes() -> bytes:
+    """The front end as gzip of JSON (`js`, `css`)."""
     parts: Mapping[str, str] = {
         "js": static_text("workbench.js"),
         "css": static_text("workbench.css"),
     }
-    packed = pack(parts, SMALL)
+    return pack(parts, SMALL)
+
+
+@cache
+def bundle() -> tuple[str, str]:
+    """The front end as base64 text, and its hash."""
+    packed = bundle_bytes()
     return packed_text(packed), short_hash(packed)

@@ -37,6 +37,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "ms": lambda value: seconds_text(value * 1e-3),
     "us": lambda value: seconds_text(value * 1e-6),
     "count": count_text,
+    "amount": lambda value: f"{value:.3g}" if abs(value) < 1000 else count_text(value),
     "share": lambda value: percent_text(value, 1),
     "ratio": lambda value: f"{value:.2f} ×",
 }

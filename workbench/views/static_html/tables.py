@@ -68,8 +68,7 @@ _UNITS: Mapping[str, Unit] = {
     "number": "number",
     "length": "length",
     "B": "bytes",
-    "amount": "count",
-    **{unit: unit for unit in ("s", "ms", "us", "share", "count")},
+    **{unit: unit for unit in ("s", "ms", "us", "share", "count", "amount")},
 }
 """By the unit or the kind of a column of the interactive view."""
 FIGURES = (
