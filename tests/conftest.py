@@ -13,7 +13,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.report import Report
 
 if TYPE_CHECKING:
-    from workbench.compiler.virtual_gpu.client import Worker
+    from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
 pytest_plugins = ("sample_packages",)
@@ -25,11 +25,11 @@ def sample_report() -> Report:
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
+def worker() -> Iterator[CrossCompiler]:
     """One warm worker for all tests that compile for a virtual GPU."""
-    from workbench.compiler.virtual_gpu.client import Worker
+    from workbench.compiler.virtual_gpu.client import CrossCompiler
 
-    worker = Worker(start_s=120, job_s=300)
+    worker = CrossCompiler(start_s=120, job_s=300)
     yield worker
     worker.close()
 

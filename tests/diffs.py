@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.analysis.diff.difference import Change, Diff
 from workbench.report import Report
 

@@ -21,8 +21,8 @@ FLOORS = """
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
-1 artifacts.archive · analysis.source · analysis.gpu_model · compiler.contract · compiler.cold_start
-1 artifacts.machine · analysis.diff · processes
+1 artifacts.archive · analysis.source · analysis.gpu_model · processes
+1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep
 1 artifacts.inspect
 1 artifacts.preflight
@@ -35,7 +35,7 @@ FLOORS = """
 4 compiler.interpreter.triton
 4 compiler.interpreter
 5 handles
-6 sweeps · roundtrip
+6 sweeps · roundtrips
 7 api · machine · demo
 8 notebook
 """

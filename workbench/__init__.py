@@ -23,142 +23,49 @@ from typing import TYPE_CHECKING, Any
 from workbench.report.presenting import install as _install
 
 if TYPE_CHECKING:
-    from workbench.analysis.sweep.sweep import Sweep
-    from workbench.api import (
-        aot_compile,
-        aotinductor_names,
-        check,
-        compile_async,
-        diff,
-        explain,
-        inspect,
-        launches,
-        load,
-        machine,
-        matrix,
-        package,
-        profile,
-        read_trace,
-        recompile,
-        roundtrip,
-        show,
-        sign,
-        sweep,
-        targets,
-        trust,
-        trust_key,
-        verify,
-        why_recompiled,
-    )
-    from workbench.errors import (
-        ArtifactError,
-        BudgetError,
-        CaptureError,
-        ContractError,
-        RunError,
-        TrustError,
-        UsageError,
-        WorkbenchError,
-    )
-    from workbench.handles.package import Package
+    from workbench.analysis.sweep.sweep import Sweep as Sweep
+    from workbench.api.compiling import *  # noqa: F403
+    from workbench.api.files import *  # noqa: F403
+    from workbench.api.running import *  # noqa: F403
+    from workbench.api.showing import *  # noqa: F403
+    from workbench.errors import *  # noqa: F403
+    from workbench.handles.package import Package as Package
     from workbench.report.presenting import Presenter, SweepFiles
-    from workbench.report.record import Report
-    from workbench.settings import options
+    from workbench.report.record import Report as Report
+    from workbench.settings import options as options
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "workbench.api": (
-        "aot_compile",
-        "aotinductor_names",
-        "check",
-        "compile_async",
-        "diff",
-        "explain",
-        "inspect",
-        "launches",
-        "load",
-        "machine",
-        "matrix",
-        "package",
-        "profile",
-        "read_trace",
-        "recompile",
-        "roundtrip",
-        "show",
-        "sign",
-        "sweep",
-        "targets",
-        "trust",
-        "trust_key",
-        "verify",
-        "why_recompiled",
-    ),
-    "workbench.handles.package": ("Package",),
-    "workbench.errors": (
-        "ArtifactError",
-        "BudgetError",
-        "CaptureError",
-        "ContractError",
-        "RunError",
-        "TrustError",
-        "UsageError",
-        "WorkbenchError",
-    ),
-    "workbench.report.record": ("Report",),
-    "workbench.analysis.sweep.sweep": ("Sweep",),
-    "workbench.settings": ("options",),
+_HOMES = {
+    "Package": "workbench.handles.package",
+    "Report": "workbench.report.record",
+    "Sweep": "workbench.analysis.sweep.sweep",
+    "options": "workbench.settings",
 }
-
-__all__ = [
-    "ArtifactError",
-    "BudgetError",
-    "CaptureError",
-    "ContractError",
-    "Package",
-    "Report",
-    "RunError",
-    "Sweep",
-    "TrustError",
-    "UsageError",
-    "WorkbenchError",
-    "aot_compile",
-    "aotinductor_names",
-    "check",
-    "compile_async",
-    "diff",
-    "explain",
-    "inspect",
-    "launches",
-    "load",
-    "machine",
-    "matrix",
-    "options",
-    "package",
-    "profile",
-    "read_trace",
-    "recompile",
-    "roundtrip",
-    "show",
-    "sign",
-    "sweep",
-    "targets",
-    "trust",
-    "trust_key",
-    "verify",
-    "why_recompiled",
-]
+_LISTED = (
+    "workbench.errors",
+    "workbench.api.compiling",
+    "workbench.api.files",
+    "workbench.api.running",
+    "workbench.api.showing",
+)
+"""Modules whose `__all__` is public here; the other names are in `_HOMES`."""
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _PUBLIC.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
+    if name == "__all__":
+        listed = (importlib.import_module(module).__all__ for module in _LISTED)
+        return sorted([*_HOMES, *(public for names in listed for public in names)])
+    if not name.startswith("_"):
+        for module in (_HOMES[name],) if name in _HOMES else _LISTED:
+            found = importlib.import_module(module)
+            if name in _HOMES or name in found.__all__:
+                return getattr(found, name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__getattr__("__all__"), "__version__"])
 
 
 def _presenter() -> Presenter:

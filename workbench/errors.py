@@ -8,6 +8,18 @@ if TYPE_CHECKING:
     from workbench.report import Report
 
 
+__all__ = [
+    "ArtifactError",
+    "BudgetError",
+    "CaptureError",
+    "ContractError",
+    "RunError",
+    "TrustError",
+    "UsageError",
+    "WorkbenchError",
+]
+
+
 class WorkbenchError(Exception):
     """Base of everything the workbench raises.
 

@@ -38,7 +38,7 @@ def test_the_rows_that_differ_most_in_the_figure_come_first(page: Callable[[str]
     matrix.get_by_role("button", name="Roofline bound").click()
     assert names(matrix) == ["k0", "k1", "k2"]
     matrix.get_by_role("gridcell", name="6.60 µs").first.wait_for()
-    title = matrix.get_by_role("gridcell", name="6.60 µs").first.get_attribute("title")
+    title = matrix.get_by_role("gridcell", name="6.60 µs").first.get_attribute("data-tip")
     assert "estimate" in title
 
 
@@ -103,4 +103,4 @@ def test_what_a_model_ranked_says_that_it_was_not_timed(page: Callable[[str], An
 def test_a_page_cannot_change_its_target_and_says_why(page: Callable[[str], Any]) -> None:
     target = page("overview").locator("button.target")
     assert target.is_disabled()
-    assert "run the cell again" in target.get_attribute("title")
+    assert "run the cell again" in target.get_attribute("data-tip")

@@ -43,7 +43,7 @@ def test_another_gpu_takes_the_place_of_the_first(view: Any) -> None:
     view.get_by_text("cell 1", exact=True).first.wait_for()  # not the file that IPython made up
     view.get_by_role("tab", name="Kernels").click()
     copy = view.get_by_role("button", name="DataFrame").first
-    assert 'made.on("a100")' in copy.get_attribute("title")
+    assert 'made.on("a100")' in copy.get_attribute("data-tip")
 
 
 def test_a_compilation_for_another_gpu_can_be_cancelled(view: Any) -> None:

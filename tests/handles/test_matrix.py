@@ -14,7 +14,7 @@ import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.contract.request import Options
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
 from workbench.handles.matrix import matrix as matrix_of
@@ -29,17 +29,19 @@ def normalised(x: Tensor, w: Tensor) -> Tensor:
     return torch.relu(torch.softmax(x, -1) @ w + 1)
 
 
-def elsewhere(fn: Any, args: tuple[Any, ...], worker: Worker, **options: Any) -> CompiledElsewhere:
+def elsewhere(
+    fn: Any, args: tuple[Any, ...], worker: CrossCompiler, **options: Any
+) -> CompiledElsewhere:
     return compile_elsewhere(fn, args, {}, Options(**options), H100, worker=worker)
 
 
 @pytest.fixture(scope="module")
-def compiled(worker: Worker) -> CompiledElsewhere:
+def compiled(worker: CrossCompiler) -> CompiledElsewhere:
     return elsewhere(normalised, (torch.randn(64, 128), torch.randn(128, 64)), worker)
 
 
 @pytest.fixture(scope="module")
-def matrix(compiled: CompiledElsewhere, worker: Worker) -> Matrix:
+def matrix(compiled: CompiledElsewhere, worker: CrossCompiler) -> Matrix:
     return matrix_of(compiled, None, TARGETS, worker=worker)
 
 
@@ -93,7 +95,7 @@ def test_the_code_of_each_cell_is_tied_to_the_source(matrix: Matrix) -> None:
 
 
 def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
-    compiled: CompiledElsewhere, matrix: Matrix, worker: Worker, tmp_path: Path
+    compiled: CompiledElsewhere, matrix: Matrix, worker: CrossCompiler, tmp_path: Path
 ) -> None:
     compiled.report.save(tmp_path / "r.wbr")
     again = matrix_of(Report.load(tmp_path / "r.wbr"), None, TARGETS, worker=worker)
@@ -113,14 +115,16 @@ def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
 
 
 def test_only_what_was_compiled_or_loaded_by_trust_is_run(
-    compiled: CompiledElsewhere, worker: Worker
+    compiled: CompiledElsewhere, worker: CrossCompiler
 ) -> None:
     looked_at = SimpleNamespace(report=compiled.report)  # as an inspection of a file has one
     found = matrix_of(looked_at, None, ["mi300x"], worker=worker)
     assert any("its TTIR calls" in str(cell.note) for cell in found.report.matrix)
 
 
-def test_another_configuration_can_be_compared(compiled: CompiledElsewhere, worker: Worker) -> None:
+def test_another_configuration_can_be_compared(
+    compiled: CompiledElsewhere, worker: CrossCompiler
+) -> None:
     rows = [r for r in compiled.report.resources if r.config.endswith(":c1")]
     chosen = {rows[0].kernel: rows[0].config}
     found = matrix_of(compiled, None, ["h100"], configs=chosen, worker=worker)
@@ -130,7 +134,9 @@ def test_another_configuration_can_be_compared(compiled: CompiledElsewhere, work
         matrix_of(compiled, None, ["h100"], configs={rows[0].kernel: "c9"}, worker=worker)
 
 
-def test_progress_names_what_was_compiled(compiled: CompiledElsewhere, worker: Worker) -> None:
+def test_progress_names_what_was_compiled(
+    compiled: CompiledElsewhere, worker: CrossCompiler
+) -> None:
     seen: list[str] = []
     matrix_of(compiled, None, ["t4"], progress=lambda name, _: seen.append(name), worker=worker)
     assert sorted(name.partition(" ")[2] for name in seen) == ["(1 of 2)", "(2 of 2)"]
@@ -140,7 +146,7 @@ def to_float8(x: Tensor) -> Tensor:
     return (x * 2).to(torch.float8_e4m3fn)
 
 
-def test_a_kernel_that_a_gpu_cannot_have_gets_a_note(worker: Worker) -> None:
+def test_a_kernel_that_a_gpu_cannot_have_gets_a_note(worker: CrossCompiler) -> None:
     found = matrix_of(
         elsewhere(to_float8, (torch.randn(64, 128),), worker), None, ["h100", "a100"], worker=worker
     )
@@ -165,7 +171,7 @@ def test_targets_that_are_no_gpus_are_refused(targets: Any, words: str) -> None:
         wb.matrix(normalised, (torch.randn(2, 2),), targets=targets)
 
 
-def test_what_has_no_triton_kernels_is_refused(worker: Worker) -> None:
+def test_what_has_no_triton_kernels_is_refused(worker: CrossCompiler) -> None:
     with pytest.raises(UsageError, match="only calls libraries, it has no Triton kernels"):
         matrix_of(elsewhere(torch.mm, (torch.randn(8, 8),) * 2, worker), None, ["a100"])
     on_cpu = wb.aot_compile(torch.relu, (torch.randn(8),), target="cpu")
@@ -179,7 +185,7 @@ def test_what_has_no_triton_kernels_is_refused(worker: Worker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["transformer", "kernels_of_the_user", "product_template"])
-def test_cases_on_six_architectures(name: str, worker: Worker) -> None:
+def test_cases_on_six_architectures(name: str, worker: CrossCompiler) -> None:
     fn, args = CASES[name].make()
     there = elsewhere(fn, args, worker, options=dict(CASES[name].inductor))
     targets = ["h100", "a100", "l4", "b200", "t4", "mi300x"]
@@ -189,7 +195,7 @@ def test_cases_on_six_architectures(name: str, worker: Worker) -> None:
 
 
 @pytest.mark.slow
-def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: Worker) -> None:
+def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: CrossCompiler) -> None:
     x = torch.randn(64, 128, dtype=torch.bfloat16)
     found = matrix_of(elsewhere(torch.relu, (x,), worker), None, ["h100", "v100"], worker=worker)
     assert [cell.note is None for cell in found.report.matrix] == [True, False]
@@ -197,7 +203,7 @@ def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: Worker) -> None:
 
 
 def test_an_interrupt_ends_the_comparison_at_once(compiled: CompiledElsewhere) -> None:
-    own = Worker()
+    own = CrossCompiler()
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

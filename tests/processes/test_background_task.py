@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from workbench.errors import UsageError
-from workbench.processes.background_task import Cancelled, Steps, ThreadJob
+from workbench.processes.background_task import BackgroundTask, Cancelled, Steps
 
 
 def nothing() -> None:
@@ -20,7 +20,7 @@ def test_the_result_comes_with_what_was_done() -> None:
         steps.kernel("triton_0")
         return "made"
 
-    job = ThreadJob("double for a100", work, nothing)
+    job = BackgroundTask("double for a100", work, nothing)
     assert job.result(10) == "made"
     progress = job.progress
     assert [step["name"] for step in progress["steps"]] == ["capture", "lower"]
@@ -33,7 +33,7 @@ def test_an_error_belongs_to_who_asks() -> None:
     def work(steps: Steps) -> None:
         raise UsageError("There is no such input.")
 
-    job = ThreadJob("double for a100", work, nothing)
+    job = BackgroundTask("double for a100", work, nothing)
     with pytest.raises(UsageError, match="no such input"):
         job.result(10)
     assert (job.progress["status"], job.progress["error"]) == ("failed", "There is no such input.")
@@ -48,7 +48,7 @@ def test_cancelling_stops_what_runs() -> None:
         stopped.wait(10)
         raise EOFError  # as a worker that was ended
 
-    job = ThreadJob("double for a100", work, stopped.set)
+    job = BackgroundTask("double for a100", work, stopped.set)
     running.wait(10)
     assert job.progress["can_cancel"]
     assert job.cancel()
@@ -64,7 +64,7 @@ def test_work_that_waits_for_its_turn_ends_with_the_first_word() -> None:
         turn.wait(10)
         steps("compile", 0.0)
 
-    job = ThreadJob("double for a100", work, lambda: stopped.append(True))
+    job = BackgroundTask("double for a100", work, lambda: stopped.append(True))
     job.cancel()
     turn.set()
     with pytest.raises(Cancelled):
@@ -80,7 +80,7 @@ def test_changes_are_told() -> None:
         go.wait(10)
         steps("compile", 0.0)
 
-    job = ThreadJob("double for a100", work, nothing)
+    job = BackgroundTask("double for a100", work, nothing)
     job.on_change = told.set
     go.set()
     assert told.wait(10)

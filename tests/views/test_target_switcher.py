@@ -11,7 +11,7 @@ import pytest
 from view_mail import Mailbox
 
 from workbench.errors import UsageError
-from workbench.processes.background_task import Steps, ThreadJob
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.report import Report
 from workbench.views.display import show
 from workbench.views.document import Setting
@@ -27,7 +27,7 @@ class Engine:
         self.report = report
         self.go = threading.Event()
 
-    def start(self, target: str) -> ThreadJob[Any]:
+    def start(self, target: str) -> BackgroundTask[Any]:
         if target not in self.names:
             raise UsageError(f"There is no target {target!r}.")
         request = replace(self.report.request, target=target)
@@ -36,16 +36,16 @@ class Engine:
     def first_for(self, targets: Sequence[str]) -> str | None:
         return targets[0] if targets[0] == "t4" else None
 
-    def compare(self, targets: Sequence[str]) -> ThreadJob[Any]:
+    def compare(self, targets: Sequence[str]) -> BackgroundTask[Any]:
         return self._job("kernels of block", Compared(self.report))
 
-    def _job(self, name: str, result: Any) -> ThreadJob[Any]:
+    def _job(self, name: str, result: Any) -> BackgroundTask[Any]:
         def work(steps: Steps) -> Any:
             steps("compile", 0.0)
             self.go.wait(10)
             return result
 
-        return ThreadJob(name, work, self.go.set)
+        return BackgroundTask(name, work, self.go.set)
 
 
 class Made:

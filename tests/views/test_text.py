@@ -19,7 +19,7 @@ def test_every_section_is_there(sample_report: Report) -> None:
         "block (inductor, max-autotune, host)",
         "block.py:14  if h.abs().max() > 1e4:",
         "k0   cpp     add, relu, mul  line 13",
-        "fusion        3 → 2 groups, 10.5 MB → 6.31 MB (-40 %, estimate)",
+        "fusion        3 → 2 groups, 10.5 MB → 6.31 MB (−40 %, estimate)",
         "not fused, 1 pair: no shared data",
         "guards        2 kept, 2 dropped",
         "not captured  recompiles: this release",

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
-    from workbench.compiler.contract.request import Progress
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_background import ElsewhereJob
     from workbench.handles.cross_compiled import CompiledElsewhere
     from workbench.handles.job import Job
     from workbench.handles.package import Package
+    from workbench.processes.messages import Progress
+
+
+__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
 
 
 def aot_compile(
@@ -105,7 +107,7 @@ def compile_async(
     target: str = "host",
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
-) -> Job | ElsewhereJob:
+) -> Job[Compiled] | Job[CompiledElsewhere]:
     """Compile in a worker process; the arguments are those of `aot_compile`.
 
     Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from workbench.handles.package import Package
 
 
+__all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
+
+
 def load(
     path: str | PathLike[str],
     *,

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.sweep.sweep import Sweep
-    from workbench.compiler.contract.request import Progress
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CompiledElsewhere
     from workbench.handles.verify import Verification
+    from workbench.processes.messages import Progress
     from workbench.report.profile import Profile
     from workbench.report.roundtrip import RoundTrip
     from workbench.report.trials import Trial
+
+
+__all__ = ["matrix", "profile", "roundtrip", "sweep", "verify"]
 
 
 def verify(
@@ -179,7 +182,7 @@ def roundtrip(
     >>> wb.roundtrip(compiled, (x,), ways=("ours", "eager")).ok
     True
     """
-    from workbench.roundtrip.trip import roundtrip as run
+    from workbench.roundtrips.trip import roundtrip as run
 
     return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
 

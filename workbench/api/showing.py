@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from workbench.trace_logs.reading import Trace
 
 
+__all__ = [
+    "aotinductor_names",
+    "diff",
+    "launches",
+    "read_trace",
+    "show",
+    "targets",
+    "why_recompiled",
+]
+
+
 def show(x: Any) -> Any:
     """What a notebook displays for a compilation, an explanation, a report, a diff or a sweep.
 
@@ -61,7 +72,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
     >>> print(found.sentences[1])
     1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
-    from workbench.analysis.diff import compare
+    from workbench.analysis.diff.comparing import compare
     from workbench.artifacts.inspect.report_in import names_of, report_of
 
     return compare(report_of(a), report_of(b), names or names_of(a, b))

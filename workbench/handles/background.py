@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import linecache
 import os
 import shutil
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,15 +11,17 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.request import Options
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.pipeline import bind
-from workbench.compiler.sources.sources import Places
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.job import Job
+from workbench.handles.job import START, Job
 from workbench.handles.load import load_compiled
 from workbench.handles.recipe import Recipe
-from workbench.handles.worker import PATHS, RESULT
-from workbench.processes.caller_context import Ambient
+from workbench.handles.worker import RESULT
+from workbench.processes.background_task import Steps
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.child import Child
 from workbench.processes.shipping import pack
 
 
@@ -33,7 +32,7 @@ def compile_in_background(
     options: Options,
     recipe: Recipe,
     on_change: Callable[[], object] | None = None,
-) -> Job:
+) -> Job[Compiled]:
     """Start a worker that compiles for this machine, and return at once.
 
     The result is called on the live module: its weights are copied for the worker only. Raises
@@ -48,28 +47,40 @@ def compile_in_background(
         "args": args,
         "kwargs": dict(kwargs),
         "options": options,
-        "ambient": Ambient.current(),
-        "cells": Places().cells,
-        "lines": {name: entry for name, entry in linecache.cache.items() if _is_made_up(entry)},
+        "state": TorchState.current(),
     }
-    folder = pack(parcel, callee.name)
-    setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
+    context, folder = CallerContext.current(), pack(parcel, callee.name)
     try:
-        (folder / PATHS).write_text(json.dumps(setting))
-
-        def load(digest: str) -> Compiled:
-            return _loaded(os.fspath(folder / RESULT), digest, callee, example, recipe)
-
-        command = [sys.executable, "-m", "workbench.handles.worker", os.fspath(folder)]
-        return Job(callee.name, folder, command, load, on_change)
+        child = Child("workbench.handles.worker", temporary=(os.fspath(folder),))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
+    def work(steps: Steps) -> Compiled:
+        try:
+            digest = _compiled_by(child, (os.fspath(folder), context), steps, callee.name)
+            return _loaded(os.fspath(folder / RESULT), digest, callee, example, recipe)
+        finally:
+            child.end()
+            shutil.rmtree(folder, ignore_errors=True)
 
-def _is_made_up(entry: Any) -> bool:
-    """Whether a file's lines are only here, such as those of a cell: they have no date."""
-    return len(entry) == 4 and entry[1] is None
+    return Job(callee.name, work, child.kill, on_change)
+
+
+def _compiled_by(child: Child, order: object, steps: Steps, name: str) -> str:
+    """The digest of the worker's artifact; raises what the compilation raised."""
+    steps(START, 0.0)
+
+    def ready(_: object) -> None:
+        steps.end(START, 0.0)
+
+    try:
+        return str(child.ask(order, steps, hear=ready))
+    except EOFError as error:
+        raise WorkbenchError(
+            f"The worker that compiled {name} {child.how_it_ended()}. Compile it here with "
+            f"aot_compile to see why. It wrote:\n{child.last_words() or '(nothing)'}"
+        ) from error
 
 
 def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Recipe) -> Compiled:

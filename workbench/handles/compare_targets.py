@@ -17,11 +17,10 @@ from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.build_all import build_all
 from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
@@ -30,6 +29,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     triton_kernels,
 )
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.settings import Settings
@@ -45,7 +45,7 @@ def compare(
     is_ours: bool,
     configs: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    worker: Worker | None = None,
+    worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Every Triton kernel of a report on several GPUs.
 
@@ -93,7 +93,7 @@ def _builds(one: Chosen, gpus: Sequence[Gpu], *, is_ours: bool) -> Iterator[Buil
 
 
 def _built(
-    builds: Mapping[str, Build], worker: Worker, progress: Progress | None
+    builds: Mapping[str, Build], worker: CrossCompiler, progress: Progress | None
 ) -> Mapping[str, Built]:
     whole = [build for build in builds.values() if build.source]
     found = build_all(whole, worker, progress) if whole else {}

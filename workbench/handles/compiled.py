@@ -184,24 +184,26 @@ class Compiled(OtherTargets):
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """Each baked global: "ok", "changed: …" or "not reachable in this process".
+        """Each specialized global: "ok", "changed: …" or "not reachable in this process".
 
         A changed one is also refused by every call.
         """
         changed = {
-            m.partition(": ")[0]: m for m in self._plan.baked.mismatches({}, arguments=False)
+            m.partition(": ")[0]: m for m in self._plan.specialized.mismatches({}, arguments=False)
         }
         missing = set(self._plan.unreachable())
         verdicts = {}
-        for baked in self._plan.baked.values:
-            if baked.owner is None:
+        for specialized in self._plan.specialized.values:
+            if specialized.owner is None:
                 continue
-            if baked.name in missing:
-                verdicts[baked.name] = "not reachable in this process"
-            elif baked.name in changed:
-                verdicts[baked.name] = f"changed: {changed[baked.name].partition(': ')[2]}"
+            if specialized.name in missing:
+                verdicts[specialized.name] = "not reachable in this process"
+            elif specialized.name in changed:
+                verdicts[specialized.name] = (
+                    f"changed: {changed[specialized.name].partition(': ')[2]}"
+                )
             else:
-                verdicts[baked.name] = "ok"
+                verdicts[specialized.name] = "ok"
         return verdicts
 
     def verify(self, *args: Any, **kwargs: Any) -> Verification:

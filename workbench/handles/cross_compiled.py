@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.modes import merged_options
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.messages import Job
 from workbench.compiler.virtual_gpu.shipping import Call, pack
-from workbench.compiler.virtual_gpu.surroundings import here
 from workbench.errors import UsageError
 from workbench.handles.other_targets import OtherTargets
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -106,7 +107,7 @@ def compile_elsewhere(
     gpu: Gpu,
     *,
     progress: Progress | None = None,
-    worker: Worker | None = None,
+    worker: CrossCompiler | None = None,
 ) -> CompiledElsewhere:
     """Compile for a virtual GPU, in the warm worker unless another is given.
 
@@ -130,7 +131,7 @@ def job_for(
     name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
-    return Job(Device(gpu), pack(call, name), here())
+    return Job(Device(gpu), pack(call, name), CallerContext.current())
 
 
 def _check(options: Options, gpu: Gpu) -> None:

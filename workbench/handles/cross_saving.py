@@ -15,17 +15,21 @@ from workbench.artifacts.machine.gpu_needs import runs_on
 from workbench.artifacts.machine.machine import Machine
 from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files.file_tables import without_file
-from workbench.compiler.aot_files.payload import Frozen
+from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program import NoProgram, Program
-from workbench.compiler.aot_files.saving import BUNDLE, current_versions, write_frozen
+from workbench.compiler.aot_files.saving import (
+    BUNDLE,
+    WEIGHTS,
+    current_versions,
+    write_serialized,
+)
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CompiledElsewhere
-
-_WEIGHTS = ("separate", BUNDLE)
 
 
 def save_elsewhere(
@@ -37,34 +41,33 @@ def save_elsewhere(
     machine: Any,
 ) -> str:
     """Write one artifact and return its digest; see `CompiledElsewhere.save`."""
-    if weights not in _WEIGHTS:
-        raise UsageError(f"weights is {weights!r}: expected 'separate' or 'bundle'.")
+    one_of("weights", weights, WEIGHTS)
     program = _whole(compiled)
     module = _module(compiled, program) if weights == BUNDLE else None
-    frozen, built_for = program.frozen, program.built_for
+    serialized, built_for = program.serialized, program.built_for
     if machine is None:
         release = current_versions().torch.partition("+")[0]
         built_for = dataclasses.replace(built_for, torch=release)
     else:
         there = Machine.of(machine)
         built_for = _named(built_for, there, compiled.name)
-        frozen = _retargeted(frozen, built_for, there)
+        serialized = _retargeted(serialized, built_for, there)
     manifest = Manifest(
         target=compiled.target,
         backend=compiled.report.request.backend,
         built_for=built_for,
         contract=dict(program.contract),
-        baked=program.baked,
+        baked=program.specialized,
         guards=dict(program.guards),
     )
-    return write_frozen(
+    return write_serialized(
         path,
-        frozen,
+        serialized,
         manifest,
         report=without_file(compiled.report),
         module=module,
         isa=isa,
-        device=frozen.device,  # every tensor of the call was taken to be there
+        device=serialized.device,  # every tensor of the call was taken to be there
     )
 
 
@@ -146,20 +149,20 @@ def _minor(version: str | None) -> str:
     return ".".join((version or "").split(".")[:2])
 
 
-def _retargeted(frozen: Frozen, built_for: BuiltFor, there: Machine) -> Frozen:
-    """The frozen function whose own record of the system is that of the machine.
+def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> Serialized:
+    """The serialized function whose own record of the system is that of the machine.
 
     Our manifest decides what may be loaded; torch's own loader compares its record.
     """
-    start = pickle_start(frozen.payload)
-    outside = {name: object() for name in frozen.external_data}
-    state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(frozen.payload[start:])).load()
+    start = pickle_start(serialized.payload)
+    outside = {name: object() for name in serialized.external_data}
+    state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(serialized.payload[start:])).load()
     state["system_info"] = dataclasses.replace(
         state["system_info"], **_system_info(state["system_info"], built_for, there)
     )
     buffer = io.BytesIO()
     tp.AOT_PICKLER.get()(outside, buffer).dump(state)
-    return dataclasses.replace(frozen, payload=frozen.payload[:start] + buffer.getvalue())
+    return dataclasses.replace(serialized, payload=serialized.payload[:start] + buffer.getvalue())
 
 
 def _system_info(info: Any, built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:

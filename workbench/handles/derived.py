@@ -11,8 +11,8 @@ from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.running.loaded import LoadedModel
 
 if TYPE_CHECKING:
-    from workbench.compiler.contract.request import Progress
     from workbench.handles.package import Package
+    from workbench.processes.messages import Progress
 
 
 class _Derivable(Protocol):

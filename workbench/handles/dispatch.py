@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.request import Options, Progress, check_args
+from workbench.compiler.contract.request import Options, check_args
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.handles.compiled import Compiled
 from workbench.handles.recipe import Recipe
+from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
-    from workbench.handles.cross_background import ElsewhereJob
     from workbench.handles.cross_compiled import CompiledElsewhere
     from workbench.handles.job import Job
 
@@ -51,7 +51,7 @@ def compile_in_background(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     on_change: Callable[[], object] | None = None,
-) -> Job | ElsewhereJob:
+) -> Job[Compiled] | Job[CompiledElsewhere]:
     """Start the compilation in a process of its own and return at once.
 
     Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
@@ -59,9 +59,11 @@ def compile_in_background(
     check_args(args)
     recipe = recipe_of(target, args, kwargs, options)
     if options.gpu is not None:
-        from workbench.handles.cross_background import ElsewhereJob
+        from workbench.handles.cross_background import cross_compile_in_background
 
-        return ElsewhereJob(target, tuple(args), dict(kwargs or {}), options, recipe, on_change)
+        return cross_compile_in_background(
+            target, tuple(args), dict(kwargs or {}), options, recipe, on_change
+        )
     from workbench.handles import background
 
     return background.compile_in_background(

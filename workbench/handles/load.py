@@ -12,7 +12,7 @@ from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
 from workbench.compiler.contract import plan_json
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.specialized_values import BakedValues
+from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
 from workbench.report import Report, Request
@@ -45,7 +45,7 @@ def load_compiled(
     original = receiver if plan.kind == "module" else None
     report = with_file_later(report, path, loaded.digest)
     compiled = Compiled(loaded.callable, plan, report, original=original)
-    problems = plan.baked.mismatches({}, arguments=False)
+    problems = plan.specialized.mismatches({}, arguments=False)
     if problems:
         raise ArtifactError(
             f"{path} was compiled with other values of globals:\n  - "
@@ -59,7 +59,7 @@ def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Com
     """A file of torch's own: its guards check the call, there is no contract and no record."""
     plan = CallPlan(
         contract=Contract(None),
-        baked=BakedValues(),
+        specialized=SpecializedValues(),
         state=None,
         receiver=() if receiver is None else (receiver,),
     )

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.request import Options, Progress
+from workbench.compiler.contract.request import Options
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
+from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.settings import Settings
 from workbench.specs import Catalogue

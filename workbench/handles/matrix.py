@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import Options, Progress
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.contract.request import Options
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.compare_targets import compare, gpus_of
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CompiledElsewhere
 from workbench.handles.dispatch import compile_anywhere
+from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -24,7 +25,7 @@ def matrix(
     *,
     configs: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    worker: Worker | None = None,
+    worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
     report, is_ours = _compiled(x, args, gpus_of(targets)[0], progress)

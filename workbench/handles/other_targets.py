@@ -11,11 +11,11 @@ from workbench.report.report_holder import Noted
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-    from workbench.compiler.contract.request import Progress
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CompiledElsewhere
     from workbench.handles.recipe import Recipe
     from workbench.handles.retarget import Retarget
+    from workbench.processes.messages import Progress
 
 
 class OtherTargets(Noted):

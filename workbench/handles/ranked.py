@@ -18,12 +18,11 @@ from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.analysis.gpu_model.rejection import with_ranks
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
 from workbench.compiler.virtual_gpu.build_all import build_all
 from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import Worker, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     kernel_named,
     shared_of,
@@ -33,6 +32,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
 )
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import present_device
+from workbench.processes.messages import Progress
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.settings import Settings
@@ -63,7 +63,7 @@ def rank_configs(
     warps: Iterable[int] | None = None,
     stages: Iterable[int] | None = None,
     progress: Progress | None = None,
-    worker: Worker | None = None,
+    worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     """Compile the configurations of a kernel for a GPU and rank them.
 
@@ -76,7 +76,11 @@ def rank_configs(
 
 
 def rank_changed(
-    report: Report, gpu: Gpu, kernel: str, changes: Mapping[str, int], worker: Worker | None = None
+    report: Report,
+    gpu: Gpu,
+    kernel: str,
+    changes: Mapping[str, int],
+    worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     """Compile the kernel's own configurations with some values changed, and rank them.
 
@@ -98,7 +102,7 @@ def _ranked(
     sweep: _Sweep,
     configs: Sequence[Config],
     progress: Progress | None,
-    worker: Worker | None,
+    worker: CrossCompiler | None,
 ) -> RankedConfigs:
     gpu = sweep.gpu
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}

@@ -19,17 +19,18 @@ import torch
 
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import Options, Progress
-from workbench.compiler.contract.sample_tensors import Description, tensor_of
+from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.sample_tensors import tensor_of
+from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CompiledElsewhere
 
-_MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
 
 
@@ -38,31 +39,14 @@ class _Held:
     """One tensor of the example call."""
 
     alive: weakref.ref[torch.Tensor]
-    description: Description
-    requires_grad: bool
-    is_parameter: bool
+    path: str
+    like: TensorLike
     is_plain: bool
-    marks: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: torch.Tensor, path: Path) -> _Held:
-        is_strided = value.layout == torch.strided
-        description = Description(
-            str(path),
-            tuple(value.shape),
-            tuple(value.stride()) if is_strided else (),
-            str(value.dtype).removeprefix("torch."),
-            str(value.device),
-        )
-        is_parameter = type(value) is torch.nn.Parameter
-        return cls(
-            weakref.ref(value),
-            description,
-            value.requires_grad,
-            is_parameter,
-            is_strided and (is_parameter or type(value) is torch.Tensor),
-            {name: mark for name, mark in vars(value).items() if name.startswith(_MARKS)},
-        )
+        is_plain = value.layout == torch.strided and type(value) in PLAIN
+        return cls(weakref.ref(value), str(path), TensorLike.of(value), is_plain)
 
     def tensor(self) -> torch.Tensor:
         """The caller's own tensor, or one like it."""
@@ -71,19 +55,13 @@ class _Held:
             return own
         if not self.is_plain:
             raise UsageError(
-                f"The example input {self.description.path} is gone, and a tensor of its kind "
-                "cannot be made from a description. Run the cell again."
+                f"The example input {self.path} is gone, and a tensor of its kind cannot be made "
+                "from a description. Run the cell again."
             )
-        made = tensor_of(self.description)
+        made = tensor_of(self.like, self.path)
         if made.numel() <= _ZEROED and made.device.type != "meta":
             made.zero_()
-        if self.is_parameter:
-            made = torch.nn.Parameter(made, requires_grad=self.requires_grad)
-        elif self.requires_grad:
-            made.requires_grad_()
-        for name, mark in self.marks.items():
-            setattr(made, name, mark)
-        return made
+        return self.like.dressed(made)
 
 
 class Recipe:

@@ -9,7 +9,7 @@ from workbench.compiler.contract.choices import TARGETS
 from workbench.compiler.virtual_gpu.client import warm_worker
 from workbench.errors import UsageError
 from workbench.handles.recipe import Recipe
-from workbench.processes.background_task import Steps, ThreadJob
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.settings import Settings
 from workbench.specs import Catalogue
 
@@ -69,7 +69,7 @@ class Retarget:
         kernels = self._x.report.kernels
         return None if any(kernel.language == "triton" for kernel in kernels) else targets[0]
 
-    def compare(self, targets: Sequence[str]) -> ThreadJob[Matrix]:
+    def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
         Raises `UsageError` for what is no GPU.
@@ -94,7 +94,7 @@ class Retarget:
             return compare(made.report, targets, is_ours=True, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
-        return ThreadJob(name, work, warm_worker().kill)
+        return BackgroundTask(name, work, warm_worker().kill)
 
     @property
     def _known(self) -> Recipe:

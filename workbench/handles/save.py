@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.aot_files import saving, serializability
 from workbench.compiler.aot_files.file_tables import without_file
+from workbench.compiler.aot_files.saving import WEIGHTS
 from workbench.compiler.contract import plan_json
+from workbench.compiler.contract.request import one_of
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
-
-WEIGHTS = ("separate", "bundle")
 
 
 def save_compiled(
@@ -26,8 +26,7 @@ def save_compiled(
     external_data: Mapping[str, Any],
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
-    if weights not in WEIGHTS:
-        raise UsageError(f"weights is {weights!r}: expected 'separate' or 'bundle'.")
+    one_of("weights", weights, WEIGHTS)
     if weights == "bundle" and compiled.module is None:
         raise UsageError(
             f"weights='bundle' needs a module; {compiled.name} is a {compiled.report.request.kind}."
@@ -42,7 +41,7 @@ def save_compiled(
             **plan_json.to_json(plan, compiled.report.request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        baked_json=plan_json.baked_to_json(plan, emptied),
+        specialized_json=plan_json.specialized_to_json(plan, emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=without_file(compiled.report),
         module=compiled.module,

@@ -1,10 +1,12 @@
-"""Work for a virtual GPU in a thread, which waits for the worker: progress, result, cancelling."""
+"""Work in a thread, which waits for another process: its progress, its result, cancelling."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from workbench.errors import WorkbenchError
@@ -73,16 +75,22 @@ class Steps:
         return {"steps": [dict(step) for step in self._steps], "kernels": list(self._kernels)}
 
 
-class ThreadJob(Generic[Result]):
-    """Running or ended work; like `workbench.handles.job.Job` for who follows it.
+class BackgroundTask(Generic[Result]):
+    """Running or ended work; `await` it, or ask for its `result`.
 
     `work` gets the `Steps` that it tells its progress; `stop` ends what it waits for. `on_change`,
     when set, is called without arguments, from that thread, whenever `progress` has changed.
     """
 
-    def __init__(self, name: str, work: Callable[[Steps], Result], stop: Callable[[], object]):
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[Steps], Result],
+        stop: Callable[[], object],
+        on_change: Callable[[], object] | None = None,
+    ):
         self.name = name
-        self.on_change: Callable[[], object] | None = None
+        self.on_change = on_change
         self._work = work
         self._stop = stop
         self._steps = Steps(self._tell)
@@ -90,11 +98,13 @@ class ThreadJob(Generic[Result]):
         self._ended: float | None = None
         self._result: Result | None = None
         self._error: BaseException | None = None
+        self._lock = threading.Lock()
         self._finished = threading.Event()
+        self._waiting: list[Callable[[], object]] = []
         threading.Thread(target=self._run, name=f"job {name}", daemon=True).start()
 
     def __repr__(self) -> str:
-        return f"ThreadJob({self.name}, {self._status})"
+        return f"{type(self).__name__}({self.name}, {self._status})"
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -109,6 +119,11 @@ class ThreadJob(Generic[Result]):
             "error": None if self._status == "cancelled" else error,
         }
 
+    @property
+    def status(self) -> str:
+        """One of "running", "done", "failed", "cancelled"."""
+        return self._status
+
     def done(self) -> bool:
         """Whether it has ended, in whatever way."""
         return self._finished.is_set()
@@ -119,16 +134,21 @@ class ThreadJob(Generic[Result]):
 
     def cancel(self) -> bool:
         """End it; False when it had ended before."""
-        if self._status != "running":
-            return False
-        self._status = "cancelled"
+        with self._lock:
+            if self._status != "running":
+                return False
+            self._status = "cancelled"
         self._steps.stop()
         if self._steps.started.is_set():  # else it may be somebody else's turn with the worker
             self._stop()
         return True
 
     def result(self, timeout: float | None = None) -> Result:
-        """What the work gave; raises what it raised, `TimeoutError` when it has not ended."""
+        """What the work gave.
+
+        Raises what it raised, `TimeoutError` when it has not ended after `timeout` seconds, and
+        `Cancelled`.
+        """
         if not self._finished.wait(timeout):
             raise TimeoutError(f"{self.name} has not ended after {timeout} s.")
         if self._status == "cancelled":
@@ -137,6 +157,19 @@ class ThreadJob(Generic[Result]):
             raise self._error
         return self._result  # type: ignore[return-value]
 
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Result:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        with self._lock:
+            if self._finished.is_set():
+                ended.set()
+            else:
+                self._waiting.append(lambda: loop.call_soon_threadsafe(ended.set))
+        await ended.wait()
+        return self.result()
+
     def _run(self) -> None:
         try:
             self._result = self._work(self._steps)
@@ -144,11 +177,19 @@ class ThreadJob(Generic[Result]):
             self._error = error
         self._steps.close()
         self._ended = self._steps.elapsed()
-        if self._status == "running":
-            self._status = "done" if self._error is None else "failed"
-        self._finished.set()
+        with self._lock:
+            if self._status == "running":
+                self._status = "done" if self._error is None else "failed"
+            self._finished.set()
+        for callback in self._waiting:
+            callback()
         self._tell()
 
     def _tell(self) -> None:
-        if self.on_change is not None:
+        if self.on_change is None:
+            return
+        try:
             self.on_change()
+        except Exception as error:  # a listener that fails does not cost the result
+            self.on_change = None
+            warnings.warn(f"on_change of {self!r} failed: {error!r}", stacklevel=2)

@@ -1,62 +1,66 @@
-"""What a worker has to share with the process that asks: state of torch, threads, cells."""
+"""What code finds around it in the process that asks, taken along to another one."""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import linecache
+import os
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import torch
+from workbench.compiler.internals.process_patches import StandIns
+from workbench.processes.child import import_path
 
-from workbench.compiler.internals.state import GlobalState
-from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.sources import sources
-from workbench.errors import UsageError
+Lines = Mapping[str, tuple[Any, ...]]
+"""Entries of `linecache`, by file name."""
+
+
+def lines_of_no_file() -> Lines:
+    """The lines that exist only in this process, such as those of a notebook's cells."""
+    return {
+        file: entry
+        for file, entry in list(linecache.cache.items())
+        if len(entry) == 4 and (entry[1] is None or not os.path.exists(file))
+    }
 
 
 @dataclass(frozen=True)
-class Ambient:
-    """What torch's answer depends on besides the code and its inputs.
+class CallerContext:
+    """Where to import from, the folder, the lines that are in no file, which cells they are.
 
-    `guarded` is the state that torch's guards compare, as JSON.
+    `cells` holds the execution count by file name of those that are cells of a notebook.
     """
 
-    threads: int
-    torch: TorchState
-    guarded: str
+    import_path: tuple[str, ...] = ()
+    folder: str = ""
+    lines: Lines | None = None
+    cells: Mapping[str, int] | None = None
 
     @classmethod
-    def current(cls) -> Ambient:
-        """The state of this moment in this thread."""
-        return cls(
-            threads=torch.get_num_threads(),
-            torch=TorchState.current(),
-            guarded=json.dumps(GlobalState.current().snapshot, sort_keys=True),
-        )
+    def current(cls) -> CallerContext:
+        """That of this process."""
+        from workbench.compiler.sources.sources import Places
 
+        return cls(import_path(), os.getcwd(), lines_of_no_file(), Places().cells)
 
-@contextlib.contextmanager
-def as_in_parent(ambient: Ambient, cells: Mapping[str, int]) -> Iterator[None]:
-    """Make this process like the one that asked.
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Work as if in the process that it was taken from; its folder need not exist here."""
+        from workbench.compiler.sources.sources import CELLS
 
-    Raises `UsageError` where it cannot be made so.
-    """
-    torch.set_num_threads(ambient.threads)
-    token = sources.CELLS.set(dict(cells))
-    try:
-        with ambient.torch.applied(keep=frozenset()):
-            _compare(ambient)
-            yield
-    finally:
-        sources.CELLS.reset(token)
-
-
-def _compare(ambient: Ambient) -> None:
-    wanted, here = json.loads(ambient.guarded), GlobalState.current().snapshot
-    differing = [name for name in wanted if wanted[name] != here.get(name)]
-    if differing:
-        raise UsageError(
-            f"The worker cannot have the same {', '.join(differing)} as this process. Compile it "
-            "here with aot_compile."
-        )
+        folder, path = os.getcwd(), list(sys.path)
+        token = CELLS.set(dict(self.cells or {}))
+        with StandIns() as stand_ins:
+            for file, entry in (self.lines or {}).items():
+                stand_ins.entry(linecache.cache, file, entry)
+            try:
+                sys.path[:] = self.import_path
+                if os.path.isdir(self.folder):
+                    os.chdir(self.folder)
+                yield
+            finally:
+                sys.path[:] = path
+                os.chdir(folder)
+                CELLS.reset(token)

@@ -7,37 +7,27 @@ import mmap
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import torch
 
-from workbench.errors import UsageError
+from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
+from workbench.processes.unpicklable import cannot_be_sent
 
 REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
 _ALIGNMENT = 64  # bytes
-_KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-_SIMPLE = (bool, int, float, str, type(None), set, frozenset, tuple, dict)
-_DEPTH = 6  # attributes of attributes that are looked through for what cannot be pickled
 
 
 @dataclass(frozen=True)
 class _Shipped:
-    """One tensor: the region of its storage in the file (None on meta), and how it looks at it."""
+    """One tensor and the region of its storage in the file, None on meta."""
 
     region: tuple[int, int] | None
-    offset: int
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    device: str
-    wants_gradient: bool
-    kind: str
-    marks: Mapping[str, Any]
+    like: TensorLike
 
 
 @dataclass
@@ -59,18 +49,8 @@ class _Tensors:
         return self._numbers[id(value)]
 
     def _row(self, value: torch.Tensor) -> _Shipped:
-        marks = {name: mark for name, mark in vars(value).items() if isinstance(mark, _SIMPLE)}
-        return _Shipped(
-            region=None if value.is_meta else self._region(value.untyped_storage()),
-            offset=int(value.storage_offset()),
-            shape=tuple(value.shape),
-            stride=value.stride(),
-            dtype=value.dtype,
-            device=str(value.device),
-            wants_gradient=value.requires_grad,
-            kind=type(value).__name__,
-            marks=marks,
-        )
+        region = None if value.is_meta else self._region(value.untyped_storage())
+        return _Shipped(region, TensorLike.of(value))
 
     def _region(self, storage: torch.UntypedStorage) -> tuple[int, int]:
         key = storage.data_ptr() or id(storage)
@@ -120,16 +100,7 @@ def _pickled(parcel: Mapping[str, Any], tensors: _Tensors, what: str) -> bytes:
     try:
         return _dump(dict(parcel), tensors)
     except Exception as error:  # pickling raises whatever the objects raise
-        place = _culprit(parcel, tensors)
-        where = f"{what}: {place}" if place else what
-        raise UsageError(
-            f"{where} cannot be sent to another process ({_first(error)}). Compile it here with "
-            "aot_compile, or keep that object out of what is compiled."
-        ) from error
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
+        raise cannot_be_sent(error, parcel, what, lambda part: _dump(part, tensors)) from error
 
 
 def _dump(value: Any, tensors: _Tensors) -> bytes:
@@ -137,61 +108,12 @@ def _dump(value: Any, tensors: _Tensors) -> bytes:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
         def persistent_id(self, value: Any) -> int | None:
-            is_plain = type(value) in _KINDS and value.layout == torch.strided
+            is_plain = type(value) in PLAIN and value.layout == torch.strided
             return tensors.number(value) if is_plain else None
 
     buffer = io.BytesIO()
     Pickler(buffer).dump(value)
     return buffer.getvalue()
-
-
-def _culprit(parcel: Mapping[str, Any], tensors: _Tensors) -> str | None:
-    """The innermost part of a parcel that cannot be pickled, in words."""
-    path: list[str] = []
-    parts: Iterator[tuple[str, Any]] = iter(parcel.items())
-    for _ in range(_DEPTH):
-        found = next((part for part in parts if not _can(part[1], tensors)), None)
-        if found is None:
-            break
-        path.append(found[0])
-        parts = _parts(found[1])
-    names = [name for name in path if name not in parcel]
-    return " of ".join(reversed(names)) or None
-
-
-def _can(value: Any, tensors: _Tensors) -> bool:
-    try:
-        _dump(value, tensors)
-    except Exception:  # that it fails is the answer
-        return False
-    return True
-
-
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object is made of, with words for each part."""
-    if isinstance(value, Mapping):
-        yield from ((f"{key!r}", inner) for key, inner in value.items())
-    elif isinstance(value, list | tuple):
-        yield from ((f"item {n}", inner) for n, inner in enumerate(value))
-    elif isinstance(value, FunctionType):
-        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        yield from ((f"the closure variable {name!r}", c.cell_contents) for name, c in cells)
-        scope = value.__globals__
-        used = (name for name in value.__code__.co_names if name in scope)
-        yield from ((f"the global {name!r}", scope[name]) for name in used)
-    elif isinstance(value, torch.nn.Module):
-        yield from ((f"the submodule {name!r}", m) for name, m in value.named_children())
-        yield from _attributes(value)
-    else:
-        yield from _attributes(value)
-
-
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    owner = getattr(value, "__self__", None)
-    if owner is not None and not isinstance(owner, type):
-        yield f"the object {type(owner).__name__}", owner
-    held: Mapping[str, Any] = getattr(value, "__dict__", None) or {}
-    yield from ((f"the attribute {name!r}", inner) for name, inner in held.items())
 
 
 def unpack(folder: Path) -> dict[str, Any]:
@@ -216,20 +138,10 @@ def _made(
     row: _Shipped, memory: mmap.mmap, storages: dict[tuple[int, int], torch.UntypedStorage]
 ) -> torch.Tensor:
     if row.region is None:
-        value = torch.empty_strided(row.shape, row.stride, dtype=row.dtype, device="meta")
-    else:
-        if row.region not in storages:
-            storages[row.region] = _storage(row.region, memory, row.device)
-        value = torch.empty(0, dtype=row.dtype, device=row.device)
-        value.set_(storages[row.region], row.offset, row.shape, row.stride)
-    if row.kind == "Parameter":
-        value = torch.nn.Parameter(value, requires_grad=row.wants_gradient)
-    elif row.kind == "Buffer":
-        value = torch.nn.Buffer(value)
-    else:
-        value.requires_grad_(row.wants_gradient)
-    vars(value).update(row.marks)
-    return value
+        return row.like.dressed(row.like.empty())
+    if row.region not in storages:
+        storages[row.region] = _storage(row.region, memory, row.like.device)
+    return row.like.dressed(row.like.view(storages[row.region]))
 
 
 def _storage(region: tuple[int, int], memory: mmap.mmap, device: str) -> torch.UntypedStorage:

@@ -44,7 +44,7 @@ class Presenter(Protocol):
         """HTML that a notebook keeps; None for a record that is shown as text."""
 
     def view(self, record: Any) -> anywidget.AnyWidget:
-        """A live view of its own; raises `UsageError` for a record that has none."""
+        """A live view of its own: only a difference has one."""
 
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,25 +15,25 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.child import Child
+from workbench.processes.messages import Start
+from workbench.processes.shipping import REQUEST
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting
 from workbench.sweeps.trial_run import Plan
-from workbench.sweeps.worker import PATHS, REPORT, ROW, TASK
 
-CANCELLED, ERRORS = "cancelled", "errors.txt"
+CANCELLED = "cancelled"
 _TAIL = 1500  # characters of what a worker wrote
 _LOOK_S = 0.05
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """What every trial needs: a folder, and for other machines its content.
-
-    `digest` names the content.
-    """
+    """What every trial needs: a folder, and for other machines its content."""
 
     folder: str
-    digest: str
+    context: CallerContext
     content: bytes | None = None
 
     def with_content(self) -> Parcel:
@@ -83,23 +81,28 @@ def _one_at_a_time() -> threading.Lock:
 
 
 def _run(task: Task) -> Ended:
-    with tempfile.TemporaryDirectory(prefix="workbench-trial-") as name:
+    with tempfile.TemporaryDirectory(prefix="workbench-trial-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        parcel = _parcel(task.parcel, folder)
-        (folder / "cache").mkdir()
-        _write_task(task, folder / TASK)
-        code, why = _wait_for(_start(parcel, folder), task, Path(task.parcel.folder) / CANCELLED)
-        report = (folder / REPORT).read_bytes() if (folder / REPORT).exists() else None
-        if code == 0 and (folder / ROW).exists():
-            return Ended(Trial.from_json(json.loads((folder / ROW).read_text())), report)
-        wrote = (folder / ERRORS).read_text(errors="replace").strip()[-_TAIL:]
-        return Ended(_lost(task, code, why, wrote), report)
+        context = task.parcel.context
+        child = Child(
+            "workbench.sweeps.worker",
+            variables={
+                "TORCHINDUCTOR_COMPILE_THREADS": "1",  # trials compile beside each other
+                "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),  # every trial compiles everything
+            },
+            place=Start(context.import_path, context.folder, (name,)),
+        )
+        with child:
+            parcel = os.fspath(_parcel(task.parcel, folder))
+            with contextlib.suppress(OSError):  # that it ended is what waiting for it says
+                child.send((parcel, context, _content(task)))
+            return _ended(child, task, Path(task.parcel.folder) / CANCELLED)
 
 
 def _parcel(parcel: Parcel, folder: Path) -> Path:
     """The parcel's folder, unpacked from its content where it is not there."""
     here = Path(parcel.folder)
-    if (here / PATHS).exists() or parcel.content is None:
+    if (here / REQUEST).exists() or parcel.content is None:
         return here
     there = folder / "parcel"
     with zipfile.ZipFile(io.BytesIO(parcel.content)) as archive:
@@ -107,71 +110,37 @@ def _parcel(parcel: Parcel, folder: Path) -> Path:
     return there
 
 
-def _write_task(task: Task, path: Path) -> None:
+def _content(task: Task) -> bytes:
     import cloudpickle
 
     setting: Setting = cloudpickle.loads(task.setting)
-    content = {"setting": setting, "plan": task.plan, "trial": task.trial}
-    path.write_bytes(cloudpickle.dumps(content))
+    content: bytes = cloudpickle.dumps((setting, task.plan, task.trial))
+    return content
 
 
-def _start(parcel: Path, folder: Path) -> subprocess.Popen[bytes]:
-    variables = {
-        **os.environ,
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # trials compile beside each other
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),  # every trial compiles everything
-        "PYTHONUNBUFFERED": "1",
-    }
-    with (folder / ERRORS).open("wb") as errors:
-        return subprocess.Popen(
-            [sys.executable, "-m", "workbench.sweeps.worker", os.fspath(parcel), os.fspath(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-            env=variables,
-            cwd=Path(__file__).parents[2],
-        )
-
-
-def _wait_for(process: subprocess.Popen[bytes], task: Task, cancelled: Path) -> tuple[int, str]:
-    """The exit code, with "timeout" or "cancelled" where it was ended for that."""
+def _ended(child: Child, task: Task, cancelled: Path) -> Ended:
+    """What it answers; it is not waited for beyond the time limit or once it is cancelled."""
     end = time.monotonic() + task.plan.timeout_s
-    why = ""
-    try:
-        while process.poll() is None:
+    while True:
+        try:
+            return Ended(*child.answer(deadline=min(end, time.monotonic() + _LOOK_S)))
+        except EOFError:
+            return Ended(_died(child, task), None)
+        except TimeoutError:
             if cancelled.exists():
-                why = CANCELLED
-            elif time.monotonic() > end:
-                why = "timeout"
-            if why:
-                break
-            time.sleep(_LOOK_S)
-    finally:
-        _kill(process)
-        code = process.wait()
-        if process.stdin is not None:
-            process.stdin.close()
-    return code, why
+                words = "the sweep was cancelled"
+                return Ended(replace(task.trial, status=CANCELLED, reason=words), None)
+            if time.monotonic() > end:
+                words = f"it took longer than {task.plan.timeout_s:g} s"
+                return Ended(replace(task.trial, status="timeout", reason=words), None)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has ended, with everything that it started
-        return
-
-
-def _lost(task: Task, code: int, why: str, wrote: str) -> Trial:
+def _died(child: Child, task: Task) -> Trial:
     """The row of a trial whose process gave none."""
-    if why == "timeout":
-        words = f"it took longer than {task.plan.timeout_s:g} s"
-        return replace(task.trial, status="timeout", reason=words)
-    if why == CANCELLED:
-        return replace(task.trial, status=CANCELLED, reason="the sweep was cancelled")
-    if code == -signal.SIGKILL:
+    how = child.how_it_ended()
+    if child.code == -signal.SIGKILL:
         words = "the system ended its process (signal 9), as it does when memory runs out"
         return replace(task.trial, status="out of memory", reason=words)
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    wrote = child.last_words(_TAIL)
     said = f"; it wrote: {wrote}" if wrote else ""
     return replace(task.trial, status="crashed", reason=f"its process {how}{said}")

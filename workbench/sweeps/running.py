@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import linecache
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
@@ -20,9 +18,9 @@ import torch
 
 from workbench.artifacts.machine.machine import current_machine
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.environment import environment
-from workbench.compiler.sources.sources import Places
-from workbench.processes.caller_context import Ambient
+from workbench.processes.caller_context import CallerContext
 from workbench.processes.shipping import pack
 from workbench.report.trials import Trial
 from workbench.sweeps.content_key import ContentKey, content_key
@@ -30,7 +28,6 @@ from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolat
 from workbench.sweeps.space import Setting
 from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
-from workbench.sweeps.worker import PATHS
 
 _LOOK_S = 0.2
 OnTrial = Callable[[Trial, bool], None]
@@ -79,15 +76,11 @@ def packed(subject: Subject) -> Iterator[Parcel]:
         "function": subject.function,
         "args": subject.args,
         "kwargs": dict(subject.kwargs),
-        "ambient": Ambient.current(),
-        "cells": Places().cells,
-        "lines": {n: e for n, e in linecache.cache.items() if len(e) == 4 and e[1] is None},
+        "state": TorchState.current(),
     }
     folder = pack(content, subject.name)
     try:
-        setting = {"path": [part or os.getcwd() for part in sys.path], "folder": os.getcwd()}
-        (folder / PATHS).write_text(json.dumps(setting))
-        yield Parcel(os.fspath(folder), folder.name)
+        yield Parcel(os.fspath(folder), CallerContext.current())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
+from workbench.compiler.contract.request import one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.paired_timing import Patience
@@ -49,14 +50,8 @@ class Search:
     together: int = 1
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise UsageError(
-                f"strategy is {self.strategy!r}: expected one of {', '.join(STRATEGIES)}."
-            )
-        if self.objective not in OBJECTIVES:
-            raise UsageError(
-                f"objective is {self.objective!r}: expected one of {', '.join(OBJECTIVES)}."
-            )
+        one_of("strategy", self.strategy, STRATEGIES)
+        one_of("objective", self.objective, OBJECTIVES)
         if self.strategy in ("random", "tpe") and self.budget == Budget():
             raise UsageError(f"strategy={self.strategy!r} needs a budget: trials=… or seconds=….")
 

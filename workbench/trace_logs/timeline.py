@@ -5,43 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from workbench.compiler.sources.spans import Span, phase_rows
 from workbench.report import Phase
 from workbench.trace_logs.content import LogContent, Mark
 
 
 @dataclass
-class _Span:
-    name: str
-    start: float
-    end: float
-    compile_id: str | None
-    depth: int = 0
+class _OnLane(Span):
     lane: int = 0
-    children_s: float = 0.0
 
 
 def phases(contents: Iterable[LogContent]) -> list[Phase]:
     """The phases of every log on one time axis, in the order of their start."""
     found = [(content.label, _spans(content.marks)) for content in contents]
     started = min((s.start for _, spans in found for s in spans), default=0.0)
-    rows: list[tuple[_Span, str]] = []
-    for label, spans in found:
+    for _, spans in found:
         _place(spans)
-        rows += [(span, _thread(label, span.lane)) for span in spans]
-    rows.sort(key=lambda row: (row[0].start, row[0].depth))
-    return [
-        Phase(
-            id=f"p{n}",
-            name=span.name,
-            start_s=round(span.start - started, 6),
-            duration_s=round(span.end - span.start, 6),
-            self_s=round(max(0.0, span.end - span.start - span.children_s), 6),
-            depth=span.depth,
-            thread=thread,
-            compile_id=span.compile_id,
-        )
-        for n, (span, thread) in enumerate(rows)
-    ]
+    return phase_rows(
+        ((span, _thread(label, span.lane)) for label, spans in found for span in spans), started
+    )
 
 
 def _thread(label: str, lane: int) -> str:
@@ -49,15 +31,15 @@ def _thread(label: str, lane: int) -> str:
     return f"{label}, {name}" if label else name
 
 
-def _spans(marks: list[Mark]) -> list[_Span]:
+def _spans(marks: list[Mark]) -> list[_OnLane]:
     """Begins with their ends: the last one open of that name and compilation."""
-    waiting: dict[tuple[str, str | None], list[_Span]] = {}
-    spans: list[_Span] = []
+    waiting: dict[tuple[str, str | None], list[_OnLane]] = {}
+    spans: list[_OnLane] = []
     last = max((mark.at for mark in marks), default=0.0)
     for mark in marks:
         key = mark.name, mark.compile_id
         if mark.is_begin:
-            span = _Span(mark.name, mark.at, last, mark.compile_id)
+            span = _OnLane(mark.name, mark.at, last, mark.compile_id)
             waiting.setdefault(key, []).append(span)
             spans.append(span)
         elif waiting.get(key):
@@ -66,9 +48,9 @@ def _spans(marks: list[Mark]) -> list[_Span]:
     return spans
 
 
-def _place(spans: list[_Span]) -> None:
+def _place(spans: list[_OnLane]) -> None:
     """Put every span on the first lane on which it lies inside of what is open."""
-    lanes: list[list[_Span]] = []
+    lanes: list[list[_OnLane]] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         for stack in lanes:
             while stack and stack[-1].end <= span.start:
@@ -81,5 +63,5 @@ def _place(spans: list[_Span]) -> None:
         span.lane = next(n for n, lane in enumerate(lanes) if lane is stack)
         span.depth = len(stack)
         if stack:
-            stack[-1].children_s += span.end - span.start
+            stack[-1].children_s += span.seconds
         stack.append(span)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import singledispatch
 from typing import Any
 
-from workbench.analysis.sweep.recommending import Recommendation
+from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.views.static_html import render
@@ -24,14 +25,22 @@ _CHECK = (
 )
 
 
-def check_fragment(check: Check) -> str:
+@singledispatch
+def fragment(answer: object) -> str:
+    """HTML that a notebook keeps; it needs no style sheet."""
+    raise TypeError(f"no fragment of a {type(answer).__name__}")
+
+
+@fragment.register
+def _(check: Check) -> str:
     """The requirements as a table, with what to do about those that are not met."""
     rows = [{**asdict(row), "sign": SIGNS[row.verdict]} for row in check.requirements]
     title = f"{os.path.basename(check.path)} {check.verdict}"
     return _answer(title, _CHECK, rows)
 
 
-def why_recompiled_fragment(why: WhyRecompiled) -> str:
+@fragment.register
+def _(why: WhyRecompiled) -> str:
     """The sentence and a table of what differs."""
     differing = [row for row in why.rows if row.same is not True]
     columns = (Column("", "graph"), Column("part", "part"), Column(why.a, "a"), Column(why.b, "b"))
@@ -42,7 +51,8 @@ def why_recompiled_fragment(why: WhyRecompiled) -> str:
     return _answer("", columns, rows, text=why.text)
 
 
-def recommendation_fragment(found: Recommendation) -> str:
+@fragment.register
+def _(found: Recommendation) -> str:
     """The sentence and the code."""
     return _answer("", (), [], sentence=found.sentence, text=found.code)
 

@@ -11,7 +11,7 @@ import traitlets
 from workbench.views.wire_codec import bundle, bundle_bytes
 
 
-class FrontEnd(ipywidgets.Widget):
+class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]
     """The bundle, gzip of JSON (`js`, `css`); it has no view of its own."""
 
     packed = traitlets.Bytes().tag(sync=True)

@@ -1,7 +1,6 @@
 """How records of every kind are shown: the presenter that `workbench.report.presenting` asks for.
 
-The views of a kind are imported when a record of it is first shown, live ones when one is asked
-for: a summary as text needs no notebook.
+The views of a kind are imported when a record of it is first shown: text needs no notebook.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launch_costs import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.analysis.sweep.recommending import Recommendation
+from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.preflight.check import Check
@@ -29,7 +28,7 @@ from workbench.report.presenting import Presented
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
-from workbench.report.trials import Trial
+from workbench.report.table import Table
 
 if TYPE_CHECKING:
     import anywidget
@@ -42,17 +41,25 @@ def text(record: Any) -> str:
     return views_of(record).text(record)
 
 
-def sentences(record: Any) -> tuple[str, ...]:
+@singledispatch
+def sentences(record: object) -> tuple[str, ...]:
     """What matters of it in plain words, the most important first."""
-    return views_of(record).sentences(record)
+    return (repr(record),)
+
+
+@sentences.register(Diff)
+def _(record: Diff) -> tuple[str, ...]:
+    from workbench.views.diff.sentences import sentences
+
+    return tuple(sentence.text for sentence in sentences(record))
 
 
 def rows_frame(rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
     """Rows of one data class as a DataFrame with a column for each field."""
     import pandas
 
-    kept, columns = list(rows), [column.name for column in fields(row_type)]
-    return pandas.DataFrame({name: [getattr(row, name) for row in kept] for name in columns})
+    table = Table.of(row_type, rows)
+    return pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
 
 
 def frame(record: Any, *choice: Any) -> pandas.DataFrame:
@@ -67,22 +74,16 @@ def plot(record: Any, *choice: Any, **more: Any) -> Figure:
 
 def page(record: Any, path: str | PathLike[str] | None, **more: Any) -> str:
     """A self-contained page, written to `path` unless it is None."""
-    return views_of(record).page(record, path, **more)
+    return pages_of(record).page(record, path, **more)
 
 
 def fragment(record: Any) -> str | None:
     """HTML that a notebook keeps; None for a record that is shown as text."""
-    return views_of(record).fragment(record)
+    return pages_of(record).fragment(record)
 
 
-@singledispatch
-def view(record: object) -> anywidget.AnyWidget:
-    """A live view of its own; raises `UsageError` for a record that has none."""
-    raise UsageError(f"A {type(record).__name__} has no view of its own.")
-
-
-@view.register(Diff)
-def _(record: Diff) -> anywidget.AnyWidget:
+def view(record: Diff) -> anywidget.AnyWidget:
+    """A live view of its own: only a difference has one."""
     from workbench.views.diff.view import DiffView
 
     return DiffView(record)
@@ -125,87 +126,66 @@ def _as_page(record: Any, path: str | PathLike[str] | None) -> str:
     return render.page(type(record).__name__, body, path)
 
 
-def _no_frame(record: Any, *_: Any) -> pandas.DataFrame:
-    raise UsageError(f"A {type(record).__name__} has no tables.")
-
-
-def _no_plot(record: Any, *_: Any) -> Figure:
-    raise UsageError(f"A {type(record).__name__} has no charts.")
+def _refuse(record: Any, *_: Any) -> Any:
+    raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
 
 
 @dataclass(frozen=True)
 class Views:
-    """The functions that show one kind of record; the defaults show it as text."""
+    """The functions that describe one kind of record; the defaults show it as text."""
 
     text: Callable[[Any], str] = _as_text
-    sentences: Callable[[Any], tuple[str, ...]] = lambda record: (repr(record),)
-    frame: Callable[..., pandas.DataFrame] = _no_frame
-    plot: Callable[..., Figure] = _no_plot
-    page: Callable[..., str] = _as_page
-    fragment: Callable[[Any], str | None] = lambda record: None
+    frame: Callable[..., pandas.DataFrame] = _refuse
+    plot: Callable[..., Figure] = _refuse
 
 
 @singledispatch
 def views_of(record: object) -> Views:
-    """The functions that show a record, by its kind."""
+    """What describes a record, by its kind."""
     return Views()
 
 
 @views_of.register(Report)
 def _(record: Report) -> Views:
-    from workbench.views import figures, frames, html
+    from workbench.views import frames
 
-    return Views(frame=frames.frame, plot=figures.plot, page=html.page, fragment=html.fragment)
+    def plot(report: Report, name: str) -> Figure:
+        from workbench.views import figures  # a table is made sooner than this is imported
+
+        return figures.plot(report, name)
+
+    return Views(frame=frames.frame, plot=plot)
 
 
 @views_of.register(Diff)
 def _(record: Diff) -> Views:
-    from workbench.views.diff import page, sentences, text
+    from workbench.views.diff import text
 
-    def words(diff: Diff) -> tuple[str, ...]:
-        return tuple(sentence.text for sentence in sentences.sentences(diff))
-
-    return Views(
-        text.text, frame=text.frame, sentences=words, page=page.page, fragment=page.fragment
-    )
+    return Views(text.text, frame=text.frame)
 
 
 @views_of.register(Sweep)
 def _(record: Sweep) -> Views:
-    from workbench.views.sweep import choices, figures, frame, page
+    from workbench.views.sweep import choices, figures, frame
 
-    def table(
-        sweep: Sweep, name: str = "trials", rows: Iterable[int | Trial] | None = None
-    ) -> pandas.DataFrame:
+    def table(sweep: Sweep, name: str = "trials", rows: Any = None) -> pandas.DataFrame:
         return choices.choices(sweep, rows) if name == "choices" else frame.frame(sweep)
 
-    return Views(frame=table, plot=figures.plot, page=page.page, fragment=page.fragment)
+    return Views(frame=table, plot=figures.plot)
 
 
 @views_of.register(Matrix)
 def _(record: Matrix) -> Views:
-    from workbench.views import matrix, matrix_page
+    from workbench.views import matrix
 
-    return Views(
-        matrix.text,
-        frame=matrix.frame,
-        plot=matrix.plot,
-        page=matrix_page.page,
-        fragment=matrix_page.fragment,
-    )
+    return Views(matrix.text, frame=matrix.frame, plot=matrix.plot)
 
 
 @views_of.register(RankedConfigs)
 def _(record: RankedConfigs) -> Views:
     from workbench.views import ranked
 
-    return Views(
-        ranked.text,
-        frame=ranked.frame,
-        plot=ranked.plot,
-        page=ranked.page,
-        fragment=ranked.fragment,
-    )
+    return Views(ranked.text, frame=ranked.frame, plot=ranked.plot)
 
 
 @views_of.register(Launches)
@@ -219,14 +199,14 @@ def _(record: Launches) -> Views:
 def _(record: Rivals) -> Views:
     from workbench.views import rivals
 
-    return Views(rivals.text, fragment=rivals.fragment)
+    return Views(rivals.text)
 
 
 @views_of.register(RoundTrip)
 def _(record: RoundTrip) -> Views:
-    from workbench.views import roundtrip, roundtrip_html
+    from workbench.views.roundtrip import text
 
-    return Views(roundtrip.text, fragment=roundtrip_html.fragment)
+    return Views(text)
 
 
 @views_of.register(MissedBudget)
@@ -236,29 +216,80 @@ def _(record: MissedBudget) -> Views:
     return Views(missed_budget)
 
 
-@views_of.register(ArtifactReport)
-def _(record: ArtifactReport) -> Views:
+@dataclass(frozen=True)
+class Pages:
+    """The functions that make HTML of one kind of record; the defaults show it as text."""
+
+    page: Callable[..., str] = _as_page
+    fragment: Callable[[Any], str | None] = lambda record: None
+
+
+@singledispatch
+def pages_of(record: object) -> Pages:
+    """What makes HTML of a record, by its kind."""
+    return Pages()
+
+
+@pages_of.register(Report)
+def _(record: Report) -> Pages:
+    from workbench.views import html
+
+    return Pages(html.page, html.fragment)
+
+
+@pages_of.register(Diff)
+def _(record: Diff) -> Pages:
+    from workbench.views.diff import page
+
+    return Pages(page.page, page.fragment)
+
+
+@pages_of.register(Sweep)
+def _(record: Sweep) -> Pages:
+    from workbench.views.sweep import page
+
+    return Pages(page.page, page.fragment)
+
+
+@pages_of.register(Matrix)
+def _(record: Matrix) -> Pages:
+    from workbench.views import matrix_page
+
+    return Pages(matrix_page.page, matrix_page.fragment)
+
+
+@pages_of.register(RankedConfigs)
+def _(record: RankedConfigs) -> Pages:
+    from workbench.views import ranked
+
+    return Pages(ranked.page, ranked.fragment)
+
+
+@pages_of.register(Rivals)
+def _(record: Rivals) -> Pages:
+    from workbench.views.rivals import fragment
+
+    return Pages(fragment=fragment)
+
+
+@pages_of.register(RoundTrip)
+def _(record: RoundTrip) -> Pages:
+    from workbench.views.roundtrip_html import fragment
+
+    return Pages(fragment=fragment)
+
+
+@pages_of.register(ArtifactReport)
+def _(record: ArtifactReport) -> Pages:
     from workbench.views.inspect_page import fragment
 
-    return Views(fragment=fragment)
+    return Pages(fragment=fragment)
 
 
-@views_of.register(Check)
-def _(record: Check) -> Views:
-    from workbench.views.answers import check_fragment
+@pages_of.register(Check)
+@pages_of.register(WhyRecompiled)
+@pages_of.register(Recommendation)
+def _(record: Check | WhyRecompiled | Recommendation) -> Pages:
+    from workbench.views.answers import fragment
 
-    return Views(fragment=check_fragment)
-
-
-@views_of.register(WhyRecompiled)
-def _(record: WhyRecompiled) -> Views:
-    from workbench.views.answers import why_recompiled_fragment
-
-    return Views(fragment=why_recompiled_fragment)
-
-
-@views_of.register(Recommendation)
-def _(record: Recommendation) -> Views:
-    from workbench.views.answers import recommendation_fragment
-
-    return Views(fragment=recommendation_fragment)
+    return Pages(fragment=fragment)

@@ -1,7 +1,7 @@
 // The selection in words, as the status bar spells it: k9:13 → 1 line → 1 node → 1 kernel.
 
 import { configOf, graphOf, kindOf, numberOf, ownerOf, stageOf } from "./ids";
-import { plural } from "./format";
+import { plural, whole } from "./format";
 import type { StageLines } from "./stagelinks";
 import { stageName } from "./ui/words";
 
@@ -45,6 +45,6 @@ function codeWords(stages: StageLines): string[] {
   return [...stages].flatMap(([owner, runs]) => {
     const [config, stage] = [configOf(`A:${owner}:1`), stageOf(`A:${owner}:1`)];
     const count = runs.reduce((sum, [from, to]) => sum + to - from + 1, 0);
-    return config === first && count ? [`${count.toLocaleString("en")} ${stageName(stage)}`] : [];
+    return config === first && count ? [`${whole(count)} ${stageName(stage)}`] : [];
   });
 }

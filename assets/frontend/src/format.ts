@@ -1,65 +1,83 @@
-// Numbers as they are written everywhere: three significant digits and always a unit.
+// Numbers as they are written everywhere, by the table of rules that Python reads too.
 
-const BYTES = ["B", "kB", "MB", "GB", "TB"];
+import table from "../../../workbench/views/number_rules.json";
 
-function significant(value: number): string {
-  if (value >= 100) return value.toFixed(0);
-  return value.toFixed(value >= 10 ? 1 : 2);
+export type Quantity = keyof typeof table.quantities;
+
+/** Its name, its size, its decimals, and below which number of it it is used. */
+type Unit = [name: string, size: number, decimals?: number, below?: number];
+/** From how many on, the larger unit and the smaller one. */
+type Clock = [from: number, size: number, name: string, size: number, name: string];
+
+interface Rule {
+  zero?: string;
+  units?: Unit[];
+  clock?: Clock[];
+  integers_below?: number;
+  digits?: number;
+  digits_below?: number;
+  is_grouped?: boolean;
 }
 
-export function bytes(count: number | null): string {
-  if (count === null) return "–";
-  if (count < 1000) return `${Math.round(count)} B`;
-  let value = count;
-  let unit = 0;
-  while (value >= 999.5 && unit < BYTES.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return `${significant(value)} ${BYTES[unit]}`;
+const RULES = table.quantities as unknown as Record<Quantity, Rule>;
+
+/** A number with its unit; what is unknown is a dash. */
+export function written(value: number | null, quantity: Quantity): string {
+  if (value === null || Number.isNaN(value)) return table.absent;
+  const text = sized(Math.abs(value), RULES[quantity]);
+  return value < 0 && /[1-9∞]/.test(text) ? table.minus + text : text;
 }
 
-export function seconds(value: number | null): string {
-  if (value === null) return "–";
-  if (value >= 99.95) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
-  if (value >= 0.9995) return `${significant(value)} s`;
-  if (value >= 0.00995) return `${(value * 1e3).toFixed(0)} ms`;
-  if (value >= 0.0009995) return `${(value * 1e3).toFixed(1)} ms`;
-  if (value === 0) return "0 ms";
-  return value < 0.9995e-6 ? `${significant(value * 1e9)} ns` : `${significant(value * 1e6)} µs`;
+function sized(size: number, rule: Rule): string {
+  if (size === Infinity) return table.infinite;
+  if (size === 0 && rule.zero) return rule.zero;
+  const clock = rule.clock?.findLast(([from]) => size >= from);
+  if (clock) return clocked(size, clock);
+  if (Number.isInteger(size) && size < (rule.integers_below ?? 0)) return String(size);
+  if (rule.digits && size < (rule.digits_below ?? Infinity)) return significant(size, rule.digits);
+  return scaled(size, rule);
 }
+
+function clocked(size: number, [, large, name, small, rest]: Clock): string {
+  const count = Math.round(size / small) * small;
+  return `${Math.floor(count / large)} ${name} ${(count % large) / small} ${rest}`;
+}
+
+function significant(size: number, digits: number): string {
+  const [least, most] = table.scientific as [number, number];
+  const rounded = Number(size.toPrecision(digits));
+  if (size === 0 || (rounded >= least && rounded < most)) return String(rounded);
+  return rounded.toExponential().replace("+", "");
+}
+
+function scaled(size: number, { units = [], is_grouped }: Rule): string {
+  const unit =
+    units.find(([, one, , below]) => size / one < (below ?? table.next_unit)) ?? units.at(-1)!;
+  const [name, one, decimals] = unit;
+  const count = size / one;
+  const places = decimals ?? table.decimals.find(([from]) => count >= from!)![1]!;
+  const text = count.toFixed(places);
+  const whole = is_grouped ? text.replace(/\B(?=(\d{3})+$)/g, table.group) : text;
+  return name ? `${whole} ${name}` : whole;
+}
+
+export const bytes = (count: number | null) => written(count, "bytes");
+export const seconds = (value: number | null) => written(value, "seconds");
+export const percent = (part: number | null) => written(part, "percent");
+/** An amount of work or a ratio: 1.34 M, 0.375, 12. */
+export const amount = (value: number | null) => written(value, "amount");
+/** A whole number, its thousands apart. */
+export const whole = (count: number | null) => written(count, "whole");
 
 export function microseconds(value: number | null): string {
-  return value === null ? "–" : seconds(value * 1e-6);
-}
-
-export function percent(part: number): string {
-  return `${(part * 100).toFixed(0)} %`;
-}
-
-export function plural(count: number, word: string): string {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-}
-
-const AMOUNTS = ["", "k", "M", "G", "T", "P"];
-
-/** An amount of work or a ratio: 1.34 M, 0.375, 12. */
-export function amount(value: number | null): string {
-  if (value === null) return "–";
-  if (Number.isInteger(value) && Math.abs(value) < 10_000) return String(value);
-  let rest = value;
-  let unit = 0;
-  while (Math.abs(rest) >= 999.5 && unit < AMOUNTS.length - 1) {
-    rest /= 1000;
-    unit += 1;
-  }
-  if (Math.abs(rest) < 1) return Number(rest.toPrecision(3)).toString();
-  return `${significant(rest)} ${AMOUNTS[unit]}`.trim();
+  return seconds(value === null ? null : value * 1e-6);
 }
 
 /** A rate in 10^12 operations per second. */
 export function tflops(value: number | null): string {
-  if (value === null) return "–";
-  if (value < 1) return `${amount(value * 1000)} GFLOPS`;
-  return value < 1000 ? `${amount(value)} TFLOPS` : `${amount(value / 1000)} PFLOPS`;
+  return written(value === null ? null : value * 1e12, "flops_per_second");
+}
+
+export function plural(count: number, word: string): string {
+  return `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
 }

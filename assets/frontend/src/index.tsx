@@ -1,7 +1,7 @@
 // The two doors of the bundle: `render` for anywidget, `mount` for pages without a kernel.
 
 import { effect } from "@preact/signals";
-import { render as draw } from "preact";
+import { render as draw, type VNode } from "preact";
 import "./css/index.css";
 import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
@@ -13,10 +13,17 @@ import { Shell } from "./shell/shell";
 import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
 import { SweepState } from "./sweep/state";
+import { tips } from "./ui/tip";
 import type { DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
 
 export interface View {
   store: Store;
+  close(): void;
+}
+
+/** The state of a view, and what takes it away. */
+interface Opened<State> {
+  state: State;
   close(): void;
 }
 
@@ -25,12 +32,22 @@ interface EmbeddedDiff {
   diff: DiffDocument;
 }
 
+/** Draws a view with its tips, until the function that comes back is called. */
+function show(el: HTMLElement, view: VNode): () => void {
+  const forget = tips(el);
+  draw(view, el);
+  return () => {
+    forget();
+    draw(null, el);
+  };
+}
+
 function open(el: HTMLElement, store: Store): View {
-  draw(<Shell store={store} />, el);
+  const close = show(el, <Shell store={store} />);
   return {
     store,
     close() {
-      draw(null, el);
+      close();
       store.close();
     },
   };
@@ -46,8 +63,8 @@ export function mount(
     el.style.setProperty("--wb-height", "max(480px, 100vh)");
     el.setAttribute("role", "main");
   }
-  if ("diff" in embedded) return openDiff(el, embedded.diff);
-  if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind));
+  if ("diff" in embedded) return openDiff(el, embedded.diff).state;
+  if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
@@ -85,10 +102,9 @@ function keepPlace(store: Store, model: Model): () => void {
   });
 }
 
-function openDiff(el: HTMLElement, document: DiffDocument, pane?: string): DiffState {
+function openDiff(el: HTMLElement, document: DiffDocument, pane?: string): Opened<DiffState> {
   const state = new DiffState(document, pane);
-  draw(<DiffShell state={state} />, el);
-  return state;
+  return { state, close: show(el, <DiffShell state={state} />) };
 }
 
 /** Two compilations: everything that is shown comes with the model. */
@@ -97,30 +113,32 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
   let isClosed = false;
   void unpack(packed as DataView<ArrayBuffer>).then((document) => {
     if (isClosed) return;
-    const state = openDiff(el, document as DiffDocument, model.get("pane") as string);
-    forget = effect(() => {
+    const { state, close } = openDiff(el, document as DiffDocument, model.get("pane") as string);
+    const unwatch = effect(() => {
       model.set("pane", state.pane.value);
       model.save_changes();
     });
+    forget = () => {
+      unwatch();
+      close();
+    };
   });
   return () => {
     isClosed = true;
     forget();
-    draw(null, el);
   };
 }
 
-function openSweep(el: HTMLElement, host: SweepHost): SweepState {
+function openSweep(el: HTMLElement, host: SweepHost): Opened<SweepState> {
   const state = new SweepState(host);
-  draw(<SweepShell state={state} />, el);
-  return state;
+  return { state, close: show(el, <SweepShell state={state} />) };
 }
 
 /** A sweep: the model holds the table, rows are asked for. */
 function renderSweep(model: Model, el: HTMLElement): () => void {
-  const state = openSweep(el, liveSweep(model));
+  const { state, close } = openSweep(el, liveSweep(model));
   return () => {
-    draw(null, el);
+    close();
     state.close();
   };
 }

@@ -3,7 +3,7 @@ import { pageHost } from "../src/hosts/page";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { columnsOf, shareOf } from "../src/table/columns";
-import { written } from "../src/table/units";
+import { writtenIn } from "../src/table/units";
 import type { ColumnSpec, Embedded } from "../src/wire";
 import sample from "./sample.json";
 
@@ -62,7 +62,7 @@ test.each([
   [2.5, "s", "2.50 s"],
   [1_340_000, "amount", "1.34 M"],
 ] as const)("%s in %s is written %s", (value, unit, words) => {
-  expect(written(value, unit)).toBe(words);
+  expect(writtenIn(unit, value)).toBe(words);
 });
 
 test("every table of the sample has its columns, and every field of them is in its rows", () => {

@@ -1,25 +1,21 @@
 import { expect, test } from "vitest";
-import { bytes, plural, seconds } from "../src/format";
+import cases from "../../../tests/views/number_cases.json";
+import { plural, seconds, tflops, written, type Quantity } from "../src/format";
 
-test.each([
-  [0, "0 B"],
-  [999, "999 B"],
-  [8_388_608, "8.39 MB"],
-  [33_554_432, "33.6 MB"],
-  [999_600, "1.00 MB"],
-  [524_288_000, "524 MB"],
-  [null, "–"],
-])("%s bytes are written %s", (count, text) => expect(bytes(count)).toBe(text));
+test.each(cases as [Quantity, number | null, string][])(
+  "%s: %s is written %s, as in Python",
+  (quantity, value, text) => expect(written(value, quantity)).toBe(text),
+);
 
-test.each([
-  [0, "0 ms"],
-  [0.00000063, "630 ns"],
-  [0.0000021, "2.10 µs"],
-  [0.0042, "4.2 ms"],
-  [0.1592, "159 ms"],
-  [4.4305, "4.43 s"],
-  [125, "2 min 5 s"],
-])("%s seconds are written %s", (value, text) => expect(seconds(value)).toBe(text));
+test("what is no number is absent or endless", () => {
+  expect(seconds(NaN)).toBe("–");
+  expect(written(-Infinity, "difference")).toBe("−∞");
+});
+
+test("rates of work come in 10^12 a second", () => {
+  expect(tflops(66.9)).toBe("66.9 TFLOPS");
+  expect(tflops(null)).toBe("–");
+});
 
 test("one is not many", () => {
   expect(plural(1, "node")).toBe("1 node");

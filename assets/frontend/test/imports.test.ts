@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const SRC = resolve(__dirname, "../src");
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]*)"/g;
 
-/** The files of `src/` with what each imports, types included; styles are not code. */
+/** The files of `src/` with what each imports, types included; styles and data are not code. */
 function imports(): Map<string, string[]> {
   const files = readdirSync(SRC, { recursive: true, encoding: "utf-8" })
     .filter((name) => /\.tsx?$/.test(name))
@@ -14,7 +14,7 @@ function imports(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const file of files) {
     const names = [...readFileSync(file, "utf-8").matchAll(IMPORT)].map((match) => match[1]!);
-    const code = names.filter((name) => !name.endsWith(".css"));
+    const code = names.filter((name) => !/\.(css|json)$/.test(name));
     found.set(
       file,
       code.map((name) => resolved(known, join(dirname(file), name))),

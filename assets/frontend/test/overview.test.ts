@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { simple } from "../src/kernels/languages";
 import { noSource } from "../src/overview/overview";
 import { rowsOf } from "../src/overview/rows";
-import { insideStrings, pieces } from "../src/ui/highlight";
+import { coloured, withoutStart } from "../src/ui/highlight";
 import type { Embedded } from "../src/wire";
 import sample from "./sample.json";
 
@@ -26,18 +27,44 @@ test("functions get heads once there are several, and lose the indent they share
 });
 
 test("Python is coloured by kind", () => {
-  const looks = pieces('return f(x, "a") + 1.5  # sum').filter((piece) => piece.look);
-  expect(looks.map((piece) => [piece.text, piece.look])).toEqual([
+  const [line = []] = coloured(['return f(x, "a") + 1.5  # sum']);
+  expect(line.filter((piece) => piece.look).map((piece) => [piece.text, piece.look])).toEqual([
     ["return", "t-k"],
     ["f", "t-f"],
     ['"a"', "t-s"],
+    ["+", "t-o"],
     ["1.5", "t-n"],
     ["# sum", "t-c"],
   ]);
 });
 
-test("the lines inside a long string are known", () => {
-  expect(insideStrings(['"""One.', "Two.", '"""', "x = 1"])).toEqual([false, true, true, false]);
+test("a string over several lines is one, whatever stands in it", () => {
+  const lines = coloured(['x = """One', 'for "two" # in', '"""', "return x"]);
+  expect(lines.map((line) => line.at(0)?.look)).toEqual(["", "t-s", "t-s", "t-k"]);
+  expect(lines[1]).toEqual([{ text: 'for "two" # in', look: "t-s" }]);
+});
+
+test("C++ is coloured by its own tokenizer", () => {
+  const [line = []] = coloured(["float x = f(1.5f); // sum"], simple("cpp").parser);
+  expect(line.filter((piece) => piece.look).map((piece) => [piece.text, piece.look])).toEqual([
+    ["float", "t-k"],
+    ["f", "t-f"],
+    ["1.5f", "t-n"],
+    ["// sum", "t-c"],
+  ]);
+});
+
+test("half a line of Python is coloured as well", () => {
+  const [line = []] = coloured(["else: y = torch.sin(x"]);
+  const looks = line.filter((piece) => piece.look).map((piece) => [piece.text, piece.look]);
+  expect(looks).toContainEqual(["else", "t-k"]);
+  expect(looks).toContainEqual(["sin", "t-f"]);
+});
+
+test("a line loses its indent, not its colours", () => {
+  const [, line = []] = coloured(["def f(x):", "        return x"]);
+  expect(withoutStart(line, 4)[0]).toEqual({ text: "    ", look: "" });
+  expect(withoutStart(line, 10)[0]).toEqual({ text: "turn", look: "t-k" });
 });
 
 test("without source the overview says why, from the report where it knows", () => {

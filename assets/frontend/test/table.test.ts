@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { sorted, turned } from "../src/table/sorting";
 import { target } from "../src/table/table";
-import { inSight } from "../src/ui/even";
 
 test("k2 comes before k10", () => {
   expect(sorted(["k10", "k2", "k1"], (id) => id, "asc")).toEqual(["k1", "k2", "k10"]);
@@ -26,10 +25,4 @@ test("arrows stay inside the rows", () => {
   expect(target("End", 0, 3, null)).toBe(2);
   expect(target("x", 0, 3, null)).toBeNull();
   expect(target("ArrowDown", undefined, 0, null)).toBeNull();
-});
-
-test("only the rows in sight and a few more are drawn", () => {
-  expect(inSight(0, 240, 24, 100_000)).toEqual({ first: 0, end: 18 });
-  expect(inSight(24_000, 240, 24, 100_000)).toEqual({ first: 992, end: 1018 });
-  expect(inSight(24_000, 240, 24, 5)).toEqual({ first: 0, end: 5 });
 });

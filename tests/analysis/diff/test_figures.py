@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.report import AutotuneChoice, Kernel, Report, Table
 from workbench.report.machine_rows import Resources
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.report import Capability, Environment, Outcome, Report, Request, Table
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.analysis.diff.kernels import label_of
 from workbench.report import Kernel, Report, Table
 

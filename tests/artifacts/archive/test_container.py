@@ -80,7 +80,7 @@ def open_fully(path: Path, store: TrustStore, machine: Machine = MACHINE) -> Non
         manifest = opened.artifact.manifest
         check_fits(str(path), manifest, machine)
         check_trust(str(path), opened.digest, trust=False, store=store, manifest=manifest)
-        with container.private_folder() as folder:
+        with container.temporary_folder() as folder:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
             opened.artifact.unpack(folder, manifest.members)
 
@@ -293,7 +293,7 @@ def test_a_kill_at_any_point_of_save_leaves_a_whole_file(tmp_path: Path) -> None
             text=True,
             check=False,
         )
-        with open_any(path) as opened, container.private_folder() as folder:
+        with open_any(path) as opened, container.temporary_folder() as folder:
             assert opened.artifact is not None
             opened.artifact.unpack(folder, opened.artifact.manifest.members)
             seen.add(len(opened.artifact.manifest.members))

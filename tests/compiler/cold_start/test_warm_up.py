@@ -1,37 +1,38 @@
 import dataclasses
-import subprocess
-import sys
-import tempfile
 
 import pytest
 
 from workbench.compiler.cold_start.warm_up import WarmUp, _alone, warm_in_background
+from workbench.processes.child import Child
 from workbench.settings import Settings
 
 
-def started(code):
-    output = tempfile.TemporaryFile()  # noqa: SIM115
-    command = [sys.executable, "-c", code]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
-    )
-    return WarmUp(process, output)
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """Starts a warm-up whose program is this code."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def start(code):
+        (tmp_path / "program.py").write_text(f"def main(parent):\n    {code}\n")
+        return WarmUp(Child("program"))
+
+    return start
 
 
-@pytest.mark.parametrize(("code", "state"), [("", "done"), ("raise SystemExit(75)", "busy")])
-def test_the_end_is_told(code, state):
+@pytest.mark.parametrize(("code", "state"), [("return 0", "done"), ("return 75", "busy")])
+def test_the_end_is_told(started, code, state):
     warm_up = started(code)
     assert warm_up.wait(30) == state
     assert warm_up.error is None
 
 
-def test_a_failure_is_visible():
+def test_a_failure_is_visible(started):
     warm_up = started("raise OSError('no compiler')")
     assert warm_up.wait(30) == "failed"
     assert "OSError: no compiler" in warm_up.error
 
 
-def test_stop_ends_it():
+def test_stop_ends_it(started):
     warm_up = started("import time; time.sleep(600)")
     assert warm_up.state == "running"
     warm_up.stop()

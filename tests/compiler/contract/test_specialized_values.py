@@ -1,4 +1,4 @@
-"""Baked values compare like the guards they stand for, here and after loading."""
+"""Specialized values compare like the guards they stand for, here and after loading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import torch
 import torch.nn.functional as F
 
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.specialized_values import Baked, BakedValues, bake, from_json
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValue,
+    SpecializedValues,
+    from_json,
+    specialize,
+)
 
 
 class Colour(enum.Enum):
@@ -42,11 +47,11 @@ class Colour(enum.Enum):
     ),  # no address: each process has its own
 )
 def test_a_value_through_json(value: Any, other: Any) -> None:
-    baked = bake(Path("v"), value, None)
-    assert baked is not None
-    (again,), unknown = from_json([baked.to_json()])
+    specialized = specialize(Path("v"), value, None)
+    assert specialized is not None
+    (again,), unknown = from_json([specialized.to_json()])
     assert unknown == ()
-    for check in (BakedValues((baked,)), BakedValues((again,))):
+    for check in (SpecializedValues((specialized,)), SpecializedValues((again,))):
         run = check.checker()
         assert run is not None
         assert run({"v": value})
@@ -57,10 +62,10 @@ def test_a_value_through_json(value: Any, other: Any) -> None:
 
 
 def test_a_length() -> None:
-    baked = bake(Path("STEPS"), [1, 2], "owner", length=True)
-    assert baked is not None
+    specialized = specialize(Path("STEPS"), [1, 2], "owner", length=True)
+    assert specialized is not None
     scope = {"STEPS": [3, 4]}
-    values = BakedValues((baked,), {"owner": scope})
+    values = SpecializedValues((specialized,), {"owner": scope})
     run = values.checker()
     assert run is not None
     assert run({})
@@ -71,19 +76,21 @@ def test_a_length() -> None:
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, torch.ones(1), object(), types, [float]])
 def test_what_is_no_constant_is_not_baked(value: Any) -> None:
-    assert bake(Path("v"), value, "owner") is None
+    assert specialize(Path("v"), value, "owner") is None
 
 
 def test_a_local_function_is_known_in_this_process_only() -> None:
-    baked = bake(Path("act"), lambda x: x, None)
-    assert baked is not None
-    assert not baked.known
-    (found, unknown) = from_json([{**baked.to_json(), "value": {"object": "no_such_module:act"}}])
+    specialized = specialize(Path("act"), lambda x: x, None)
+    assert specialized is not None
+    assert not specialized.known
+    (found, unknown) = from_json(
+        [{**specialized.to_json(), "value": {"object": "no_such_module:act"}}]
+    )
     assert found == ()
     assert "cannot be compared" in unknown[0]
 
 
 def test_a_global_without_its_module_is_not_reachable() -> None:
-    values = BakedValues((Baked(Path("S"), 1, "equals", "gone"),), {})
+    values = SpecializedValues((SpecializedValue(Path("S"), 1, "equals", "gone"),), {})
     assert values.reachable == ()
     assert values.checker() is None

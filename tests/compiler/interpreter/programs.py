@@ -12,11 +12,11 @@ from workbench.compiler.contract.request import Options
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.measuring.output_comparison import Verification
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
 
 
-def compiled_case(name: str, worker: Worker) -> tuple[CompiledElsewhere, tuple[Any, ...]]:
+def compiled_case(name: str, worker: CrossCompiler) -> tuple[CompiledElsewhere, tuple[Any, ...]]:
     torch.manual_seed(0)
     case = CASES[name]
     fn, args = case.make()

@@ -7,7 +7,7 @@ import pytest
 from tests.compiler.interpreter.programs import compiled_case, verified
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 WITHOUT_NUMBERS = ("transformer_of_templates", "seven_billion_parameters")
 QUICK = ("dynamic_batch", "attention_by_hand", "float8", "scatter", "kernels_of_the_user")
@@ -18,7 +18,7 @@ OTHERS = tuple(
 )
 
 
-def check(name: str, worker: Worker, interpreter: Interpreter) -> None:
+def check(name: str, worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case(name, worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
     assert found.ok, found.frame("kernels").to_string() + found.frame().to_string()
@@ -27,11 +27,11 @@ def check(name: str, worker: Worker, interpreter: Interpreter) -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_few_cases(name: str, worker: Worker, interpreter: Interpreter) -> None:
+def test_a_few_cases(name: str, worker: CrossCompiler, interpreter: Interpreter) -> None:
     check(name, worker, interpreter)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_other_case(name: str, worker: Worker, interpreter: Interpreter) -> None:
+def test_every_other_case(name: str, worker: CrossCompiler, interpreter: Interpreter) -> None:
     check(name, worker, interpreter)

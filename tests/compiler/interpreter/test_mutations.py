@@ -12,7 +12,7 @@ from tests.compiler.interpreter.mutations import Mutation, chosen
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.session import Edit
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 QUICK = ("layer_norm", "module", "embedding", "bfloat16", "combined_kernels")
 CASES = (
@@ -60,7 +60,9 @@ class Result:
         return f"{self.verdict}: {self.case}, {self.kernel}: {self.mutation.kind}: {change}"
 
 
-def results(case: str, count: int, worker: Worker, interpreter: Interpreter) -> Iterator[Result]:
+def results(
+    case: str, count: int, worker: CrossCompiler, interpreter: Interpreter
+) -> Iterator[Result]:
     compiled, args = compiled_case(case, worker)
     kernels: dict[str, str] = {}
 
@@ -91,13 +93,15 @@ def function_of(kernel: str, source: str) -> str:
 
 
 @pytest.mark.parametrize("case", QUICK)
-def test_a_change_in_a_few_cases(case: str, worker: Worker, interpreter: Interpreter) -> None:
+def test_a_change_in_a_few_cases(
+    case: str, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     (result,) = results(case, 1, worker, interpreter)
     assert result.verdict == "named", str(result)
 
 
 @pytest.mark.slow
-def test_changes_over_all_cases(worker: Worker, interpreter: Interpreter) -> None:
+def test_changes_over_all_cases(worker: CrossCompiler, interpreter: Interpreter) -> None:
     found = [r for case in CASES for r in results(case, EACH, worker, interpreter)]
     others = [str(result) for result in found if result.verdict != "named"]
     assert len(found) >= 100

@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.virtual_gpu.captured import captured
 from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, NodeRef
-from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody
+from workbench.compiler.virtual_gpu.loop_bodies import LoopBody
 
 
 def scaled(x: Tensor) -> Tensor:
@@ -62,7 +63,7 @@ def reduction(kind: str) -> LoopBody:
 
 
 def test_loops_of_a_reduction() -> None:
-    layout = Layout((4,), (1,), 0, torch.float32)
+    layout = TensorLike((4,), (1,), torch.float32)
     found = computed("buf0", reduction("sum"), layout, lambda name: X.reshape(-1))
     torch.testing.assert_close(found, X.sum(-1))
     found = computed("buf0", reduction("max"), layout, lambda name: X.reshape(-1))
@@ -72,7 +73,7 @@ def test_loops_of_a_reduction() -> None:
 
 
 def test_a_value_as_it_lies_in_memory() -> None:
-    layout = Layout((4, 8), (1, 4), 2, torch.float32)
+    layout = TensorLike((4, 8), (1, 4), torch.float32, offset=2)
     flat = flattened(X, layout)
     assert len(flat) == 34
     assert torch.equal(flat.as_strided((4, 8), (1, 4), 2), X)

@@ -11,10 +11,10 @@ import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.aot_files.program import Program
 from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
-def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_module_agrees_with_its_original(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("module", worker)
     found = verified(compiled, args, interpreter)
     assert found.ok
@@ -23,7 +23,7 @@ def test_a_module_agrees_with_its_original(worker: Worker, interpreter: Interpre
     assert any("TF32" in note for note in found.notes)
 
 
-def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interpreter) -> None:
+def test_every_kernel_of_a_training_step(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("training_step", worker)
     found = verified(compiled, args, interpreter, per_kernel=True)
     assert found.ok
@@ -33,7 +33,7 @@ def test_every_kernel_of_a_training_step(worker: Worker, interpreter: Interprete
     assert {row.graph for row in found.kernels} == {"forward", "backward"}
 
 
-def test_a_wrong_kernel_is_named(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_wrong_kernel_is_named(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("transformer", worker)
     chosen = "triton_per_fused_add_addmm_native_layer_norm_transpose_view_5"
 
@@ -45,7 +45,9 @@ def test_a_wrong_kernel_is_named(worker: Worker, interpreter: Interpreter) -> No
     assert found.wrong_kernel == chosen
 
 
-def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_kernel_that_writes_outside_is_named(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("layer_norm", worker)
 
     def edit(name: str, source: str) -> str:
@@ -59,7 +61,7 @@ def test_a_kernel_that_writes_outside_is_named(worker: Worker, interpreter: Inte
 
 @pytest.mark.parametrize("case", ["layer_norm", "random_numbers"])
 def test_kernels_are_not_passed_over_where_the_graph_was_not_kept(
-    case: str, worker: Worker, interpreter: Interpreter
+    case: str, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:
     compiled, args = compiled_case(case, worker)
     assert isinstance(compiled.program, Program)
@@ -69,14 +71,16 @@ def test_kernels_are_not_passed_over_where_the_graph_was_not_kept(
     assert "was not kept" in verified(compiled, args, interpreter).notes[-1]
 
 
-def test_a_reference_in_double_precision(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_reference_in_double_precision(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("layer_norm", worker)
     found = verified(compiled, args, interpreter, float64=True)
     assert found.ok
     assert "float64" in found.reference
 
 
-def test_random_numbers_come_from_the_same_seeds(worker: Worker, interpreter: Interpreter) -> None:
+def test_random_numbers_come_from_the_same_seeds(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("random_numbers", worker)
     state = torch.random.get_rng_state()
     found = verified(compiled, args, interpreter, per_kernel=True)
@@ -85,7 +89,9 @@ def test_random_numbers_come_from_the_same_seeds(worker: Worker, interpreter: In
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_module_without_numbers_is_refused(worker: Worker, interpreter: Interpreter) -> None:
+def test_a_module_without_numbers_is_refused(
+    worker: CrossCompiler, interpreter: Interpreter
+) -> None:
     compiled, args = compiled_case("transformer_of_templates", worker)
     with pytest.raises(wb.UsageError, match="has no data"):
         verified(compiled, args, interpreter)

@@ -11,7 +11,7 @@ from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.analysis.gpu_model.occupancy import occupancy
 from workbench.compiler.machine_code import binary_tools
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly, Runs
 
@@ -21,12 +21,12 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def nvidia(worker: Worker) -> Report:
+def nvidia(worker: CrossCompiler) -> Report:
     return worker.compile(job(softmax, torch.randn(64, 128)))
 
 
 @pytest.fixture(scope="module")
-def amd(worker: Worker) -> Report:
+def amd(worker: CrossCompiler) -> Report:
     return worker.compile(job(softmax, torch.randn(64, 128), gpu=MI300X))
 
 
@@ -136,7 +136,7 @@ def test_resources_follow_from_the_limits_of_the_device(nvidia: Report, amd: Rep
 
 
 def test_kernels_are_recorded_again_when_they_were_compiled_before(
-    worker: Worker, nvidia: Report
+    worker: CrossCompiler, nvidia: Report
 ) -> None:
     again = worker.compile(job(softmax, torch.randn(64, 128)))
     assert list(again.resources) == list(nvidia.resources)
@@ -154,7 +154,7 @@ def rectified(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.relu(a @ b)
 
 
-def test_the_epilogue_of_a_template_is_tied_to_its_nodes(worker: Worker) -> None:
+def test_the_epilogue_of_a_template_is_tied_to_its_nodes(worker: CrossCompiler) -> None:
     templates = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     a = torch.randn(128, 128)
     report = worker.compile(job(rectified, a, a, options=templates))

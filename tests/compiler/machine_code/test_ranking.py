@@ -8,7 +8,7 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.ranking import Product, Tile, library_ms, template_ms
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 LARGE = Product(1, 8192, 8192, 8192, 2, 2)
 RATE = H100.spec.matrix.of("bf16") or 0.0
@@ -41,7 +41,7 @@ def test_nothing_is_faster_than_the_roofline() -> None:
 
 
 @pytest.mark.slow
-def test_estimates_are_marked_in_the_report(worker: Worker) -> None:
+def test_estimates_are_marked_in_the_report(worker: CrossCompiler) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
     options = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     report = worker.compile(job(torch.mm, a, a, options=options))

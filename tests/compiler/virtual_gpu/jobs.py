@@ -11,9 +11,9 @@ from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.messages import Job
 from workbench.compiler.virtual_gpu.shipping import Call, pack
-from workbench.compiler.virtual_gpu.surroundings import here
+from workbench.processes.caller_context import CallerContext
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:
     call = Call(fn, args, {}, Options(**options), TorchState.current())
-    return Job(gpu, pack(call, getattr(fn, "__name__", "module")), here())
+    return Job(gpu, pack(call, getattr(fn, "__name__", "module")), CallerContext.current())

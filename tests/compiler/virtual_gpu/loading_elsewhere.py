@@ -49,7 +49,7 @@ def _ours(path: str, spec: object, release: str) -> None:
     from workbench.artifacts.machine.devices import GpuFacts
     from workbench.artifacts.machine.machine import current_machine
     from workbench.compiler.aot_files.loading import load_artifact
-    from workbench.compiler.aot_files.payload import freeze
+    from workbench.compiler.aot_files.payload import serialize
     from workbench.specs import Gpu
 
     assert isinstance(spec, Gpu)
@@ -65,7 +65,9 @@ def _ours(path: str, spec: object, release: str) -> None:
     loaded = load_artifact(path, machine=machine, trust=True)
     assert callable(loaded.callable)
     assert loaded.manifest is not None
-    assert freeze(loaded.callable).built_for == loaded.manifest.built_for  # saved again as it was
+    assert (
+        serialize(loaded.callable).built_for == loaded.manifest.built_for
+    )  # saved again as it was
 
 
 def _torchs(path: str, spec: object, release: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.compiler.virtual_gpu.model_cases import CASES
 from tests.compiler.virtual_gpu.test_cases import run
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
 from workbench.specs.opcodes import opcodes_in
 from workbench.specs.opcodes.explaining import undescribed
@@ -22,7 +22,7 @@ from workbench.specs.opcodes.explaining import undescribed
 KEPT = Path(__file__).parents[2] / "specs" / "opcodes" / "occurring_opcodes.json"
 
 
-def found(gpu: str, worker: Worker) -> Iterator[tuple[str, str]]:
+def found(gpu: str, worker: CrossCompiler) -> Iterator[tuple[str, str]]:
     """Stage and opcode, as they occur."""
     device = Device(Catalogue.built_in()[gpu])
     for case in CASES.values():
@@ -37,7 +37,7 @@ def found(gpu: str, worker: Worker) -> Iterator[tuple[str, str]]:
 def main(gpus: list[str]) -> None:
     """Compile, write the list and say what is missing."""
     kept = {stage: set(names) for stage, names in json.loads(KEPT.read_text()).items()}
-    worker = Worker(start_s=120, job_s=300)
+    worker = CrossCompiler(start_s=120, job_s=300)
     try:
         for gpu in gpus:
             for stage, opcode in found(gpu, worker):

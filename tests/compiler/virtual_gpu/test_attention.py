@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
 
 CUDNN, FLASH, EFFICIENT = "cudnn_attention", "flash_attention", "efficient_attention"
@@ -27,7 +27,7 @@ def grouped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True)
 
 
-def calls(worker: Worker, fn: object, gpu: str, *args: Tensor) -> list[str]:
+def calls(worker: CrossCompiler, fn: object, gpu: str, *args: Tensor) -> list[str]:
     device = Device(Catalogue.built_in()[gpu])
     report = worker.compile(job(fn, *args, gpu=device))  # type: ignore[arg-type]
     ops = [op for kernel in report.kernels if kernel.language == "extern" for op in kernel.ops]
@@ -48,26 +48,26 @@ def calls(worker: Worker, fn: object, gpu: str, *args: Tensor) -> list[str]:
     ],
 )
 def test_the_kernel_follows_from_device_and_type(
-    worker: Worker, gpu: str, dtype: torch.dtype, heads: int, expected: str | None
+    worker: CrossCompiler, gpu: str, dtype: torch.dtype, heads: int, expected: str | None
 ) -> None:
     q, k, v = (torch.randn(2, 4, 128, heads).to(dtype) for _ in range(3))
     wanted = [] if expected is None else [f"aten._scaled_dot_product_{expected}.default"]
     assert calls(worker, causal, gpu, q, k, v) == wanted
 
 
-def test_a_mask_excludes_flash_attention(worker: Worker) -> None:
+def test_a_mask_excludes_flash_attention(worker: CrossCompiler) -> None:
     q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16) for _ in range(3))
     mask = torch.ones(128, 128, dtype=torch.bool)
     wanted = [f"aten._scaled_dot_product_{EFFICIENT}.default"]
     assert calls(worker, masked, "a100", q, k, v, mask) == wanted
 
 
-def test_grouped_heads(worker: Worker) -> None:
+def test_grouped_heads(worker: CrossCompiler) -> None:
     q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16) for _ in range(3))
     assert calls(worker, grouped, "a100", q, k, v) == [f"aten._scaled_dot_product_{FLASH}.default"]
 
 
-def test_the_backward_pass_calls_the_same_kernel(worker: Worker) -> None:
+def test_the_backward_pass_calls_the_same_kernel(worker: CrossCompiler) -> None:
     q, k, v = (torch.randn(2, 4, 128, 64).to(torch.float16).requires_grad_() for _ in range(3))
     found = calls(worker, causal, "a100", q, k, v)
     assert f"aten._scaled_dot_product_{FLASH}.default" in found

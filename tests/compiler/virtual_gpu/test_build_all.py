@@ -7,10 +7,11 @@ from collections.abc import Callable
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.virtual_gpu.build_all import build_all
 from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.client import Worker, WorkerEnded
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.processes.worker import WorkerEnded
 
 
-class Fragile(Worker):
+class Fragile(CrossCompiler):
     """A worker that ends at the build `deadly`, and does two at a time otherwise."""
 
     def __init__(self, deadly: str):

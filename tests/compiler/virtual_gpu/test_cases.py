@@ -12,7 +12,7 @@ from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.compiler.contract.request import Options
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
 from workbench.handles.cross_compiled import compile_elsewhere
 from workbench.report import Report
@@ -21,14 +21,14 @@ QUICK = ("layer_norm", "gradient_inside", "program_in_cpp", "marked_batch", "ker
 ON_AMD = ("softmax", "product_template_in_bfloat16", "training_step", "convolution_template")
 
 
-def run(case: Case, device: Device, worker: Worker) -> Report:
+def run(case: Case, device: Device, worker: CrossCompiler) -> Report:
     torch.manual_seed(0)
     fn, args = case.make()
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
     return compile_elsewhere(fn, args, {}, Options(**settings), device.spec, worker=worker).report
 
 
-def check(case: Case, device: Device, worker: Worker) -> None:
+def check(case: Case, device: Device, worker: CrossCompiler) -> None:
     if case.refused is not None:
         with pytest.raises(WorkbenchError, match=case.refused) as caught:
             run(case, device, worker)
@@ -49,17 +49,17 @@ def check(case: Case, device: Device, worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_few_cases(name: str, worker: Worker) -> None:
+def test_a_few_cases(name: str, worker: CrossCompiler) -> None:
     check(CASES[name], H100, worker)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in QUICK])
-def test_every_other_case(name: str, worker: Worker) -> None:
+def test_every_other_case(name: str, worker: CrossCompiler) -> None:
     check(CASES[name], H100, worker)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_AMD)
-def test_cases_on_amd(name: str, worker: Worker) -> None:
+def test_cases_on_amd(name: str, worker: CrossCompiler) -> None:
     check(CASES[name], MI300X, worker)

@@ -16,7 +16,7 @@ from tests.compiler.virtual_gpu.gpus import MI300X
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu import client
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import CaptureError, UsageError
 from workbench.specs import Catalogue
 
@@ -43,7 +43,7 @@ def mixed_loss(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return loss(x, w)
 
 
-def test_the_code_takes_the_branches_of_the_target(worker: Worker) -> None:
+def test_the_code_takes_the_branches_of_the_target(worker: CrossCompiler) -> None:
     toolkit = torch.version.cuda
     seen: list[str] = []
     report = worker.compile(job(branches, torch.randn(64, 128)), lambda name, _: seen.append(name))
@@ -58,7 +58,7 @@ def test_the_code_takes_the_branches_of_the_target(worker: Worker) -> None:
     assert torch.version.cuda == toolkit
 
 
-def test_training_and_autocast(worker: Worker) -> None:
+def test_training_and_autocast(worker: CrossCompiler) -> None:
     w = torch.randn(128, 16, requires_grad=True)
     report = worker.compile(job(loss, torch.randn(64, 128), w))
     assert {kernel.is_backward for kernel in report.kernels} == {False, True}
@@ -67,7 +67,7 @@ def test_training_and_autocast(worker: Worker) -> None:
     assert {node.dtype for node in products} == {"bfloat16"}
 
 
-def test_errors_come_back_with_what_was_recorded(worker: Worker) -> None:
+def test_errors_come_back_with_what_was_recorded(worker: CrossCompiler) -> None:
     with pytest.raises(CaptureError, match="cannot be captured in one graph") as caught:
         worker.compile(job(breaks, torch.randn(3)))
     assert caught.value.report is not None
@@ -80,21 +80,21 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a @ b
 
 
-def test_templates_that_a_device_lacks_are_named(worker: Worker) -> None:
+def test_templates_that_a_device_lacks_are_named(worker: CrossCompiler) -> None:
     x = torch.randn(64, 64)
     only = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     with pytest.raises(CaptureError, match=r"no Triton template .* on Tesla T4\. .*add ATEN"):
         worker.compile(job(product, x, x, gpu=Device(Catalogue.built_in()["t4"]), options=only))
 
 
-def test_bfloat16_is_refused_where_the_device_has_none(worker: Worker) -> None:
+def test_bfloat16_is_refused_where_the_device_has_none(worker: CrossCompiler) -> None:
     x = torch.randn(8, 8, dtype=torch.bfloat16)
     with pytest.raises(CaptureError, match="Inductor compiles no bfloat16 for Tesla V100"):
         worker.compile(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
 
 
 def test_a_worker_that_dies_is_replaced() -> None:
-    worker = Worker()
+    worker = CrossCompiler()
     try:
         worker.start()
         assert worker.pid is not None
@@ -102,7 +102,7 @@ def test_a_worker_that_dies_is_replaced() -> None:
         sent = job(branches, torch.randn(8, 8))
         first = worker.pid
         killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {first}"])
-        with pytest.raises(CaptureError, match="ended with signal 9"):
+        with pytest.raises(CaptureError, match="was ended by signal 9"):
             worker.compile(sent)
         killer.wait()
         assert worker.compile(sent).outcome.ok
@@ -111,9 +111,12 @@ def test_a_worker_that_dies_is_replaced() -> None:
         worker.close()
 
 
-def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker()
-    monkeypatch.setattr(client, "_PROGRAM", "import no_such_package  # {} {}")
+class Broken(CrossCompiler):
+    program = "no_such_package"
+
+
+def test_a_worker_that_cannot_start_says_why() -> None:
+    worker = Broken()
     with pytest.raises(CaptureError, match="No module named 'no_such_package'"):
         worker.start()
     assert worker.pid is None
@@ -122,11 +125,11 @@ def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_worker_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "workbench.compiler.virtual_gpu.worker", client)
     with pytest.raises(UsageError, match="if __name__ =="):
-        Worker().start()
+        CrossCompiler().start()
 
 
 def test_a_job_that_takes_too_long_ends_its_worker() -> None:
-    worker = Worker(job_s=0.01)
+    worker = CrossCompiler(job_s=0.01)
     try:
         with pytest.raises(CaptureError, match="did not compile for NVIDIA H100 80GB HBM3 in time"):
             worker.compile(job(branches, torch.randn(8, 8)))
@@ -137,8 +140,8 @@ def test_a_job_that_takes_too_long_ends_its_worker() -> None:
 
 def test_the_worker_ends_with_its_parent() -> None:
     program = (
-        "import os; from workbench.compiler.virtual_gpu.client import Worker; w = Worker(); "
-        "w.start(); print(w.pid, flush=True); os._exit(0)"
+        "import os; from workbench.compiler.virtual_gpu.client import CrossCompiler; "
+        "w = CrossCompiler(); w.start(); print(w.pid, flush=True); os._exit(0)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -19,7 +19,7 @@ from workbench.artifacts.archive import container
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.compiler.aot_files.program import NoProgram
 from workbench.compiler.contract.request import Options
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
 from workbench.specs import Catalogue
 
@@ -65,7 +65,7 @@ def own_kernel(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.fixture
-def compile_for(worker: Worker) -> Compile:
+def compile_for(worker: CrossCompiler) -> Compile:
     def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CompiledElsewhere:
         gpu = Catalogue.built_in()[target]
         asked = Options(target=target, **options)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.specs import Catalogue
 
@@ -19,7 +19,7 @@ def mixed(x: Tensor, w: Tensor) -> Tensor:
     return torch.softmax((x @ w).relu(), -1)
 
 
-def compiled(name: str, worker: Worker) -> Report:
+def compiled(name: str, worker: CrossCompiler) -> Report:
     templates = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
     x, w = torch.randn(128, 256, dtype=torch.float16), torch.randn(256, 128, dtype=torch.float16)
     return worker.compile(
@@ -29,7 +29,7 @@ def compiled(name: str, worker: Worker) -> Report:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_it_compiles_and_is_measured(name: str, worker: Worker) -> None:
+def test_it_compiles_and_is_measured(name: str, worker: CrossCompiler) -> None:
     gpu = Catalogue.built_in()[name]
     report = compiled(name, worker)
     assert report.request.target == name

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
 def named_devices(x: Tensor) -> Tensor:
@@ -21,14 +21,14 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     return (a @ b).sum(-1)
 
 
-def topics(worker: Worker, fn: Any, *args: Tensor, **options: Any) -> dict[str, list[Any]]:
+def topics(worker: CrossCompiler, fn: Any, *args: Tensor, **options: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in worker.compile(job(fn, *args, **options)).fidelity:
         found.setdefault(row.topic, []).append(row)
     return found
 
 
-def test_lines_that_name_a_device_are_listed(worker: Worker) -> None:
+def test_lines_that_name_a_device_are_listed(worker: CrossCompiler) -> None:
     with torch._dynamo.config.patch(capture_scalar_outputs=True):
         rows = topics(worker, named_devices, torch.randn(4))["device"]
     first = named_devices.__code__.co_firstlineno
@@ -46,13 +46,13 @@ def test_lines_that_name_a_device_are_listed(worker: Worker) -> None:
     ],
 )
 def test_decisions_of_the_device_are_listed(
-    worker: Worker, inductor: dict[str, Any], expected: set[str]
+    worker: CrossCompiler, inductor: dict[str, Any], expected: set[str]
 ) -> None:
     found = topics(worker, product, torch.randn(64, 64), torch.randn(64, 64), options=inductor)
     assert expected <= set(found)
 
 
-def test_nothing_is_listed_where_nothing_differs(worker: Worker) -> None:
+def test_nothing_is_listed_where_nothing_differs(worker: CrossCompiler) -> None:
     assert topics(worker, torch.sin, torch.randn(3)) == {}
 
 
@@ -62,7 +62,7 @@ def between(x: Tensor) -> Tensor:
     return there.to(x.device).sum(-1) + doubled.sum(-1)
 
 
-def test_the_parts_that_cuda_graphs_replace_are_counted(worker: Worker) -> None:
+def test_the_parts_that_cuda_graphs_replace_are_counted(worker: CrossCompiler) -> None:
     graphs = {"triton.cudagraphs": True}
     (row,) = topics(worker, between, torch.randn(64, 64), options=graphs)["CUDA graphs"]
     assert "the 2 parts that the program is cut into" in row.text

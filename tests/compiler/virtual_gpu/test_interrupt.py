@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 
 
@@ -49,13 +49,13 @@ def heard() -> Iterator[None]:
 
 
 @pytest.fixture
-def own_worker() -> Iterator[Worker]:
-    worker = Worker()
+def own_worker() -> Iterator[CrossCompiler]:
+    worker = CrossCompiler()
     yield worker
     worker.close()
 
 
-def interrupted(worker: Worker, when: str, interrupt: Callable[[], object]) -> Report | None:
+def interrupted(worker: CrossCompiler, when: str, interrupt: Callable[[], object]) -> Report | None:
     x = torch.randn(64, 64)
     with pytest.raises(KeyboardInterrupt) as caught:
         worker.compile(job(layers, x, x), Interrupting(when, interrupt))
@@ -65,7 +65,7 @@ def interrupted(worker: Worker, when: str, interrupt: Callable[[], object]) -> R
 
 @pytest.mark.parametrize("interrupt", [raised, _thread.interrupt_main], ids=["raised", "signal"])
 def test_an_interrupt_keeps_what_was_recorded(
-    own_worker: Worker, interrupt: Callable[[], object]
+    own_worker: CrossCompiler, interrupt: Callable[[], object]
 ) -> None:
     report = interrupted(own_worker, "kernel", interrupt)
     assert report is not None
@@ -79,7 +79,7 @@ def test_an_interrupt_keeps_what_was_recorded(
     assert own_worker.compile(job(layers, x, x)).outcome.ok
 
 
-def test_an_interrupt_before_the_job_has_no_record(own_worker: Worker) -> None:
+def test_an_interrupt_before_the_job_has_no_record(own_worker: CrossCompiler) -> None:
     own_worker._started = raised  # type: ignore[method-assign]
     x = torch.randn(8, 8)
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -89,14 +89,14 @@ def test_an_interrupt_before_the_job_has_no_record(own_worker: Worker) -> None:
 
 
 def test_a_worker_that_does_not_answer_is_ended(
-    own_worker: Worker, monkeypatch: pytest.MonkeyPatch
+    own_worker: CrossCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
     import signal
 
-    from workbench.compiler.virtual_gpu import client
+    from workbench.processes import worker
 
-    monkeypatch.setattr(client, "STOP_S", 0.2)
+    monkeypatch.setattr(worker, "STOP_S", 0.2)
 
     def freeze() -> None:
         os.kill(own_worker.pid or 0, signal.SIGSTOP)

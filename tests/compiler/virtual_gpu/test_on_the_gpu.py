@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from workbench.compiler.contract.request import Options
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_elsewhere
 from workbench.specs import Catalogue, Gpu
 
@@ -33,7 +33,7 @@ def gpu() -> Gpu:
     return HERE[0]
 
 
-def test_a_module_with_its_weights(worker: Worker, gpu: Gpu, tmp_path: Path) -> None:
+def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)  # on the CPU: only the worker believes in the GPU
     asked = Options(target=gpu.name, grad=False)
     compiled = compile_elsewhere(model, (x,), {}, asked, gpu, worker=worker)
@@ -44,7 +44,7 @@ def test_a_module_with_its_weights(worker: Worker, gpu: Gpu, tmp_path: Path) -> 
         torch.testing.assert_close(loaded(x.cuda()).cpu(), model(x), rtol=1e-3, atol=1e-5)
 
 
-def test_training(worker: Worker, gpu: Gpu, tmp_path: Path) -> None:
+def test_training(worker: CrossCompiler, gpu: Gpu, tmp_path: Path) -> None:
     model, x = Block(), torch.randn(64, 256)
     compiled = compile_elsewhere(model, (x,), {}, Options(target=gpu.name), gpu, worker=worker)
     compiled.save(tmp_path / "block.aot", machine=wb.machine())

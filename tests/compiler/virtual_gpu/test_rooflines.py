@@ -11,7 +11,7 @@ from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex
 
 from tests.compiler.virtual_gpu.cases import CASES
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 
 BATCH, HEADS, LENGTH, WIDTH = 2, 4, 128, 64
@@ -46,7 +46,7 @@ def below(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
     return i >= j
 
 
-def test_every_kernel_has_a_row(worker: Worker) -> None:
+def test_every_kernel_has_a_row(worker: CrossCompiler) -> None:
     fn, args = CASES["convolution"].make()
     report = worker.compile(job(fn, *args))
     assert [row.kernel for row in report.roofline] == [kernel.id for kernel in report.kernels]
@@ -55,7 +55,9 @@ def test_every_kernel_has_a_row(worker: Worker) -> None:
     assert library.rate == "matrix.tf32"  # torch lets cuDNN use it unless told otherwise
 
 
-def test_attention_counts_two_products_of_the_pairs_that_are_not_masked(worker: Worker) -> None:
+def test_attention_counts_two_products_of_the_pairs_that_are_not_masked(
+    worker: CrossCompiler,
+) -> None:
     report = worker.compile(job(whole, *heads()))
     assert flops(report) == [4 * PAIRS * WIDTH]
     assert [row.rate for row in report.roofline] == ["matrix.bf16"]
@@ -63,7 +65,7 @@ def test_attention_counts_two_products_of_the_pairs_that_are_not_masked(worker: 
     assert flops(report) == [4 * PAIRS * WIDTH * (LENGTH + 1) // (2 * LENGTH)]
 
 
-def test_what_a_block_mask_leaves_is_not_guessed(worker: Worker) -> None:
+def test_what_a_block_mask_leaves_is_not_guessed(worker: CrossCompiler) -> None:
     (known,) = [n for n in flops(worker.compile(job(plain_flex, *heads()))) if n]
     assert 4 * PAIRS * WIDTH <= known < 4.1 * PAIRS * WIDTH
     mask = create_block_mask(below, None, None, 256, 256, device="cpu")
@@ -74,7 +76,7 @@ def test_what_a_block_mask_leaves_is_not_guessed(worker: Worker) -> None:
     assert "are not known" in row.note
 
 
-def test_products_use_tf32_where_torch_was_told_so(worker: Worker) -> None:
+def test_products_use_tf32_where_torch_was_told_so(worker: CrossCompiler) -> None:
     a, b = torch.randn(64, 64), torch.randn(64, 64)
     torch.set_float32_matmul_precision("high")
     try:

@@ -1,4 +1,4 @@
-"""The worker sends the program back beside the report; what cannot be frozen says why."""
+"""The worker sends the program back beside the report; what cannot be serialized says why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.request import Options
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.serialize import program_of
 
 
@@ -20,13 +20,13 @@ def scaled(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, -1) * 2
 
 
-def test_the_program_comes_back_with_the_report(worker: Worker) -> None:
+def test_the_program_comes_back_with_the_report(worker: CrossCompiler) -> None:
     done = worker.compiled(job(scaled, torch.randn(16, 32)))
     assert isinstance(done.program, Program)
     assert done.program.contract["request"]["target"] == "h100"
-    assert done.program.frozen.device == "cuda"
-    assert b"cubin" in done.program.frozen.payload
-    assert done.program.frozen.kernels == ()  # Triton's kernels lie in torch's own bytes
+    assert done.program.serialized.device == "cuda"
+    assert b"cubin" in done.program.serialized.payload
+    assert done.program.serialized.kernels == ()  # Triton's kernels lie in torch's own bytes
 
 
 def test_what_cannot_be_frozen_says_why() -> None:

@@ -14,7 +14,7 @@ import torch
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.contract.request import Options
 from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.shipped_modules import modules_of
 from workbench.report import Report
 
@@ -39,7 +39,7 @@ def kept(report: Report) -> list[tuple[str, str]]:
     return sorted((guard.kind, guard.source) for guard in report.guards if guard.kept)
 
 
-def test_a_module_of_the_user_keeps_the_guards_that_it_has_here(worker: Worker) -> None:
+def test_a_module_of_the_user_keeps_the_guards_that_it_has_here(worker: CrossCompiler) -> None:
     model, x = Layer(), torch.randn(4, 16)
     there = worker.compile(job(model, x))
     here = compile_ahead(model, (x,), None, Options())

@@ -12,7 +12,7 @@ import pytest
 
 from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.document import MOST_ROWS, document
 from workbench.views.diff.page import fragment, saved
@@ -169,7 +169,7 @@ def test_times_that_read_alike_are_no_sentence() -> None:
         return [s.text for s in sentences(replace(found, changes=rows)) if s.part == "phases"]
 
     assert told(128.2) == []
-    assert told(150.0) == ["Compiling took 128 s → 150 s (+17 %)."]
+    assert told(150.0) == ["Compiling took 2 min 8 s → 2 min 30 s (+17 %)."]
 
 
 def test_lists_in_sentences() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
-from workbench.report.presenting import Presented
+from workbench.analysis.sweep.recommendation import Recommendation
 
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
@@ -21,23 +20,6 @@ _WORDS = {
     "first_call": "the time of the first call",
     "memory": "the peak memory",
 }
-
-
-@dataclass(frozen=True)
-class Recommendation(Presented):
-    """What to take, why, and how to write it down."""
-
-    choice: Choice
-    sentence: str
-    code: str
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The chosen value of each axis."""
-        return dict(self.choice.winner.settings)
-
-    def __repr__(self) -> str:
-        return f"{self.sentence}\n\n{self.code}"
 
 
 def recommend(

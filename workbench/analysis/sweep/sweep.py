@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.diff import compare
-from workbench.analysis.diff.difference import Diff
-from workbench.analysis.sweep.recommending import Recommendation, recommend
 from workbench.errors import UsageError
 from workbench.report.presenting import Presented, presenter, sweep_files
 from workbench.report.record import Report
@@ -21,6 +18,9 @@ if TYPE_CHECKING:
     import anywidget
     import matplotlib.figure
     import pandas
+
+    from workbench.analysis.diff.difference import Diff
+    from workbench.analysis.sweep.recommendation import Recommendation
 
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
@@ -92,6 +92,8 @@ class Sweep(Presented):
         and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
         where no row fits.
         """
+        from workbench.analysis.sweep.recommending import recommend
+
         return recommend(self, objective=objective, constraint=constraint)
 
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
@@ -153,6 +155,8 @@ class Sweep(Presented):
 
         Raises `UsageError` when one was not kept.
         """
+        from workbench.analysis.diff.comparing import compare
+
         first, second = (self.trials[row] if isinstance(row, int) else row for row in (a, b))
         return compare(self.report(first), self.report(second), apart(first, second))
 

@@ -127,7 +127,7 @@ def _checked(entry: zipfile.ZipInfo) -> str:
 
 
 @contextmanager
-def private_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """A new folder that only this user can enter, removed in every case."""
     folder = tempfile.mkdtemp(prefix="aot-workbench-")
     try:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.inspect import rows
-from workbench.artifacts.inspect.facts import Text
-from workbench.artifacts.inspect.opcodes import PickleFacts
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.artifacts.inspect.facts import Text
+    from workbench.artifacts.inspect.opcodes import PickleFacts
+    from workbench.artifacts.manifest.manifest import Manifest
+    from workbench.artifacts.manifest.package_manifest import PackageManifest
     from workbench.report import Report
 
 TABLES: Mapping[str, type] = {

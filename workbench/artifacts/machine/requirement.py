@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.machine import Machine
 from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from workbench.artifacts.machine.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.machine.requirement import Requirement
-from workbench.artifacts.preflight.file_needs import file_requirements
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
+
+    from workbench.artifacts.machine.machine import Machine
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}
 """A sign for each verdict."""
@@ -62,6 +61,10 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     file is of no kind that can be loaded or damaged, `UsageError` for a machine that cannot be
     read.
     """
+    from workbench.artifacts.archive.file_kinds import open_any
+    from workbench.artifacts.machine.machine import Machine, current_machine
+    from workbench.artifacts.preflight.file_needs import file_requirements
+
     there = current_machine() if machine is None else Machine.of(machine)
     with open_any(path) as opened:
         return Check(os.fspath(path), there, tuple(file_requirements(opened, there)))

@@ -44,7 +44,7 @@ class Parts(Protocol):
         """What torch calls to make a compiled graph callable."""
 
 
-def thaw(
+def deserialize(
     payload: bytes,
     libraries: Parts,
     *,
@@ -53,7 +53,7 @@ def thaw(
     f_globals: Mapping[str, Any] | None = None,
     check_release: bool = False,
 ) -> Any:
-    """Rebuild the compiled function that `freeze` took apart.
+    """Rebuild the compiled function that `serialize` took apart.
 
     Executes code from the payload: call it with bytes that were verified.
 
@@ -74,8 +74,8 @@ def thaw(
     state = _read_payload(payload, dict(external_data or {}))
     scope = {name: resolve_place(place) for name, place in (aliases or {}).items()}
     scope.update(f_globals or {})
-    deserialize, data = state["compiled_fn"]
-    state["compiled_fn"] = _thaw_callable(deserialize, data, libraries)
+    by_torch, data = state["compiled_fn"]
+    state["compiled_fn"] = _deserialize_callable(by_torch, data, libraries)
     if not libraries.guarded:
         state["guard_manager"] = object()
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
@@ -191,12 +191,12 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     return function
 
 
-def _thaw_callable(deserialize: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
-    bundled: Any = getattr(deserialize, "__self__", None)
+def _deserialize_callable(by_torch: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
+    bundled: Any = getattr(by_torch, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
         if not is_bundled:
-            return deserialize(data)
+            return by_torch(data)
         entry = _BundleUnpickler(io.BytesIO(data)).entry()
         for part in (entry.compiled_fw, entry.compiled_bw):
             if getattr(getattr(part, "result", None), "source_code", None):

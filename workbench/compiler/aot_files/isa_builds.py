@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.compiler.aot_files.generated import KernelRequest
-from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Frozen
+from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
@@ -28,7 +28,7 @@ _LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def packed_builds(
-    frozen: Frozen, isa: str | Sequence[str]
+    serialized: Serialized, isa: str | Sequence[str]
 ) -> tuple[tuple[Build, tuple[BuiltKernel, ...]], ...]:
     """Every build that goes into the file, with its kernels.
 
@@ -37,16 +37,20 @@ def packed_builds(
     names = [isa] if isinstance(isa, str) else list(isa)
     if not names:
         raise UsageError("isa is empty: name at least one, such as isa='native'.")
-    own = frozen.build
-    if own is None or not frozen.kernels:
+    own = serialized.build
+    if own is None or not serialized.kernels:
         return ()
     return tuple(
-        (own, frozen.kernels) if name in (NATIVE, own.name) else _portable(frozen, own, name)
+        (own, serialized.kernels)
+        if name in (NATIVE, own.name)
+        else _portable(serialized, own, name)
         for name in dict.fromkeys(names)
     )
 
 
-def _portable(frozen: Frozen, own: Build, name: str) -> tuple[Build, tuple[BuiltKernel, ...]]:
+def _portable(
+    serialized: Serialized, own: Build, name: str
+) -> tuple[Build, tuple[BuiltKernel, ...]]:
     wanted = name.lower().replace("+", " ")
     isa = _find(wanted)
     native = _find(own.isa)
@@ -65,7 +69,7 @@ def _portable(frozen: Frozen, own: Build, name: str) -> tuple[Build, tuple[Built
     if "avx512bf16" in isa.build_arch_flags():
         flags = (*flags, "avx512_bf16")
     build = Build(wanted.replace(" ", "-"), wanted, tuple(sorted(flags)))
-    return build, _build_all(frozen.kernels, isa, march)
+    return build, _build_all(serialized.kernels, isa, march)
 
 
 def _find(name: str) -> Any | None:

@@ -1,4 +1,4 @@
-"""A file on disk made into something callable: checked, trusted, verified, then thawed."""
+"""A file on disk made into something callable: checked, trusted, verified, then deserialized."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.artifacts.preflight.preflight import best_build, check_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
-from workbench.compiler.aot_files.deserialize import Libraries, cache_that_can_be_written, thaw
+from workbench.compiler.aot_files.deserialize import (
+    Libraries,
+    cache_that_can_be_written,
+    deserialize,
+)
 from workbench.compiler.aot_files.main_aliases import classes_in_main
 from workbench.compiler.aot_files.packed_kernels import PackedKernels
 from workbench.compiler.aot_files.payload import resolve_place
@@ -68,7 +72,7 @@ def load_artifact(
     store: TrustStore | None = None,
     machine: Machine | None = None,
 ) -> LoadedArtifact:
-    """Check, verify and thaw a file; nothing of it runs before it is trusted.
+    """Check, verify and deserialize a file; nothing of it runs before it is trusted.
 
     Also reads what torch's `save_compiled_function` wrote, under the same rule. Code is always
     compared with its hash, weights with `verify_weights=True`. `machine` is the one that the file
@@ -91,7 +95,7 @@ def load_artifact(
             store=store or TrustStore.of_user(),
             manifest=opened.manifest,
         )
-        with container.private_folder() as folder:
+        with container.temporary_folder() as folder:
             if opened.manifest is None:
                 with cache_that_can_be_written(folder / "cache"):
                     return _load_torch_file(opened, request)
@@ -147,7 +151,7 @@ def _load(
         classes_in_main(module, request.f_globals),
         _autocast(manifest.contract.get("state")),
     ):
-        function = thaw(
+        function = deserialize(
             files[container.PAYLOAD].read_bytes(),
             Libraries(kernels, build, packed=True, gpu=_packed_kernels(manifest)),
             aliases=manifest.aliases,
@@ -249,7 +253,7 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
             f"{older} one does not read. Save it again with this release."
         )
     with _explained(request.path), classes_in_main(request.module, request.f_globals):
-        function = thaw(
+        function = deserialize(
             content,
             Libraries({}, None, packed=False),
             external_data=request.external_data,

@@ -1,4 +1,4 @@
-"""A compiled function as frozen parts: torch's bytes, the built kernels, names to rebind."""
+"""A compiled function as serialized parts: torch's bytes, the built kernels, names to rebind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Frozen:
+class Serialized:
     """Everything about a compiled function that goes into a file.
 
     `aliases` are names that the bytecode reads from its globals, each with the place to import it
@@ -64,11 +64,11 @@ class Frozen:
     built_for: BuiltFor | None = None
 
 
-def freeze(
+def serialize(
     aot_fn: Any,
     external_data: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Frozen:
+) -> Serialized:
     """Take a compiled function apart; the payload is what torch itself would write.
 
     `options` are the compiler options that the function was compiled with: they decide which
@@ -82,7 +82,7 @@ def freeze(
     with fast_start(), config.patch(known):
         kernels = _kernels(programs, kept.libraries if kept else {})
         build = kept.build if kept else native_build() if kernels else None
-    return Frozen(
+    return Serialized(
         payload=_serialize(aot_fn, dict(external_data or {})),
         kernels=kernels,
         build=build,

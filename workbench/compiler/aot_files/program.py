@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 from workbench.artifacts.manifest.manifest import BuiltFor
 
 if TYPE_CHECKING:
-    from workbench.compiler.aot_files.payload import Frozen
+    from workbench.compiler.aot_files.payload import Serialized
 
 
 @dataclass(frozen=True)
 class Program:
-    """What a file needs besides the report: frozen code, contract, baked values, guards.
+    """What a file needs besides the report: code, contract, specialized values, guards.
 
-    `contract`, `baked` and `guards` are the JSON of a manifest. `not_packed` are the kernels whose
-    machine code is not in the frozen code. `graphs` are the pickled graphs that were lowered, for a
-    comparison kernel by kernel; where they are empty, `no_graphs` says why.
+    `contract`, `specialized` and `guards` are the JSON of a manifest. `not_packed` are the kernels
+    whose machine code is not in `serialized`. `graphs` are the pickled graphs that were lowered,
+    for a comparison kernel by kernel; where they are empty, `no_graphs` says why.
     """
 
-    frozen: Frozen
+    serialized: Serialized
     contract: Mapping[str, Any]
-    baked: tuple[Mapping[str, Any], ...]
+    specialized: tuple[Mapping[str, Any], ...]
     guards: Mapping[str, Any]
     built_for: BuiltFor
     not_packed: tuple[str, ...] = ()

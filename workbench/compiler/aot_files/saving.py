@@ -19,11 +19,12 @@ from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files import weights as packing
 from workbench.compiler.aot_files.isa_builds import packed_builds
-from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Frozen, freeze
+from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
 from workbench.report import Report
 from workbench.report.storage import to_bytes
 
 BUNDLE = "bundle"
+WEIGHTS = ("separate", BUNDLE)
 
 
 def save_artifact(
@@ -31,7 +32,7 @@ def save_artifact(
     *,
     aot_fn: Any,
     contract_json: Mapping[str, Any],
-    baked_json: Sequence[Any] = (),
+    specialized_json: Sequence[Any] = (),
     guards_json: Mapping[str, Any] | None = None,
     report: Report | None = None,
     module: Any | None = None,
@@ -46,17 +47,17 @@ def save_artifact(
 
     The report's compiler options decide which ISA the kernels were generated for.
     """
-    frozen = freeze(aot_fn, external_data, _options(report))
-    return write_frozen(
+    serialized = serialize(aot_fn, external_data, _options(report))
+    return write_serialized(
         path,
-        frozen,
+        serialized,
         Manifest(
             target=target,
             backend=backend,
             contract=dict(contract_json),
-            baked=tuple(baked_json),
+            baked=tuple(specialized_json),
             guards=dict(guards_json or {}),
-            built_for=frozen.built_for,
+            built_for=serialized.built_for,
         ),
         report=report,
         module=module if weights == BUNDLE else None,
@@ -65,9 +66,9 @@ def save_artifact(
     )
 
 
-def write_frozen(
+def write_serialized(
     path: str | PathLike[str],
-    frozen: Frozen,
+    serialized: Serialized,
     manifest: Manifest,
     *,
     report: Report | None,
@@ -76,14 +77,14 @@ def write_frozen(
     device: str | None = None,
     store: TrustStore | None = None,
 ) -> str:
-    """Write a frozen function and return the digest; `module` is one whose tensors go along.
+    """Write a serialized function and return the digest; `module` is one whose tensors go along.
 
     `manifest` says what the function is; what the file holds and needs is added here. The tensors
     arrive where they are, or all on `device`.
     """
-    builds = packed_builds(frozen, isa)
-    with container.private_folder() as folder:
-        members: dict[str, container.Content] = {container.PAYLOAD: frozen.payload}
+    builds = packed_builds(serialized, isa)
+    with container.temporary_folder() as folder:
+        members: dict[str, container.Content] = {container.PAYLOAD: serialized.payload}
         for build, kernels in builds:
             for kernel in kernels:
                 members[container.kernel_member(build.name, kernel.key)] = kernel.library
@@ -93,11 +94,11 @@ def write_frozen(
             manifest,
             versions=current_versions(),
             needs=_needs(builds, manifest),
-            device=frozen.device,
+            device=serialized.device,
             builds=tuple(build for build, _ in builds),
-            aliases=frozen.aliases,
-            missing_names=frozen.missing_names,
-            external_data=frozen.external_data,
+            aliases=serialized.aliases,
+            missing_names=serialized.missing_names,
+            external_data=serialized.external_data,
             weights=None if module is None else _bundle(module, folder, members, device),
         )
         whole = container.with_members(whole, members)

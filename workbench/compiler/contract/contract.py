@@ -11,9 +11,13 @@ import torch
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.shapes import DynamicShapes
+from workbench.compiler.internals.tensor_like import TensorLike
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SHOWN = 12
+
+
+LAYOUT_CURE = "call .contiguous() or compile for this layout"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Leaf:
         if self.kind == "tensor":
             return f"{self.dtype} {dims.text(self.shape)} on {self.device}"
         return f"{self.type} {self.value}".strip()
+
+    @property
+    def like(self) -> TensorLike:
+        """The tensor of the example call without its data."""
+        return TensorLike.named(self.sizes, self.stride, self.dtype, self.device)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""
@@ -218,8 +227,7 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == found.shape and leaf.stride != found.stride:
         yield (
-            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: "
-            "call .contiguous() or compile for this layout"
+            f"{where}: expected stride {list(leaf.stride)}, got {list(found.stride)}: {LAYOUT_CURE}"
         )
     if leaf.inference != found.inference:
         made = "inside" if found.inference else "outside"

@@ -28,9 +28,8 @@ def inputs_of(contract: Contract, device: str | None = None) -> dict[str, Any]:
 
 def _value(leaf: Leaf, device: str | None) -> Any:
     if leaf.kind == "tensor":
-        dtype, place = getattr(torch, leaf.dtype), device or leaf.device
-        value = torch.empty_strided(leaf.sizes, leaf.stride, dtype=dtype, device=place)
-        value = value.normal_() if dtype.is_floating_point else value.zero_()
+        value = leaf.like.empty(device)
+        value = value.normal_() if value.is_floating_point() else value.zero_()
         return value.requires_grad_(leaf.requires_grad)
     if leaf.kind == "constant":
         if leaf.type == "dtype":

@@ -93,7 +93,7 @@ def _is_simple(leaf: Leaf) -> bool:
 
 
 def _like(leaf: Leaf) -> torch.Tensor:
-    value = torch.empty_strided(leaf.sizes, leaf.stride, dtype=getattr(torch, leaf.dtype))
+    value: torch.Tensor = leaf.like.empty()
     return value.requires_grad_(leaf.requires_grad)
 
 

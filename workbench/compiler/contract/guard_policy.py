@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, parse
-from workbench.compiler.contract.specialized_values import Baked, bake
+from workbench.compiler.contract.specialized_values import SpecializedValue, specialize
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import CaptureError
 
@@ -28,7 +28,7 @@ class Decisions:
 
     entries: list[Any] = field(default_factory=list)
     reasons: list[str | None] = field(default_factory=list)
-    baked: dict[tuple[str | None, Path, str], Baked] = field(default_factory=dict)
+    specialized: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
 
     @property
     def guarded(self) -> frozenset[str]:
@@ -54,7 +54,7 @@ def guard_filter(
 
     def decide(entries: Sequence[Any]) -> list[bool]:
         decisions.entries[:] = entries
-        decisions.baked.clear()
+        decisions.specialized.clear()
         anchored = _anchored_globals(entries)
         code = _code_in_closure(function)
         unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
@@ -140,13 +140,13 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
             return
         owner, path = located
     if kinds & set(_LENGTHS) and type(entry.value) in _CONTAINERS:
-        baked = bake(path, entry.value, owner, length=True)
+        specialized = specialize(path, entry.value, owner, length=True)
     elif kinds & {*_CONSTANTS, *_IDENTITIES}:
-        baked = bake(path, entry.value, owner)
+        specialized = specialize(path, entry.value, owner)
     else:
         return
-    if baked is not None:
-        decisions.baked[(owner, path, baked.check)] = baked
+    if specialized is not None:
+        decisions.specialized[(owner, path, specialized.check)] = specialized
 
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:

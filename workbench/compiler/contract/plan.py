@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.size_guards import broken
-from workbench.compiler.contract.specialized_values import BakedValues
+from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.compiler.internals.state import GlobalState
 from workbench.errors import ContractError
 
@@ -24,7 +24,7 @@ class CallPlan:
     """
 
     contract: Contract
-    baked: BakedValues
+    specialized: SpecializedValues
     state: GlobalState | None
     receiver: tuple[Any, ...] = ()
     enters_no_grad: bool = False
@@ -39,19 +39,19 @@ class CallPlan:
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
-        found = (self.contract.relations(), self.baked.checker())
+        found = (self.contract.relations(), self.specialized.checker())
         return tuple(check for check in found if check is not None)
 
     def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
         """A sentence for everything in which a call differs from what was compiled."""
-        baked = self.baked.mismatches(bound)
-        named = {problem.partition(":")[0] for problem in baked}
+        specialized = self.specialized.mismatches(bound)
+        named = {problem.partition(":")[0] for problem in specialized}
         inputs = self.contract.mismatches(
             {name: value for name, value in bound.items() if name not in self.closure}
         )
         return [
             *(self.state.mismatches() if self.state is not None else ()),
-            *baked,
+            *specialized,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
         ]
 
@@ -67,11 +67,11 @@ class CallPlan:
         )
 
     def unreachable(self) -> Iterator[str]:
-        """The baked globals that cannot be compared in this process."""
-        reachable = set(map(id, self.baked.reachable))
-        for baked in self.baked.values:
-            if id(baked) not in reachable:
-                yield baked.name
+        """The specialized globals that cannot be compared in this process."""
+        reachable = set(map(id, self.specialized.reachable))
+        for specialized in self.specialized.values:
+            if id(specialized) not in reachable:
+                yield specialized.name
 
 
 def readable(reason: str) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from workbench.compiler.contract import specialized_values as baked
+from workbench.compiler.contract import specialized_values
 from workbench.compiler.contract.choices import GUARD_POLICIES
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
@@ -16,7 +16,7 @@ from workbench.report import Request
 
 
 def to_json(plan: CallPlan, request: Request) -> dict[str, Any]:
-    """Everything of a plan but its baked values and the receiver itself."""
+    """Everything of a plan but its specialized values and the receiver itself."""
     return {
         "name": request.name,
         "request": _request(plan, request),
@@ -53,11 +53,11 @@ def _receiver(plan: CallPlan) -> str | None:
     return f"{owner.__module__}.{owner.__qualname__}"
 
 
-def baked_to_json(plan: CallPlan, without: Sequence[str]) -> list[dict[str, Any]]:
-    """The baked values that can be compared in another process."""
+def specialized_to_json(plan: CallPlan, without: Sequence[str]) -> list[dict[str, Any]]:
+    """The specialized values that can be compared in another process."""
     return [
         value.to_json()
-        for value in plan.baked.values
+        for value in plan.specialized.values
         if value.known and not (value.owner is None and value.path.root in without)
     ]
 
@@ -79,13 +79,15 @@ def from_json(
             f"{data['name']} is called on a {data['receiver']}, whose weights are not in the file. "
             "Pass it: load(path, module=model)."
         )
-    values, _ = baked.from_json(rows)
+    values, _ = specialized_values.from_json(rows)
     owner = data["function_module"]
     known = sys.modules.get(owner)
     scope: Mapping[str, Any] = f_globals if f_globals is not None else vars(known) if known else {}
     return CallPlan(
         contract=Contract.from_json(data["inputs"]),
-        baked=baked.BakedValues(values, baked.scopes_for(values, owner, scope)),
+        specialized=specialized_values.SpecializedValues(
+            values, specialized_values.scopes_for(values, owner, scope)
+        ),
         state=GlobalState(data["state"]) if data["state"] is not None else None,
         receiver=() if data["receiver"] is None else (receiver,),
         enters_no_grad=data["enters_no_grad"],

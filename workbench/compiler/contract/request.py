@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +13,6 @@ from workbench.specs import Catalogue, Gpu
 
 Backend = str | Callable[..., Any]
 GuardFilter = Callable[[Any], Any]
-Progress = Callable[[str, float], None]
-"""Called when a phase begins, with its name and the seconds since the start.
-
-Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
-kernel was generated. All come from the thread that compiles.
-"""
 
 
 @dataclass(frozen=True)
@@ -35,11 +29,11 @@ class Options:
     capture: str = "full"
 
     def __post_init__(self) -> None:
-        _one_of("mode", self.mode, (None, *MODES))
+        one_of("mode", self.mode, (None, *MODES))
         _ = self.gpu
-        _one_of("capture", self.capture, CAPTURE_LEVELS)
+        one_of("capture", self.capture, CAPTURE_LEVELS)
         if not callable(self.guards):
-            _one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
+            one_of("guards", self.guards, GUARD_POLICIES, " or a guard filter function")
         if not isinstance(self.backend, str) and not callable(self.backend):
             raise UsageError(
                 f"backend is {self.backend!r}: expected a name such as 'inductor' or a callable "
@@ -84,7 +78,9 @@ def check_args(args: object) -> None:
         )
 
 
-def _one_of(name: str, value: object, allowed: tuple[object, ...], more: str = "") -> None:
+def one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:
+    """Raise `UsageError` for a value that is not among the allowed ones; `more` adds to them."""
+    allowed = tuple(allowed)
     if value not in allowed:
         choices = ", ".join(repr(a) for a in allowed)
         raise UsageError(f"{name} is {value!r}: expected one of {choices}{more}.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
 from workbench.compiler.contract.contract import Leaf
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import UsageError
 
 DTYPES = (
@@ -30,6 +31,11 @@ class Description:
     stride: tuple[int, ...]
     dtype: str
     device: str
+
+    @property
+    def like(self) -> TensorLike:
+        """The tensor without its data."""
+        return TensorLike.named(self.shape, self.stride, self.dtype, self.device)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""
@@ -66,36 +72,28 @@ def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
     Its content is not defined. Raises `UsageError` where this machine cannot have such a tensor.
     """
     with torch.inference_mode() if leaf.inference else contextlib.nullcontext():
-        value = tensor_of(wanted)
+        value = tensor_of(wanted.like, wanted.path)
     wants = leaf.requires_grad and (value.is_floating_point() or value.is_complex())
-    if leaf.type == "Parameter":
-        return torch.nn.Parameter(value, requires_grad=wants)
-    return value.requires_grad_() if wants else value
+    return replace(wanted.like, requires_grad=wants, kind=leaf.type).dressed(value)
 
 
-def tensor_of(wanted: Description) -> torch.Tensor:
-    """A tensor with the description's layout; its content is not defined, that of a big one zero.
+def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
+    """A tensor with this layout; its content is not defined, that of a big one zero.
 
-    Raises `UsageError` where this machine cannot have such a tensor.
+    Raises `UsageError`, naming the `path`, where this machine cannot have such a tensor.
     """
-    dtype: torch.dtype = getattr(torch, wanted.dtype)
-    last = sum((n - 1) * step for n, step in zip(wanted.shape, wanted.stride, strict=True))
-    size = 0 if 0 in wanted.shape else (last + 1) * dtype.itemsize
-    is_cpu = wanted.device == "cpu"
-    if size > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and wanted.device != "meta":
-        raise UsageError(f"{wanted.path} would span {size:,} bytes: too many to try here.")
+    is_cpu = like.device == "cpu"
+    if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
+        raise UsageError(f"{path} would span {like.span:,} bytes: too many to try here.")
     try:
-        if is_cpu and size > mmap.PAGESIZE:
-            return _addressed(wanted, dtype, size)
-        return torch.empty_strided(wanted.shape, wanted.stride, dtype=dtype, device=wanted.device)
+        return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()
     except (RuntimeError, AssertionError, OSError) as error:
         first = str(error).strip().split("\n")[0]
-        raise UsageError(f"{wanted.path} cannot be made on {wanted.device}: {first}") from error
+        raise UsageError(f"{path} cannot be made on {like.device}: {first}") from error
 
 
-def _addressed(wanted: Description, dtype: torch.dtype, size: int) -> torch.Tensor:
+def _addressed(like: TensorLike) -> torch.Tensor:
     """A tensor over addresses that have no memory until somebody touches them."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-    storage = torch.frombuffer(mmap.mmap(-1, size, flags=flags), dtype=torch.uint8)
-    value = torch.empty(0, dtype=dtype)
-    return value.set_(storage.untyped_storage(), 0, wanted.shape, wanted.stride)
+    storage = torch.frombuffer(mmap.mmap(-1, like.span, flags=flags), dtype=torch.uint8)
+    return replace(like, offset=0).view(storage.untyped_storage())

@@ -1,4 +1,4 @@
-"""Baked values: constants that were compiled in and whose guard a file cannot hold."""
+"""Specialized values: constants that were compiled in and whose guard a file cannot hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAILURES = (KeyError, IndexError, AttributeError, TypeError)
 
 
 @dataclass(frozen=True)
-class Baked:
+class SpecializedValue:
     """One value that the compiled code assumes.
 
     `owner` is the module whose global it is reached through, or None for an argument; `check` is
@@ -58,18 +58,20 @@ class Baked:
         }
 
 
-def bake(path: Path, value: Any, owner: str | None, *, length: bool = False) -> Baked | None:
+def specialize(
+    path: Path, value: Any, owner: str | None, *, length: bool = False
+) -> SpecializedValue | None:
     """The check that stands in for a dropped guard, or None when the value is no constant."""
     if length:
-        return Baked(path, len(value), "length", owner)
+        return SpecializedValue(path, len(value), "length", owner)
     if value is None or isinstance(value, bool | enum.Enum):
-        return Baked(path, value, "is", owner, _importable(value))
+        return SpecializedValue(path, value, "is", owner, _importable(value))
     if isinstance(value, _LITERALS) and _is_literal(value):
-        return Baked(path, value, "equals", owner)
+        return SpecializedValue(path, value, "equals", owner)
     if isinstance(value, torch.dtype | torch.device):
-        return Baked(path, value, "equals", owner)
+        return SpecializedValue(path, value, "equals", owner)
     if owner is None and isinstance(value, _OBJECTS):
-        return Baked(path, value, "is", owner, _importable(value))
+        return SpecializedValue(path, value, "is", owner, _importable(value))
     return None
 
 
@@ -145,8 +147,10 @@ def _decode(data: Mapping[str, Any]) -> Any:
     return frozenset(value) if kind == "frozenset" else value
 
 
-def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[Baked, ...], tuple[str, ...]]:
-    """Read baked values from a manifest: those that can be compared here, and why others cannot."""
+def from_json(
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[tuple[SpecializedValue, ...], tuple[str, ...]]:
+    """Read the values in a manifest: those that can be compared here, and why others cannot."""
     found, unknown = [], []
     for row in rows:
         path = Path.from_json(row["path"])
@@ -155,19 +159,19 @@ def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[Baked, ...], tup
         except (ImportError, AttributeError) as error:
             unknown.append(f"{path}: cannot be compared, {error}")
             continue
-        found.append(Baked(path, value, row["check"], row["owner"]))
+        found.append(SpecializedValue(path, value, row["check"], row["owner"]))
     return tuple(found), tuple(unknown)
 
 
 @dataclass(frozen=True)
-class BakedValues:
-    """Baked values bound to the live scopes in which they are compared."""
+class SpecializedValues:
+    """Specialized values bound to the live scopes in which they are compared."""
 
-    values: tuple[Baked, ...] = ()
+    values: tuple[SpecializedValue, ...] = ()
     scopes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def reachable(self) -> tuple[Baked, ...]:
+    def reachable(self) -> tuple[SpecializedValue, ...]:
         """The values that can be compared: arguments, and globals that exist in this process."""
         return tuple(
             b for b in self.values if b.owner is None or b.path.root in self.scopes.get(b.owner, {})
@@ -179,20 +183,20 @@ class BakedValues:
         With `arguments=False` only globals are compared.
         """
         problems = []
-        for baked in self.reachable:
-            if baked.owner is None and not arguments:
+        for one in self.reachable:
+            if one.owner is None and not arguments:
                 continue
-            scope = bound if baked.owner is None else self.scopes[baked.owner]
+            scope = bound if one.owner is None else self.scopes[one.owner]
             try:
-                value = baked.path.get(scope)
+                value = one.path.get(scope)
             except _FAILURES:
-                problems.append(f"{baked.name}: compiled with {baked.value!r}, it is gone")
+                problems.append(f"{one.name}: compiled with {one.value!r}, it is gone")
                 continue
-            if not baked.holds(value):
-                found = len(value) if baked.check == "length" else value
-                what = "length " if baked.check == "length" else ""
+            if not one.holds(value):
+                found = len(value) if one.check == "length" else value
+                what = "length " if one.check == "length" else ""
                 problems.append(
-                    f"{baked.name}: compiled with {what}{_shown(baked.value)}, now {_shown(found)}"
+                    f"{one.name}: compiled with {what}{_shown(one.value)}, now {_shown(found)}"
                 )
         return problems
 
@@ -203,15 +207,15 @@ class BakedValues:
             return None
         scope: dict[str, Any] = {"failures": _FAILURES}
         tests = []
-        for i, baked in enumerate(reachable):
-            scope[f"c{i}"], scope[f"t{i}"] = baked.value, type(baked.value)
-            source = "L" if baked.owner is None else f"G{i}"
-            if baked.owner is not None:
-                scope[source] = self.scopes[baked.owner]
-            place = f"{source}[{baked.path.root!r}]{baked.path.tail}"
-            if baked.check == "length":
+        for i, one in enumerate(reachable):
+            scope[f"c{i}"], scope[f"t{i}"] = one.value, type(one.value)
+            source = "L" if one.owner is None else f"G{i}"
+            if one.owner is not None:
+                scope[source] = self.scopes[one.owner]
+            place = f"{source}[{one.path.root!r}]{one.path.tail}"
+            if one.check == "length":
                 tests.append(f"len({place}) == c{i}")
-            elif baked.check == "is":
+            elif one.check == "is":
                 tests.append(f"{place} is c{i}")
             else:
                 tests.append(f"(v := {place}) == c{i} and type(v) is t{i}")
@@ -226,9 +230,9 @@ def _shown(value: Any) -> str:
 
 
 def scopes_for(
-    values: Sequence[Baked], function_module: str, function_globals: Mapping[str, Any]
+    values: Sequence[SpecializedValue], function_module: str, function_globals: Mapping[str, Any]
 ) -> dict[str, Mapping[str, Any]]:
-    """The live globals of every module that a baked value belongs to, where it can be found."""
+    """The live globals of every module that a value belongs to, where it can be found."""
     found: dict[str, Mapping[str, Any]] = {function_module: function_globals}
     for owner in {b.owner for b in values if b.owner and b.owner != function_module}:
         module = sys.modules.get(owner)

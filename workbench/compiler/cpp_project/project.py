@@ -119,9 +119,8 @@ def example_inputs(leaves: Sequence[Leaf], seed: int = 0) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     made = []
     for leaf in leaves:
-        dtype = getattr(torch, leaf.dtype)
-        tensor = torch.empty_strided(leaf.sizes, leaf.stride, dtype=dtype, device=leaf.device)
-        if dtype.is_floating_point or dtype.is_complex:
+        tensor = leaf.like.empty()
+        if tensor.is_floating_point() or tensor.is_complex():
             tensor.copy_(torch.randn(leaf.sizes, generator=generator))
         else:
             tensor.zero_()

@@ -65,7 +65,7 @@ DYNAMO_CONFIG = Name("torch._dynamo.config:", "options of capture")
 INDUCTOR_CONFIG = Name("torch._inductor.config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
 
-# artifacts: freezing and thawing compiled functions
+# artifacts: serializing and deserializing compiled functions
 ASYNC_COMPILE_MODULE = Name("torch._inductor.async_compile:", "kernels of a loaded artifact")
 ASYNC_COMPILE = Name("torch._inductor.async_compile:AsyncCompile", "kernels in other languages")
 SELECT_ALGORITHM_MODULE = Name("torch._inductor.select_algorithm:", "library calls of artifacts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.state import GlobalState
+from workbench.errors import UsageError
 
 _CONFIGS = {
     "dynamo": tp.DYNAMO_CONFIG,
@@ -22,7 +25,10 @@ _AUTOCAST = ("cuda", "cpu")
 
 @dataclass(frozen=True)
 class TorchState:
-    """Modes and options; `options` holds what differs from its default, by config module."""
+    """Modes, threads and options; `options` holds what differs from its default, by config module.
+
+    `guarded` is the state that torch's guards compare, as JSON.
+    """
 
     grad: bool
     dtype: torch.dtype
@@ -30,6 +36,8 @@ class TorchState:
     fp32: Mapping[str, str]
     deterministic: tuple[bool, bool]
     autocast: Mapping[str, tuple[bool, torch.dtype]]
+    threads: int
+    guarded: str
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -45,6 +53,8 @@ class TorchState:
                 kind: (torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
                 for kind in _AUTOCAST
             },
+            threads=torch.get_num_threads(),
+            guarded=_guarded(),
             options={name: _changed(row) for name, row in _CONFIGS.items()},
         )
 
@@ -52,6 +62,9 @@ class TorchState:
     def applied(self, keep: frozenset[str]) -> Iterator[None]:
         """Work under this state; options of Inductor named in `keep` stay as they are here."""
         with ExitStack() as stack:
+            if self.threads != torch.get_num_threads():
+                stack.callback(torch.set_num_threads, torch.get_num_threads())
+                torch.set_num_threads(self.threads)
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(self.dtype)
             stack.callback(_set_precision, _matmul_precision(), _fp32())
@@ -67,6 +80,23 @@ class TorchState:
                 if known:
                     stack.enter_context(_CONFIGS[name].get().patch(known))
             yield
+
+    @contextmanager
+    def reproduced(self) -> Iterator[None]:
+        """Work under this state; raises `UsageError` where this process cannot have all of it."""
+        with self.applied(keep=frozenset()):
+            wanted, here = json.loads(self.guarded), json.loads(_guarded())
+            differing = [name for name in wanted if wanted[name] != here.get(name)]
+            if differing:
+                raise UsageError(
+                    f"The worker cannot have the same {', '.join(differing)} as this process. "
+                    "Compile it here with aot_compile."
+                )
+            yield
+
+
+def _guarded() -> str:
+    return json.dumps(GlobalState.current().snapshot, sort_keys=True)
 
 
 def tf32_uses() -> tuple[str, ...]:

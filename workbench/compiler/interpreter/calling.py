@@ -1,4 +1,4 @@
-"""A frozen function made callable in this process, on the live objects of the user."""
+"""A serialized function made callable in this process, on the live objects of the user."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.deserialize import thaw
+from workbench.compiler.aot_files.deserialize import deserialize
 from workbench.compiler.aot_files.main_aliases import classes_in_main
-from workbench.compiler.aot_files.payload import Frozen, resolve_place
+from workbench.compiler.aot_files.payload import Serialized, resolve_place
 from workbench.compiler.contract.callables import Callee
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.graph_parts import GraphParts
@@ -19,7 +19,7 @@ from workbench.errors import ContractError, UsageError
 
 
 def callable_here(
-    frozen: Frozen, contract: Mapping[str, Any], callee: Callee, parts: GraphParts
+    serialized: Serialized, contract: Mapping[str, Any], callee: Callee, parts: GraphParts
 ) -> Callable[..., Any]:
     """The function that was compiled, with `parts` in place of its compiled graphs.
 
@@ -30,27 +30,31 @@ def callable_here(
     closure = _closure(callee)
     imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
     known = {**scope, **closure, **imported}
-    lost = [name for name in frozen.external_data if name not in known]
+    lost = [name for name in serialized.external_data if name not in known]
     if lost:
         raise UsageError(
             f"{callee.name} reaches {', '.join(lost)} in a way that its program cannot be given "
             "here. Pass it as an argument, or verify with target='host'."
         )
-    outside = {name: known[name] for name in frozen.external_data}
+    outside = {name: known[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None
     with classes_in_main(owner, scope):
-        thawed = thaw(
-            frozen.payload, parts, aliases=frozen.aliases, external_data=outside, f_globals=scope
+        loaded = deserialize(
+            serialized.payload,
+            parts,
+            aliases=serialized.aliases,
+            external_data=outside,
+            f_globals=scope,
         )
-    env = thawed._artifacts.runtime_env
+    env = loaded._artifacts.runtime_env
     for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
         if name in closure:
             cell.cell_contents = closure[name]
-    _without_streams(thawed.fn.__globals__)
+    _without_streams(loaded.fn.__globals__)
     receiver = callee.receiver
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return thawed.fn(*receiver, *args, **kwargs)
+        return loaded.fn(*receiver, *args, **kwargs)
 
     return call
 

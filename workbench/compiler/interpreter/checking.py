@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.measuring.output_comparison import (
     TOLERANCES,
@@ -17,7 +18,6 @@ from workbench.compiler.measuring.output_comparison import (
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
-from workbench.compiler.virtual_gpu.loop_bodies import Layout
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""
@@ -167,8 +167,7 @@ class _References:
         """A buffer as it lies in memory."""
         if name not in self._flat:
             _, value = self.value(name)
-            size, stride = tuple(value.shape), value.stride()
-            here = Layout(size, stride, 0, value.dtype)
+            here = replace(TensorLike.of(value), offset=0)
             layout = here if name in self._inputs else self._graph.layouts.get(name)
             if layout is None:
                 raise LoopsNotComputed(f"the layout of {name} is not known")

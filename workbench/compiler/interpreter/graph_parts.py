@@ -1,4 +1,4 @@
-"""The compiled graphs of a frozen function, called in another way than on their device."""
+"""The compiled graphs of a serialized function, called in another way than on their device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GraphParts:
         self._start = start
 
     def kept(self) -> Kept:
-        """Nothing: what is thawed here is called, and not saved."""
+        """Nothing: what is deserialized here is called, and not saved."""
         return Kept({}, None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:

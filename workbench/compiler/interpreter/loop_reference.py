@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.random_numbers import random
 from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, filled
-from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody
+from workbench.compiler.virtual_gpu.loop_bodies import LoopBody
 
 MOST = 1 << 26  # iterations; a larger nest is not computed
 _HALVES = (torch.float16, torch.bfloat16)
@@ -25,19 +26,19 @@ class LoopsNotComputed(Exception):
     """A loop nest that there is no reference for, and why."""
 
 
-def flattened(value: Tensor, layout: Layout) -> Tensor:
+def flattened(value: Tensor, layout: TensorLike) -> Tensor:
     """A value as it lies in a storage of this layout."""
     length = layout.offset + 1 + sum(
-        (n - 1) * s for n, s in zip(layout.size, layout.stride, strict=True)
+        (n - 1) * s for n, s in zip(layout.shape, layout.stride, strict=True)
     )  # fmt: skip
     flat = torch.zeros(max(length, 1), dtype=value.dtype)
     if value.numel():
-        seen = flat.as_strided(layout.size, layout.stride, layout.offset)
-        seen.copy_(value.reshape(layout.size))
+        seen = flat.as_strided(layout.shape, layout.stride, layout.offset)
+        seen.copy_(value.reshape(layout.shape))
     return flat
 
 
-def computed(name: str, body: LoopBody, layout: Layout, flat: Flat) -> Tensor:
+def computed(name: str, body: LoopBody, layout: TensorLike, flat: Flat) -> Tensor:
     """The value of a buffer; raises `LoopsNotComputed` for loops with other operators."""
     if math.prod((*body.sizes[0], *body.sizes[1])) > MOST:
         raise LoopsNotComputed("its loops are too long")
@@ -45,7 +46,7 @@ def computed(name: str, body: LoopBody, layout: Layout, flat: Flat) -> Tensor:
 
 
 class _Loops:
-    def __init__(self, name: str, body: LoopBody, layout: Layout, flat: Flat):
+    def __init__(self, name: str, body: LoopBody, layout: TensorLike, flat: Flat):
         self._name = name
         self._body = body
         self._layout = layout
@@ -59,7 +60,7 @@ class _Loops:
         if self._out is None:
             raise LoopsNotComputed("its loops store nothing")
         layout = self._layout
-        return self._out.as_strided(layout.size, layout.stride, layout.offset)
+        return self._out.as_strided(layout.shape, layout.stride, layout.offset)
 
     def _block(self, name: str) -> Any:
         values: dict[str, Any] = {}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from workbench.compiler.internals.tensor_like import TensorLike
 
 
 @dataclass(frozen=True)
 class SharedTensor:
-    """A tensor in shared memory: bytes of a segment are its storage, the rest how it looks at it.
+    """A tensor in shared memory: bytes of a segment are its storage.
 
     `path` opens the segment while the process that made it lives.
     """
@@ -19,10 +19,7 @@ class SharedTensor:
     path: str
     start: int
     size: int
-    offset: int
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
+    like: TensorLike
 
 
 @dataclass(frozen=True)
@@ -47,12 +44,8 @@ class Run:
     grid: tuple[int, int, int] | None = None
 
 
-class Ended:
-    """How a launch ended."""
-
-
 @dataclass(frozen=True)
-class Finished(Ended):
+class Finished:
     """A launch that ended: its configuration, its programs, which arguments it wrote to."""
 
     config: str
@@ -61,15 +54,10 @@ class Finished(Ended):
 
 
 @dataclass(frozen=True)
-class Stopped(Ended):
+class Stopped:
     """A kernel that cannot be run to its end, and why."""
 
     reason: str
-
-
-@dataclass(frozen=True)
-class Started:
-    """The process can interpret kernels."""
 
 
 @dataclass(frozen=True)

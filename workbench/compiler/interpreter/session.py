@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.messages import Define, Finished, Forget, Run, SharedTensor
 from workbench.compiler.interpreter.shared_memory import Arena
-from workbench.compiler.virtual_gpu.client import WorkerEnded
+from workbench.processes.worker import WorkerEnded
 
 Edit = Callable[[str, str], str]
 """The name of a kernel in the program and its source → the source that is run instead."""
@@ -65,8 +66,7 @@ class Session:
 
     def close(self) -> None:
         """Have the interpreter forget the kernels and the memory."""
-        if self._interpreter.pid is not None:
-            self._interpreter.tell(Forget(tuple(self._defined), self._arena.paths))
+        self._interpreter.forget(Forget(tuple(self._defined), self._arena.paths))
 
     def launch(
         self,
@@ -90,7 +90,7 @@ class Session:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
                                "that is not its own") from error  # fmt: skip
         if not isinstance(ended, Finished):
-            raise KernelFailed(name, getattr(ended, "reason", "was stopped"))
+            raise KernelFailed(name, ended.reason)
         self.configs[name] = ended.config
         everything = (*args, *named.values())
         written = {_storage(everything[n]) for n in ended.written}
@@ -103,7 +103,7 @@ class Session:
         self._interpreter.start()
         process, definition = self._defined[key]
         if process != self._interpreter.pid:  # it is another one after a kernel ended it
-            self._interpreter.tell(definition)
+            self._interpreter.define(definition)
             self._defined[key] = (self._interpreter.pid, definition)
 
     def _sent(self, value: Any, moved: dict[int, tuple[torch.Tensor, torch.Tensor]]) -> Any:
@@ -115,10 +115,7 @@ class Session:
         place = _storage(value)
         if place not in moved:
             moved[place] = value, self._arena.moved(value)
-        copied = moved[place][1]
-        twin = torch.empty(0, dtype=value.dtype).set_(
-            copied.untyped_storage(), value.storage_offset(), value.shape, value.stride()
-        )
+        twin = TensorLike.of(value).view(moved[place][1].untyped_storage())
         found: SharedTensor | None = self._arena.shared(twin)
         return found
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.messages import SharedTensor
 
 _SEGMENT = 1 << 28  # bytes of address space; memory is taken when it is written to
@@ -44,9 +44,7 @@ class Arena:
         self, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
     ) -> torch.Tensor:
         """A tensor of NaN, or of large integers, so that reading what nobody wrote is seen."""
-        elements = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        size = 0 if 0 in shape else elements * dtype.itemsize
-        made = self._storage(max(size, dtype.itemsize)).view(dtype)
+        made = self._storage(max(TensorLike(shape, stride, dtype).span, dtype.itemsize)).view(dtype)
         if dtype.is_floating_point or dtype.is_complex:
             made.fill_(float("nan"))
         elif dtype is not torch.bool:
@@ -58,16 +56,8 @@ class Arena:
         place = self._places.get(tensor.untyped_storage().data_ptr())
         if place is None:
             return None
-        storage = tensor.untyped_storage()
-        return SharedTensor(
-            path=place[0],
-            start=place[1],
-            size=storage.nbytes(),
-            offset=int(tensor.storage_offset()),
-            shape=tuple(tensor.shape),
-            stride=tensor.stride(),
-            dtype=tensor.dtype,
-        )
+        size = tensor.untyped_storage().nbytes()
+        return SharedTensor(place[0], place[1], size, TensorLike.of(tensor))
 
     def moved(self, tensor: torch.Tensor) -> torch.Tensor:
         """A copy in this arena with the same storage around it."""
@@ -75,9 +65,7 @@ class Arena:
         copied = self._storage(max(storage.nbytes(), 1))
         whole = torch.empty(0, dtype=torch.uint8).set_(storage)
         copied[: storage.nbytes()].copy_(whole)
-        made = torch.empty(0, dtype=tensor.dtype)
-        made.set_(copied.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
-        return made
+        return TensorLike.of(tensor).view(copied.untyped_storage())
 
     def _storage(self, size: int) -> torch.Tensor:
         """Bytes with a storage of their own."""
@@ -116,10 +104,7 @@ class Mapped:
         content = torch.frombuffer(
             memory, dtype=torch.uint8, count=shared.size, offset=shared.start
         )
-        made: Any = torch.empty(0, dtype=shared.dtype)
-        made.set_(content.untyped_storage(), shared.offset, shared.shape, shared.stride)
-        tensor: torch.Tensor = made
-        return tensor
+        return shared.like.view(content.untyped_storage())
 
     def forget(self, paths: Iterable[str]) -> None:
         """Let go of segments; what they held is freed when nobody else has them."""

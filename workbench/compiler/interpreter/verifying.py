@@ -12,6 +12,7 @@ import torch
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
 from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
@@ -267,7 +268,7 @@ class _Verifier:
 
     def _callable(self, start: Callable[[Any, bool], Call]) -> Callable[..., Any]:
         program = self._program
-        return callable_here(program.frozen, program.contract, self._callee, GraphParts(start))
+        return callable_here(program.serialized, program.contract, self._callee, GraphParts(start))
 
 
 def _not_run(name: str, error: Exception) -> UsageError:
@@ -297,7 +298,5 @@ def _copied(inputs: list[Any]) -> list[Any]:
         if place not in storages:
             whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
             storages[place] = whole.clone().untyped_storage()
-        twin = storages[place]
-        copied = torch.empty(0, dtype=value.dtype)
-        made.append(copied.set_(twin, value.storage_offset(), value.shape, value.stride()))
+        made.append(TensorLike.of(value).view(storages[place]))
     return made

@@ -1,15 +1,10 @@
-"""The process that interprets kernels: it runs what it is sent until the other side goes away.
+"""The program of the process that interprets kernels.
 
-It is started with TRITON_INTERPRET=1, which Triton reads when it is imported, as
-`python -c "… worker.main(FD)"` with one end of a socket pair.
+It runs with TRITON_INTERPRET=1, which Triton reads when it is imported.
 """
 
 from __future__ import annotations
 
-import faulthandler
-import os
-import signal
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from workbench.compiler.interpreter.messages import (
@@ -18,36 +13,23 @@ from workbench.compiler.interpreter.messages import (
     Forget,
     Run,
     SharedTensor,
-    Started,
     Stopped,
 )
+from workbench.processes.messages import Done
+from workbench.processes.parent import Parent
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.triton.block_builder import BlockBuilder
 
-IDLE_S = 1800.0
-"""Seconds without a job after which the process ends, and gives its memory back."""
 
-SLOW_START_S = 60.0
-
-
-def main(descriptor: int, idle_s: float = IDLE_S) -> None:
+def main(parent: Parent) -> None:
     """Serve the process at the other end until it goes away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt in a terminal is for the user's own
-    faulthandler.dump_traceback_later(SLOW_START_S)  # where it hangs, for the error of the parent
-    connection = Connection(descriptor)
-    from workbench.compiler.interpreter.triton.language import install
+    with parent.starting():
+        from workbench.compiler.interpreter.triton.language import install
 
-    served = _Served(install())
-    faulthandler.cancel_dump_traceback_later()
-    connection.send(Started())
-    try:
-        while connection.poll(idle_s):
-            answer = served.answer(connection.recv())
-            if answer is not None:
-                connection.send(answer)
-    except (EOFError, OSError):
-        os._exit(0)  # nobody is left to answer
+        served = _Served(install())
+    parent.done()
+    parent.serve(served.answer)
 
 
 class _Served:
@@ -61,12 +43,12 @@ class _Served:
         self._mapped = Mapped()
         self._kernels: dict[str, InterpretedKernel | Stopped] = {}
 
-    def answer(self, message: object) -> Finished | Stopped | None:
+    def answer(self, message: object) -> Done | None:
         """Do what a message asks for; only a launch has an answer."""
         if isinstance(message, Define):
             self._define(message)
         elif isinstance(message, Run):
-            return self._run(message)
+            return Done(self._run(message))
         elif isinstance(message, Forget):
             self._mapped.forget(message.paths)
             for key in message.keys:

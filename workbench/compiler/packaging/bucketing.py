@@ -12,7 +12,6 @@ from torch.export import Dim
 
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.output_comparison import TOLERANCES
 from workbench.compiler.packaging.exporting import exportable
@@ -20,6 +19,7 @@ from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import write_package
 from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 
 _SLACK = 10  # other sizes take other code paths, which round otherwise
 

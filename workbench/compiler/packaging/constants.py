@@ -12,6 +12,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.tensor_like import TensorLike
 
 _ALIGNMENT = 64  # bytes; between constants in torch's blob
 
@@ -115,7 +116,7 @@ def kept(
 
 def _dense(constant: PackagedConstant, tensor: torch.Tensor) -> bytes:
     """The bytes of a tensor in memory of its own, laid out as the library expects."""
-    fresh = torch.empty_strided(constant.shape, constant.stride, dtype=tensor.dtype)
+    fresh = TensorLike(constant.shape, constant.stride, tensor.dtype).empty()
     fresh.copy_(tensor.detach())
     raw = torch.empty(0, dtype=torch.uint8).set_(fresh.untyped_storage())
     return raw.numpy().tobytes()

@@ -14,7 +14,6 @@ from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel
 from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.cold_start.compile_cache import fast_start
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.packaging.archive import Content
@@ -29,6 +28,7 @@ from workbench.compiler.packaging.trials import tried
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import WorkbenchError
+from workbench.processes.messages import Progress
 from workbench.report import Outcome, Report, Request
 from workbench.report.storage import to_bytes
 

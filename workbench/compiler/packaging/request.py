@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import WEIGHTS
 from workbench.compiler.contract.choices import CAPTURE_LEVELS, MODES
+from workbench.compiler.contract.request import check_args, one_of
 from workbench.errors import UsageError
 
 DEFAULT_NAME = "model"
@@ -35,11 +36,7 @@ class ModelRequest:
     capture: str = "full"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.args, tuple | list):
-            raise UsageError(
-                f"args is a {type(self.args).__name__}: expected a tuple of example inputs, such "
-                "as (x,)."
-            )
+        check_args(self.args)
         if not isinstance(self.kwargs, Mapping):
             raise UsageError(f"kwargs is a {type(self.kwargs).__name__}: expected a dict.")
         if not _NAME.fullmatch(self.name):
@@ -47,15 +44,9 @@ class ModelRequest:
                 f"The model name {self.name!r} cannot be the name of a folder in the package: use "
                 "up to 64 letters, digits, '_', '.' and '-'."
             )
-        _one_of("weights", self.weights, WEIGHTS)
-        _one_of("mode", self.mode, (None, *MODES))
-        _one_of("capture", self.capture, CAPTURE_LEVELS)
-
-
-def _one_of(what: str, value: object, allowed: Sequence[object]) -> None:
-    if value not in allowed:
-        choices = ", ".join(repr(choice) for choice in allowed)
-        raise UsageError(f"{what} is {value!r}: expected one of {choices}.")
+        one_of("weights", self.weights, WEIGHTS)
+        one_of("mode", self.mode, (None, *MODES))
+        one_of("capture", self.capture, CAPTURE_LEVELS)
 
 
 def read_requests(

@@ -8,17 +8,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.container import private_folder
+from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals.gc_throttle import few_collections
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.errors import ArtifactError, UsageError
+from workbench.processes.messages import Progress
 
 
 @few_collections()
@@ -35,7 +35,7 @@ def write_package(
     An error or an interrupt leaves no file and no folder behind.
     """
     target = _checked(path)
-    with private_folder() as folder:
+    with temporary_folder() as folder:
         packed = [pack(request, folder / request.name, progress) for request in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:

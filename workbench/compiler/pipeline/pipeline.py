@@ -23,8 +23,12 @@ from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, gu
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import Options, Progress, check_args
-from workbench.compiler.contract.specialized_values import BakedValues, importable_name, scopes_for
+from workbench.compiler.contract.request import Options, check_args
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    importable_name,
+    scopes_for,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
 from workbench.compiler.internals.gc_throttle import few_collections
@@ -35,6 +39,7 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError, WorkbenchError
+from workbench.processes.messages import Progress
 from workbench.report import Outcome, Report, Request
 
 
@@ -240,13 +245,15 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
     receiver = next(iter(run.bound)) if run.callee.receiver else None
-    values = tuple(run.decisions.baked.values())
+    values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     return CallPlan(
         contract=Contract.of(run.bound, run.dynamic, receiver),
-        baked=BakedValues(values, scopes_for(values, function.__module__, function.__globals__)),
+        specialized=SpecializedValues(
+            values, scopes_for(values, function.__module__, function.__globals__)
+        ),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,

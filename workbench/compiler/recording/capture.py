@@ -7,7 +7,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
@@ -23,6 +22,7 @@ from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
+from workbench.processes.messages import Progress
 from workbench.report import (
     TABLES,
     CachePart,

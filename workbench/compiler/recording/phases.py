@@ -6,16 +6,17 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
+from workbench.compiler.sources.spans import Span, phase_rows
+from workbench.processes.messages import Progress
 from workbench.report import Phase
 
 PANE = "phases"
-OnPhase = Callable[[str, float], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +30,18 @@ class Mark:
     compile_id: str | None
 
 
-@dataclass
-class _Open:
-    name: str
-    start: float
-    compile_id: str | None
-    depth: int
-    thread: int
-    children_s: float = 0.0
-    end: float = field(default=0.0)
-
-
 class PhaseRecorder:
     """Collects the marks that torch sends.
 
     `on_phase` hears of every begin in the thread that compiles, `on_phase_end` of every end.
     """
 
-    def __init__(self, on_phase: OnPhase | None = None):
+    def __init__(self, on_phase: Progress | None = None):
         self.marks: list[Mark] = []
         self.started = time.time()
         self.thread = threading.get_ident()
         self.on_phase = on_phase
-        self.on_phase_end: OnPhase | None = None
+        self.on_phase_end: Progress | None = None
 
     def install(self, patches: Patches, trace: TraceHandler) -> None:
         """Listen to torch's timers, also in the threads that build C++ kernels."""
@@ -97,36 +87,25 @@ def nest(marks: Iterable[Mark], started: float, main_thread: int) -> list[Phase]
     names = {thread: "main" for thread in by_thread if thread == main_thread}
     workers = [thread for thread in by_thread if thread != main_thread]
     names.update({thread: f"worker {n}" for n, thread in enumerate(workers, 1)})
-    spans = [span for part in by_thread.values() for span in _spans(part)]
-    spans.sort(key=lambda s: (s.start, s.depth))
-    return [
-        Phase(
-            id=f"p{n}",
-            name=span.name,
-            start_s=round(span.start - started, 6),
-            duration_s=round(span.end - span.start, 6),
-            self_s=round(max(0.0, span.end - span.start - span.children_s), 6),
-            depth=span.depth,
-            thread=names[span.thread],
-            compile_id=span.compile_id,
-        )
-        for n, span in enumerate(spans)
-    ]
+    return phase_rows(
+        ((span, names[thread]) for thread, part in by_thread.items() for span in _spans(part)),
+        started,
+    )
 
 
-def _spans(marks: list[Mark]) -> Iterator[_Open]:
-    stack: list[_Open] = []
+def _spans(marks: list[Mark]) -> Iterator[Span]:
+    stack: list[Span] = []
     last = 0.0
     for mark in marks:
         last = max(last, mark.at)
         if mark.is_begin:
-            stack.append(_Open(mark.name, last, mark.compile_id, len(stack), mark.thread))
+            stack.append(Span(mark.name, last, last, mark.compile_id, len(stack)))
         elif any(span.name == mark.name for span in stack):
             yield from _close(stack, last, until=mark.name)
     yield from _close(stack, last, until=None)
 
 
-def _close(stack: list[_Open], at: float, *, until: str | None) -> Iterator[_Open]:
+def _close(stack: list[Span], at: float, *, until: str | None) -> Iterator[Span]:
     """Close phases from the innermost to the one named `until`, or all."""
     while stack:
         span = stack.pop()

@@ -12,7 +12,7 @@ import torch
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.contract import listing
 from workbench.compiler.running.bucketing import BucketedDim, Bucketing
-from workbench.compiler.running.checking import CallContract
+from workbench.compiler.running.checking import CallContract, kind_problem
 from workbench.compiler.running.loaded import NUMBERS, LoadedModel
 from workbench.compiler.running.signature import CallSignature
 from workbench.compiler.running.trees import nested, read_tree
@@ -168,8 +168,8 @@ def _value(dim: BucketedDim, leaf: Any) -> int | str:
     """The named dimension that a leaf has, or what is wrong with the leaf."""
     if not isinstance(leaf, torch.Tensor):
         return f"expected a tensor, got {type(leaf).__name__}"
-    if leaf.layout is not torch.strided:
-        return f"expected a dense tensor, got {leaf.layout}: call .to_dense()"
+    if (problem := kind_problem(leaf)) is not None:
+        return problem
     if leaf.dim() <= dim.index:
         return f"expected a dimension {dim.index}, got shape {list(leaf.shape)}"
     size = leaf.shape[dim.index]

@@ -17,6 +17,7 @@ import torch
 
 from workbench.compiler.contract.contract import (
     CONSTANTS,
+    LAYOUT_CURE,
     Contract,
     Leaf,
     describe,
@@ -80,7 +81,7 @@ class CallContract:
     def _problems(self, leaf: Leaf, value: Any, dims: dict[str, tuple[int, str]]) -> Iterator[str]:
         found = describe(leaf.path, value)
         if isinstance(value, torch.Tensor):
-            kind = _kind_problem(value)
+            kind = kind_problem(value)
             if kind:
                 yield f"{leaf.path}: {kind}"
                 return
@@ -100,14 +101,14 @@ class CallContract:
         if not misfits and not fits_layout(leaf, value):
             yield (
                 f"{leaf.path}: expected {layout_words(leaf)}, got stride {list(value.stride())}: "
-                "call .contiguous() or compile for this layout"
+                f"{LAYOUT_CURE}"
             )
 
     def _place(self, value: torch.Tensor) -> torch.device:
         return self.device if self.device.index is not None else value.device
 
 
-def _kind_problem(value: torch.Tensor) -> str | None:
+def kind_problem(value: torch.Tensor) -> str | None:
     """Why a tensor has no plain memory that a library could read, or None."""
     if type(value) not in _TENSORS:
         return f"expected a plain tensor, got {type(value).__name__}"

@@ -13,6 +13,7 @@ import torch
 
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import ArtifactError
 
 _CHUNK = 4 << 20
@@ -59,7 +60,7 @@ def _mapped(package: OpenedPackage, member: str) -> tuple[mmap.mmap, int]:
 def _tensor(constant: PackagedConstant, content: mmap.mmap, start: int) -> torch.Tensor:
     dtype = getattr(torch, constant.dtype)
     if constant.size == 0:
-        return torch.empty_strided(constant.shape, constant.stride, dtype=dtype)
+        return TensorLike(constant.shape, constant.stride, dtype).empty()
     place, count = start + constant.offset, constant.size // dtype.itemsize
     if _reach(constant) > count:
         raise ArtifactError(

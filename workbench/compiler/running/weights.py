@@ -10,6 +10,7 @@ import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.contract.contract import listing
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.running.container import Container
 from workbench.compiler.running.slots import Slots
 from workbench.errors import UsageError
@@ -143,9 +144,7 @@ class Weights:
 
     def _copied(self, row: PackagedConstant, value: torch.Tensor) -> torch.Tensor:
         """The weight in memory of its own, laid out as the library expects."""
-        fresh = torch.empty_strided(
-            row.shape, row.stride, dtype=getattr(torch, row.dtype), device=self._device
-        )
+        fresh = TensorLike.named(row.shape, row.stride, row.dtype).empty(self._device)
         return fresh.copy_(value.detach())
 
 

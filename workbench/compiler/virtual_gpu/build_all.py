@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from workbench.compiler.contract.request import Progress
 from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.client import Worker, WorkerEnded
-from workbench.compiler.virtual_gpu.surroundings import here
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.messages import Progress
+from workbench.processes.worker import WorkerEnded
 
 
 def build_all(
-    builds: Iterable[Build], worker: Worker, progress: Progress | None = None
+    builds: Iterable[Build], worker: CrossCompiler, progress: Progress | None = None
 ) -> Mapping[str, Built]:
     """Every build by its id, in order; one that ends the worker has a note instead of code.
 
@@ -32,7 +33,7 @@ def build_all(
     while waiting:
         worker.start()
         try:
-            worker.build(BuildJob(tuple(waiting.values()), here(), at_once), hear)
+            worker.build(BuildJob(tuple(waiting.values()), CallerContext.current(), at_once), hear)
         except WorkerEnded:
             if at_once == 1:  # in order, so that the first without an answer is the one
                 id = next(iter(waiting))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.messages import Surroundings
+from workbench.processes.caller_context import CallerContext
 from workbench.report.machine_rows import Assembly, Resources, Runs
 
 
@@ -39,7 +39,7 @@ class BuildJob:
     """Kernels to be compiled, `at_once` of them at the same time."""
 
     builds: tuple[Build, ...]
-    surroundings: Surroundings
+    context: CallerContext
     at_once: int = 2
 
 
@@ -55,8 +55,3 @@ class Built:
     assembly: tuple[Assembly, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
-
-
-@dataclass(frozen=True)
-class AllBuilt:
-    """The job is done."""

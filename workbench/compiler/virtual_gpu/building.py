@@ -11,6 +11,7 @@ import linecache
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +25,7 @@ from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.reading_code import read_code, read_resources
 from workbench.compiler.machine_code.spans import joined
 from workbench.compiler.sources.sources import Places
-from workbench.compiler.virtual_gpu.build_messages import AllBuilt, Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.surroundings import inside
+from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
@@ -37,10 +37,10 @@ _EMULATED = (
 )
 
 
-def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
+def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     """Compile every kernel that was asked for and send each as soon as it is done."""
     with (
-        inside(job.surroundings),
+        job.context.entered(),
         StandIns() as stand_ins,
         TemporaryDirectory() as folder,
         contextlib.chdir(folder),
@@ -51,7 +51,10 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
             sources.prepare(build)
         again: list[Build] = []
         with ThreadPoolExecutor(max_workers=job.at_once) as pool:
-            running = {pool.submit(_built, build, sources): build for build in job.builds}
+            running = {
+                pool.submit(copy_context().run, _built, build, sources): build
+                for build in job.builds
+            }
             for done in as_completed(running):
                 if done.result().resources is None and job.at_once > 1:
                     again.append(running[done])
@@ -59,7 +62,6 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> AllBuilt:
                     send(done.result())
         for build in again:  # Triton promises nothing about threads: alone, an error is an error
             send(_built(build, sources))
-    return AllBuilt()
 
 
 class _Sources:

@@ -17,13 +17,14 @@ import torch
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,
     captured_nodes,
 )
-from workbench.compiler.virtual_gpu.loop_bodies import Layout, LoopBody, layout_of, loop_body
+from workbench.compiler.virtual_gpu.loop_bodies import LoopBody, layout_of, loop_body
 
 PANE = "captured_graphs"
 
@@ -60,7 +61,7 @@ class CapturedGraph:
     writes: tuple[tuple[Write, ...], ...] = ()
     kernels: Mapping[tuple[int, int], UsersKernel] = field(default_factory=dict)
     loops: Mapping[str, LoopBody] = field(default_factory=dict)
-    layouts: Mapping[str, Layout] = field(default_factory=dict)
+    layouts: Mapping[str, TensorLike] = field(default_factory=dict)
 
     @property
     def targets(self) -> set[str]:
@@ -125,7 +126,7 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
 
 def _loops(
     graph: Any, writes: tuple[tuple[Write, ...], ...]
-) -> tuple[dict[str, LoopBody], dict[str, Layout]]:
+) -> tuple[dict[str, LoopBody], dict[str, TensorLike]]:
     """Loops and how buffers lie in memory.
 
     Loops are those of the buffers that no node of the graph has, and of those that are written to

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -20,15 +19,14 @@ from workbench.compiler.virtual_gpu.captured import GraphKeeper
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import with_fidelity
-from workbench.compiler.virtual_gpu.messages import Done, Failed, Job, Told
+from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
 from workbench.compiler.virtual_gpu.serialize import program_of
 from workbench.compiler.virtual_gpu.shipped_modules import modules_of
 from workbench.compiler.virtual_gpu.shipping import Call, unpack
-from workbench.compiler.virtual_gpu.surroundings import inside
 from workbench.errors import CaptureError, WorkbenchError
+from workbench.processes.messages import Done, Failed, Progress, whole
 from workbench.report import Report
 
-Send = Callable[[object], object]
 _ALWAYS = nullcontext()
 _NO_HOOKS = "Cannot access accelerator device when none is available"
 """What autograd's engine says when the hooks are not loaded."""
@@ -47,7 +45,7 @@ def import_compiler() -> None:
 
 def compile_job(
     job: Job,
-    send: Send,
+    progress: Progress,
     no_training: str | None,
     stoppable: AbstractContextManager[object] = _ALWAYS,
 ) -> Done | Failed:
@@ -56,18 +54,21 @@ def compile_job(
     `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
     """
     try:
-        with inside(job.surroundings), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
-            report, program = _compile(job, send, no_training, stoppable)
+        with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
+            report, program = _compile(job, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
         found = getattr(error, "report", None)
         return Failed(
             type(error).__name__, str(error), None if found is None else _whole(job, found)
         )
-    return Done(_whole(job, report), program)
+    return Done(CrossCompilation(_whole(job, report), program))
 
 
 def _compile(
-    job: Job, send: Send, no_training: str | None, stoppable: AbstractContextManager[object]
+    job: Job,
+    progress: Progress,
+    no_training: str | None,
+    stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     call = _unpacked(job, mode)
@@ -82,7 +83,7 @@ def _compile(
         try:
             with stoppable:
                 compiled = compile_ahead(
-                    call.target, call.args, call.kwargs, call.options, _Teller(send)
+                    call.target, call.args, call.kwargs, call.options, progress
                 )
             inductor, _ = merged_options("inductor", call.options.mode, call.options.options)
             report = with_fidelity(recorder.added(compiled.report), job.gpu, inductor)
@@ -133,25 +134,6 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
     return refined
 
 
-class _Teller:
-    """Hands on what the pipeline tells of its progress."""
-
-    def __init__(self, send: Send):
-        self._send = send
-
-    def __call__(self, name: str, elapsed: float) -> None:
-        """A phase begins."""
-        self._send(Told("begin", name, elapsed))
-
-    def end(self, name: str, elapsed: float) -> None:
-        """A phase ended."""
-        self._send(Told("end", name, elapsed))
-
-    def kernel(self, name: str) -> None:
-        """A kernel was generated."""
-        self._send(Told("kernel", name))
-
-
 def _unpacked(job: Job, mode: Any) -> Call:
     try:
         return unpack(job.call, mode)
@@ -164,8 +146,6 @@ def _unpacked(job: Job, mode: Any) -> Call:
 
 
 def _whole(job: Job, report: Report) -> Report:
-    """A report that can be sent: its tables are made, and it names the target."""
+    """A report that can be sent and names the target."""
     report = with_rooflines(report, job.gpu.spec)
-    tables = {name: report.tables[name] for name in report.tables}
-    request = replace(report.request, target=job.gpu.target)
-    return replace(report, request=request, tables=tables)
+    return whole(replace(report, request=replace(report.request, target=job.gpu.target)))

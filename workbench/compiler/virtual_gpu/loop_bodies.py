@@ -11,20 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, captured_nodes
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a buffer lies in its storage."""
-
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    offset: int
-    dtype: torch.dtype
 
 
 @dataclass(frozen=True)
@@ -42,14 +31,14 @@ class LoopBody:
     indirect: Mapping[str, str]
 
 
-def layout_of(buffer: Any) -> Layout | None:
+def layout_of(buffer: Any) -> TensorLike | None:
     """The layout of a buffer of Inductor; None where it is not known before the call."""
     layout = buffer.maybe_get_layout()
     sizes = (*layout.size, *layout.stride, layout.offset) if hasattr(layout, "stride") else ("?",)
     if not all(str(size).isdigit() for size in sizes):
         return None
-    numbers = [[int(n) for n in part] for part in (layout.size, layout.stride)]
-    return Layout(tuple(numbers[0]), tuple(numbers[1]), int(layout.offset), layout.dtype)
+    shape, stride = (tuple(int(n) for n in part) for part in (layout.size, layout.stride))
+    return TensorLike(shape, stride, layout.dtype, offset=int(layout.offset))
 
 
 def loop_body(snode: Any) -> LoopBody | None:

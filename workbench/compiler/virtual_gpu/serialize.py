@@ -12,7 +12,7 @@ from workbench.artifacts.machine.machine import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability as portable
 from workbench.compiler.aot_files.packed_kernels import kernels_asked_for, packed_binaries
-from workbench.compiler.aot_files.payload import freeze, generated_programs
+from workbench.compiler.aot_files.payload import generated_programs, serialize
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract import plan_json
 from workbench.compiler.internals import torch_private as tp
@@ -26,7 +26,7 @@ _TARGET = re.compile(r"^\.target\s+(sm_\w+)", re.MULTILINE)
 def program_of(
     compiled: CompiledCode, gpu: Gpu, registers: Mapping[bytes, int | None]
 ) -> Program | NoProgram:
-    """The frozen program of a compilation in this process, which was made for `gpu`.
+    """The serialized program of a compilation in this process, which was made for `gpu`.
 
     `registers` are those of a thread for each machine code.
     """
@@ -36,7 +36,7 @@ def program_of(
         aot_fn, emptied = portable.saveable(compiled.aot_fn, plan.guarded)
         modules, functions = portable.kept_outside(aot_fn)
         outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
-        frozen = freeze(aot_fn, outside)
+        serialized = serialize(aot_fn, outside)
         programs = generated_programs(aot_fn)
         built_for = _built_for(programs, gpu, registers)
     except WorkbenchError as error:
@@ -47,12 +47,12 @@ def program_of(
         )
     packed = {kernel.name for kernel in built_for.kernels}
     return Program(
-        frozen=frozen,
+        serialized=serialized,
         contract={
             **plan_json.to_json(plan, request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        baked=tuple(plan_json.baked_to_json(plan, emptied)),
+        specialized=tuple(plan_json.specialized_to_json(plan, emptied)),
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),

@@ -27,25 +27,14 @@ import torch
 
 from workbench.compiler.contract.request import Options
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.shipped_modules import Named
 from workbench.errors import UsageError
+from workbench.processes.unpicklable import cannot_be_sent
 
-_MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
+_CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
 _OWN = ("workbench", "torch", "triton")
-
-
-@dataclass(frozen=True)
-class TensorLike:
-    """A tensor without its data; `key` tells tensors apart, `marks` are those of mark_dynamic."""
-
-    key: int
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-    requires_grad: bool
-    is_parameter: bool
-    marks: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -74,12 +63,8 @@ def pack(call: Call, name: str) -> bytes:
     except UsageError:
         raise
     except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(
-            f"{name} cannot be sent to the process that compiles for a virtual GPU: {words}. "
-            "Pass such objects as arguments that are not compiled, or create them inside the "
-            "function."
-        ) from error
+        with _users_modules_by_value():
+            raise cannot_be_sent(error, vars(call), name, _dump, _CURE) from error
     return buffer.getvalue()
 
 
@@ -88,6 +73,10 @@ def unpack(data: bytes, mode: Any) -> Call:
     unpacker = _Unpacker(io.BytesIO(data), mode)
     call: Call = unpacker.load()
     return replace(call, named=unpacker.load())
+
+
+def _dump(value: Any) -> None:
+    _Packer(io.BytesIO()).dump(value)
 
 
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
@@ -101,12 +90,12 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         """The classes and functions that were packed and that their modules have by name."""
         return tuple((module, name, value) for (module, name), value in self._named.items())
 
-    def persistent_id(self, value: Any) -> TensorLike | None:
-        """Describe a tensor; everything else is pickled."""
+    def persistent_id(self, value: Any) -> tuple[int, TensorLike] | None:
+        """Describe a tensor, with what tells it apart; everything else is pickled."""
         if not isinstance(value, torch.Tensor):
             return None
         self._kept[id(value)] = value
-        return _described(value)
+        return id(value), _described(value)
 
     def reducer_override(self, value: Any) -> Any:
         """Compile a Triton function anew over there: it holds locks."""
@@ -130,15 +119,17 @@ class _Unpacker(pickle.Unpickler):
         self._mode = mode
         self._made: dict[int, torch.Tensor] = {}
 
-    def persistent_load(self, like: TensorLike) -> torch.Tensor:
+    def persistent_load(self, described: tuple[int, TensorLike]) -> torch.Tensor:
         """The fake for a description; the same one for the same tensor."""
-        if like.key not in self._made:
-            self._made[like.key] = _fake(like, self._mode)
-        return self._made[like.key]
+        key, like = described
+        if key not in self._made:
+            with self._mode:
+                self._made[key] = like.dressed(like.empty("cuda"))
+        return self._made[key]
 
 
 def _described(value: torch.Tensor) -> TensorLike:
-    kinds = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, tp.FAKE_TENSOR.get())
+    kinds = (*PLAIN, tp.FAKE_TENSOR.get())
     if not isinstance(value, torch.nn.Parameter) and type(value) not in kinds:
         raise UsageError(
             f"A {type(value).__name__} cannot be compiled for a virtual GPU: only plain tensors "
@@ -149,26 +140,7 @@ def _described(value: torch.Tensor) -> TensorLike:
             f"A tensor of layout {value.layout} cannot be compiled for a virtual GPU: only dense "
             "tensors can. Pass value.to_dense(), or compile with target='host'."
         )
-    return TensorLike(
-        key=id(value),
-        shape=tuple(int(size) for size in value.shape),
-        stride=tuple(int(step) for step in value.stride()),
-        dtype=value.dtype,
-        requires_grad=value.requires_grad,
-        is_parameter=isinstance(value, torch.nn.Parameter),
-        marks={k: v for k, v in vars(value).items() if k.startswith(_MARKS)},
-    )
-
-
-def _fake(like: TensorLike, mode: Any) -> torch.Tensor:
-    with mode:
-        made = torch.empty_strided(like.shape, like.stride, dtype=like.dtype, device="cuda")
-        if like.is_parameter:
-            made = torch.nn.Parameter(made, requires_grad=like.requires_grad)
-        elif like.requires_grad:
-            made.requires_grad_()
-    vars(made).update(like.marks)
-    return made
+    return TensorLike.of(value)
 
 
 def _jit(function: Any, options: dict[str, Any]) -> Any:

@@ -10,7 +10,14 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from workbench.views.static_html.limits import Limits
-from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
+from workbench.views.units import (
+    ABSENT,
+    bytes_text,
+    count_text,
+    number_text,
+    percent_text,
+    seconds_text,
+)
 
 CUT = "…"
 Unit = Literal[
@@ -27,6 +34,7 @@ Unit = Literal[
     "count",
     "share",
     "ratio",
+    "amount",
 ]
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
@@ -37,9 +45,9 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "ms": lambda value: seconds_text(value * 1e-3),
     "us": lambda value: seconds_text(value * 1e-6),
     "count": count_text,
-    "amount": lambda value: f"{value:.3g}" if abs(value) < 1000 else count_text(value),
+    "amount": lambda value: number_text(value, "amount"),
     "share": lambda value: percent_text(value, 1),
-    "ratio": lambda value: f"{value:.2f} ×",
+    "ratio": lambda value: number_text(value, "ratio"),
 }
 
 

@@ -68,7 +68,12 @@ _UNITS: Mapping[str, Unit] = {
     "number": "number",
     "length": "length",
     "B": "bytes",
-    **{unit: unit for unit in ("s", "ms", "us", "share", "count", "amount")},
+    "s": "s",
+    "ms": "ms",
+    "us": "us",
+    "share": "share",
+    "count": "count",
+    "amount": "amount",
 }
 """By the unit or the kind of a column of the interactive view."""
 FIGURES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from workbench.analysis.diff import compare
+from workbench.analysis.diff.comparing import compare
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report import Report

@@ -59,7 +59,7 @@ function FileBar({ store }: { store: Store }) {
   return (
     <div class="bar edge">
       <h2>File</h2>
-      <span class="mut cut" title={text}>
+      <span class="mut cut" data-tip="">
         {text}
       </span>
       <span class="grow" />
@@ -119,7 +119,7 @@ function Stretch({ isWhole, setWhole }: StretchProps) {
           key={words}
           type="button"
           class="btn"
-          title={title}
+          data-tip={title}
           aria-pressed={isWhole === value}
           onClick={() => setWhole(value)}
         >

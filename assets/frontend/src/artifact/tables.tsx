@@ -1,5 +1,6 @@
 // What the file holds, needs, takes and gives, and the outputs of a round trip: as tables.
 
+import { written } from "../format";
 import type { Store } from "../store";
 import { useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
@@ -127,7 +128,7 @@ export function Outputs({ store }: { store: Store }) {
 export function comparedWords(row: TripLeaf): string {
   if (row.bit_exact) return "bit-exact";
   if (row.max_abs_error === null) return row.note || "differs";
-  return `${row.ok ? "within" : "differs by"} ${row.max_abs_error.toPrecision(2)}`;
+  return `${row.ok ? "within" : "differs by"} ${written(row.max_abs_error, "difference")}`;
 }
 
 const LEAVES: Cells<TripLeaf> = {

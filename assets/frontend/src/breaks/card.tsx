@@ -17,7 +17,7 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
       onClick={() => store.select(item.id)}
     >
       <div class="row">
-        <b class="cut" title={item.kind}>
+        <b class="cut" data-tip="">
           {item.kind}
         </b>
         <span class="grow" />
@@ -62,7 +62,7 @@ function Place({ store, item }: { store: Store; item: Break }) {
     store.select(line, { pane: "overview" });
   };
   return (
-    <button type="button" class="btn link" title={item.file} onClick={go}>
+    <button type="button" class="btn link" data-tip={item.file} onClick={go}>
       {words}
     </button>
   );

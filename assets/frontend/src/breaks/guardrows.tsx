@@ -3,9 +3,9 @@
 import { useId, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { target } from "../table/table";
-import { useEvenRows } from "../ui/even";
 import { Icon } from "../ui/icons";
 import { usePaneState, useReveal } from "../ui/kept";
+import { useRows } from "../ui/virtual";
 import { guardKind } from "./names";
 import type { Guard } from "../wire";
 import { standsFor, type TreeRow } from "./tree";
@@ -23,7 +23,7 @@ export function GuardRows({ store, rows, turn }: RowsProps) {
   const prefix = useId();
   const [active, setActive] = usePaneState<string | null>(store, "active", null);
   const selected = store.selected.value;
-  const list = useEvenRows(scroller, { count: rows.length, row: ROW });
+  const list = useRows({ rows, scroller, size: ROW });
   const chosen = rows.findIndex((row) => standsFor(row, selected));
   const here = active === null ? chosen : rows.findIndex((row) => row.key === active);
   useReveal(store, "guards", selected, [selected], () => {
@@ -57,12 +57,12 @@ export function GuardRows({ store, rows, turn }: RowsProps) {
       onKeyDown={key}
     >
       <div class="tbody" role="presentation" style={{ height: `${list.height}px` }}>
-        {list.indexes.map((at) => (
+        {list.items.map(({ index: at, start }) => (
           <Item
             key={rows[at]?.key}
             id={`${prefix}-${at}`}
             row={rows[at]!}
-            top={list.top(at)}
+            top={start}
             isSelected={at === chosen}
             isHere={at === here}
             press={() => goTo(at, true)}
@@ -116,7 +116,7 @@ function BranchRow({ row }: { row: Extract<TreeRow, { kind: "branch" }> }) {
       <span class="faint turn">
         <Icon name={row.isOpen ? "down" : "right"} />
       </span>
-      <span class={row.level === 1 ? "cut" : "cut mono"} title={row.branch.label}>
+      <span class={row.level === 1 ? "cut" : "cut mono"} data-tip="">
         {row.branch.label}
       </span>
       <span class="why">{row.branch.count}</span>
@@ -142,13 +142,13 @@ function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
         <Icon name={guard.kept ? "captured" : "cross"} />
         <span class="sr">{guard.kept ? "kept" : "dropped"}</span>
       </span>
-      <span class="cut" title={`${guard.source} ${guard.text}`}>
+      <span class="cut" data-tip={`${guard.source} ${guard.text}`}>
         {label && <span class="mono">{label} </span>}
         <span class={what === kind ? "mut" : "mut mono"}>{what}</span>
       </span>
-      <span class="why cut" title={`${guard.kind}: ${why}`}>
+      <span class="why cut" data-tip={`${guard.kind}: ${why}`}>
         {why !== what && why}
-        {ids.length > 1 && <b title={`${ids.length} graphs check the same`}> × {ids.length}</b>}
+        {ids.length > 1 && <b data-tip={`${ids.length} graphs check the same`}> × {ids.length}</b>}
       </span>
     </>
   );

@@ -95,7 +95,7 @@ function Fields({ input, draft, dtypes, change }: FieldsProps) {
   const all = dtypes.includes(draft.dtype) ? dtypes : [draft.dtype, ...dtypes];
   return (
     <fieldset>
-      <legend class="mono" title={`${input.path} on ${input.device}`}>
+      <legend class="mono" data-tip={`${input.path} on ${input.device}`}>
         {input.path}
       </legend>
       <label>

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { target } from "../table/table";
+import { useRows } from "../ui/virtual";
 import type { DiffKernels } from "../wire";
 import { Sources } from "./source";
 import type { DiffState } from "./state";
@@ -57,22 +58,24 @@ function Names({ title, names }: { title: string; names: string[] }) {
   );
 }
 
+/** Two lines, their padding and the hairline below them. */
+const ROW = 43;
+
 function List({ state }: { state: DiffState }) {
   const { kernels } = state.doc;
-  const list = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const list = useRows({ rows: kernels, scroller, size: ROW });
   const here = state.kernel.value;
-  useEffect(() => {
-    list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
-  }, [here]);
+  useEffect(() => list.reveal(here), [here]);
   const press = (event: KeyboardEvent) => {
-    const to = target(event.key, here, kernels.length, list.current);
+    const to = target(event.key, here, kernels.length, scroller.current);
     if (to === null || event.altKey) return;
     event.preventDefault();
     state.kernel.value = to;
   };
   return (
     <div
-      ref={list}
+      ref={scroller}
       class="scroll diff-list"
       role="listbox"
       aria-label="Kernels"
@@ -80,21 +83,45 @@ function List({ state }: { state: DiffState }) {
       tabIndex={0}
       onKeyDown={press}
     >
-      {kernels.map((each, n) => (
-        <div
-          key={n}
-          id={`wb-diff-kernel-${n}`}
-          role="option"
-          aria-selected={n === here}
-          class={`diff-kernel ${each.relation === "same" ? "alike" : ""}`}
-          title={[...each.a, "→", ...each.b].join("\n")}
-          onClick={() => (state.kernel.value = n)}
-        >
-          <span class="mono cut">{`${ids(each.a)} → ${ids(each.b)}`}</span>
-          <span class="mut">{each.relation}</span>
-          <span class="cut">{each.title}</span>
-        </div>
-      ))}
+      <div class="tbody" role="presentation" style={{ height: `${list.height}px` }}>
+        {list.items.map(({ index, start }) => (
+          <Option
+            key={index}
+            kernels={kernels[index] as DiffKernels}
+            index={index}
+            start={start}
+            isHere={index === here}
+            choose={() => (state.kernel.value = index)}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface OptionProps {
+  kernels: DiffKernels;
+  index: number;
+  start: number;
+  isHere: boolean;
+  choose(): void;
+}
+
+function Option({ kernels, index, start, isHere, choose }: OptionProps) {
+  const { a, b, relation, title } = kernels;
+  return (
+    <div
+      id={`wb-diff-kernel-${index}`}
+      role="option"
+      aria-selected={isHere}
+      class={`diff-kernel ${relation === "same" ? "alike" : ""}`}
+      style={{ transform: `translateY(${start}px)` }}
+      data-tip={[...a, "→", ...b].join("\n")}
+      onClick={choose}
+    >
+      <span class="mono cut">{`${ids(a)} → ${ids(b)}`}</span>
+      <span class="mut">{relation}</span>
+      <span class="cut">{title}</span>
     </div>
   );
 }

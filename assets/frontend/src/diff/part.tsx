@@ -1,7 +1,7 @@
 // One part as a table: what differs, what stands in either compilation, where it belongs.
 
 import { useMemo } from "preact/hooks";
-import { plural } from "../format";
+import { plural, whole } from "../format";
 import { Copy } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { DiffPart, DiffRow } from "../wire";
@@ -117,7 +117,7 @@ function Item({ state, row }: { state: DiffState; row: DiffRow }) {
 
 function counted(part: DiffPart): string {
   if (part.is_measured) return `${plural(part.differ, "number")}, measured: different in every run`;
-  return `${part.differ.toLocaleString("en")} differ, ${part.same.toLocaleString("en")} the same`;
+  return `${whole(part.differ)} differ, ${whole(part.same)} the same`;
 }
 
 /** What the rows can be filtered by: the change, of nodes also the graph. */

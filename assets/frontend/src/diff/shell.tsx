@@ -40,9 +40,9 @@ function Head({ state }: { state: DiffState }) {
   const { a, b, is_same } = state.doc;
   return (
     <>
-      <h1 title={`${a.name} → ${b.name}`}>{`${a.name} → ${b.name}`}</h1>
+      <h1 data-tip="">{`${a.name} → ${b.name}`}</h1>
       <span class="tag plain">{is_same ? "the same" : "differ"}</span>
-      <span class="facts mut grow" title={`a: ${a.words}; b: ${b.words}`}>
+      <span class="facts mut grow" data-tip="">
         {`a: ${a.words} · b: ${b.words}`}
       </span>
     </>

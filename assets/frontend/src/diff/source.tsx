@@ -2,12 +2,24 @@
 
 import { useMemo, useRef } from "preact/hooks";
 import { plural } from "../format";
+import { simple } from "../kernels/languages";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
-import { Python } from "../ui/highlight";
+import { Coloured, coloured, type Piece } from "../ui/highlight";
+import { useRows, type Rows } from "../ui/virtual";
 import type { DiffKernels, DiffLine } from "../wire";
-import { differences, folded, isFold, marked, type Pieces } from "./folding";
+import { differences, folded, isFold, marked, type Pieces, type Shown } from "./folding";
 import type { DiffState } from "./state";
+
+const HEIGHTS = { fold: 20, line: 18 };
+
+function heightOf(row: Shown): number {
+  return isFold(row) ? HEIGHTS.fold : HEIGHTS.line;
+}
+
+function keyOf(row: Shown): string {
+  return isFold(row) ? `fold ${row.start}` : `${row.at}`;
+}
 
 interface SourcesProps {
   state: DiffState;
@@ -24,7 +36,13 @@ export function Sources({ state, kernels }: SourcesProps) {
   const box = useRef<HTMLDivElement>(null);
   const shown = useMemo(() => folded(source, open), [source, open]);
   const starts = useMemo(() => differences(source), [source]);
-  const jump = (by: 1 | -1) => box.current && goTo(box.current, starts, by);
+  const colours = useMemo(() => coloursOf(kernels), [kernels]);
+  const list = useRows({ rows: shown, scroller: box, size: heightOf, key: keyOf });
+  const jump = (by: 1 | -1) => {
+    const begins = new Set(starts);
+    const tops = shown.flatMap((row, index) => (!isFold(row) && begins.has(row.at) ? [index] : []));
+    if (box.current) goTo(box.current, list, tops, by);
+  };
   const press = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key !== "n" && event.key !== "p") return;
@@ -49,23 +67,40 @@ export function Sources({ state, kernels }: SourcesProps) {
         aria-label="Sources side by side"
         onKeyDown={press}
       >
-        {shown.map((row) =>
-          isFold(row) ? (
-            <button
-              key={row.start}
-              type="button"
-              class="src-fold"
-              onClick={() => setOpen(new Set(open).add(row.start))}
+        <div class="tbody" style={{ height: `${list.height}px` }}>
+          {list.items.map(({ key, index, start }) => (
+            <div
+              key={key}
+              data-index={index}
+              ref={list.measure}
+              class="place"
+              style={{ transform: `translateY(${start}px)` }}
             >
-              {`${plural(row.count, "line")} alike`}
-            </button>
-          ) : (
-            <Line key={row.at} at={row.at} line={row.line} isAlone={isAlone} />
-          ),
-        )}
+              <Row
+                row={shown[index] as Shown}
+                colours={colours}
+                isAlone={isAlone}
+                unfold={(at) => setOpen(new Set(open).add(at))}
+              />
+            </div>
+          ))}
+        </div>
       </div>
     </>
   );
+}
+
+/** The coloured pieces of every line, on either side. */
+type Colours = Record<"before" | "after", Piece[][]>;
+
+function coloursOf({ source, language }: DiffKernels): Colours {
+  const parser = language === "cpp" ? simple("cpp").parser : undefined;
+  const side = (key: keyof Colours) =>
+    coloured(
+      source.map((line) => line[key] ?? ""),
+      parser,
+    );
+  return { before: side("before"), after: side("after") };
 }
 
 interface BarProps {
@@ -102,7 +137,7 @@ function Bar({ source, count, isFolded, fold, jump }: BarProps) {
               key={by}
               type="button"
               class="btn icon"
-              title={words}
+              data-tip={words}
               aria-label={words}
               disabled={!count}
               onClick={() => jump(by)}
@@ -119,16 +154,39 @@ function Bar({ source, count, isFolded, fold, jump }: BarProps) {
 const SIGNS = { changed: "~", added: "+", removed: "−" };
 const WORDS = { changed: "changed", added: "only in b", removed: "only in a" };
 
-function Line({ at, line, isAlone }: { at: number; line: DiffLine; isAlone: boolean }) {
+interface RowProps {
+  row: Shown;
+  colours: Colours;
+  isAlone: boolean;
+  unfold(start: number): void;
+}
+
+function Row({ row, colours, isAlone, unfold }: RowProps) {
+  if (!isFold(row)) return <Line {...row} colours={colours} isAlone={isAlone} />;
+  return (
+    <button type="button" class="src-fold" onClick={() => unfold(row.start)}>
+      {`${plural(row.count, "line")} alike`}
+    </button>
+  );
+}
+
+interface LineProps {
+  at: number;
+  line: DiffLine;
+  colours: Colours;
+  isAlone: boolean;
+}
+
+function Line({ at, line, colours, isAlone }: LineProps) {
   const { kind, before, after } = line;
   const both = kind === "changed" && before !== null && after !== null;
   const [left, right] = both ? marked(before, after) : [null, null];
   const sides = [
-    { text: before, number: line.left, pieces: left },
-    { text: after, number: line.right, pieces: right },
+    { text: before, number: line.left, pieces: left, plain: colours.before[at] },
+    { text: after, number: line.right, pieces: right, plain: colours.after[at] },
   ];
   return (
-    <div class={`src ${kind}`} data-at={at}>
+    <div class={`src ${kind}`}>
       {sides
         .filter((side) => !isAlone || side.text !== null)
         .map((side, n) => (
@@ -141,12 +199,14 @@ function Line({ at, line, isAlone }: { at: number; line: DiffLine; isAlone: bool
 interface SideProps {
   text: string | null;
   number: number | null;
+  /** Where the line differs from the one beside it. */
   pieces: Pieces | null;
+  plain: Piece[] | undefined;
   kind: DiffLine["kind"];
   look: string;
 }
 
-function Side({ text, number, pieces, kind, look }: SideProps) {
+function Side({ text, number, pieces, plain, kind, look }: SideProps) {
   return (
     <>
       <span class="src-no">{number ?? ""}</span>
@@ -166,7 +226,7 @@ function Side({ text, number, pieces, kind, look }: SideProps) {
             {pieces.tail}
           </>
         ) : (
-          text !== null && <Python text={text} />
+          text !== null && <Coloured pieces={plain ?? []} />
         )}
       </code>
     </>
@@ -174,14 +234,11 @@ function Side({ text, number, pieces, kind, look }: SideProps) {
 }
 
 /** Brings the next difference to a third of the height. */
-function goTo(box: HTMLElement, starts: readonly number[], by: 1 | -1): void {
-  const third = box.clientHeight / 3;
-  const here = box.scrollTop + third;
-  const tops = starts.flatMap((at) => {
-    const row = box.querySelector<HTMLElement>(`[data-at="${at}"]`);
-    return row ? [row.offsetTop - box.offsetTop] : [];
-  });
+function goTo(box: HTMLElement, list: Rows, starts: readonly number[], by: 1 | -1): void {
+  const here = box.scrollTop + box.clientHeight / 3;
   const next =
-    by === 1 ? tops.find((top) => top > here + 1) : tops.filter((top) => top < here - 1).at(-1);
-  if (next !== undefined) box.scrollTop = next - third;
+    by === 1
+      ? starts.find((index) => list.top(index) > here + 1)
+      : starts.filter((index) => list.top(index) < here - 1).at(-1);
+  if (next !== undefined) list.goTo(next);
 }

@@ -19,7 +19,7 @@ export function CudaGraphs({ store }: { store: Store }) {
     <section class="few" aria-label="CUDA graphs">
       <div class="bar edge">
         <h2>CUDA graphs</h2>
-        <span class="faint cut" title={found.summary}>
+        <span class="faint cut" data-tip="">
           {found.summary}
         </span>
         <span class="grow" />

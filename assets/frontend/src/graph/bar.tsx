@@ -24,6 +24,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
     state.graph.value = id;
   };
   const compare = () => {
+    if (graphs.length < 2) return;
     state.other.value = isComparing ? null : partner(graphs, head.id);
   };
   return (
@@ -44,8 +45,8 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         type="button"
         class="btn"
         aria-pressed={isComparing}
-        disabled={graphs.length < 2}
-        title={
+        aria-disabled={graphs.length < 2}
+        data-tip={
           graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"
         }
         onClick={compare}
@@ -60,7 +61,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         type="button"
         class="btn"
         aria-pressed={state.isTable.value}
-        title="The same nodes as a table"
+        data-tip="The same nodes as a table"
         onClick={() => (state.isTable.value = !state.isTable.value)}
       >
         Table
@@ -108,7 +109,7 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
     <select
       class="btn"
       aria-label="Boxes"
-      title="What the boxes stand for"
+      data-tip="What the boxes stand for"
       value={grouping}
       onChange={(event) => setGrouping(state, part.id, event.currentTarget.value as Grouping)}
     >
@@ -127,20 +128,20 @@ function Fit({ canvas, isLit }: ShownProps) {
       <button
         type="button"
         class="btn"
-        disabled={!isLit}
-        title={
+        aria-disabled={!isLit}
+        data-tip={
           isLit
             ? "Show what is selected as large as fits (End)"
             : "Nothing of this graph is selected"
         }
-        onClick={() => canvas.fitSelection()}
+        onClick={() => isLit && canvas.fitSelection()}
       >
         Fit selection
       </button>
       <button
         type="button"
         class="btn"
-        title="Show the whole graph (Home)"
+        data-tip="Show the whole graph (Home)"
         onClick={() => canvas.fitAll()}
       >
         Fit all

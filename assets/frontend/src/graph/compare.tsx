@@ -86,7 +86,7 @@ function Stages({ state, graphs, id }: StagesProps) {
       type="button"
       class="btn"
       aria-pressed={id === stage}
-      title={graphs.find((graph) => graph.id === stage)?.title ?? stage}
+      data-tip={graphs.find((graph) => graph.id === stage)?.title ?? stage}
       onClick={() => {
         if (id === stage) return;
         state.other.value = id;

@@ -1,5 +1,6 @@
 // What is hidden or collapsed, and the buttons that change it.
 
+import { whole } from "../format";
 import type { Grouping } from "./groups";
 import type { Model } from "./model";
 import { openAll, type GraphState } from "./state";
@@ -19,7 +20,7 @@ export function Folding({ state, model, hidden, grouping }: Props) {
   return (
     <>
       <span class="mut">
-        {(count - hidden).toLocaleString("en")} of {count.toLocaleString("en")} nodes
+        {whole(count - hidden)} of {whole(count)} nodes
         {hidden > 0 && <span class="wide"> · views, casts, weights hidden</span>}
       </span>
       {hasQuiet && (
@@ -34,13 +35,18 @@ export function Folding({ state, model, hidden, grouping }: Props) {
       )}
       {canFold && (
         <>
-          <button type="button" class="btn link" title="Open every box" onClick={() => all(true)}>
+          <button
+            type="button"
+            class="btn link"
+            data-tip="Open every box"
+            onClick={() => all(true)}
+          >
             Open all
           </button>
           <button
             type="button"
             class="btn link"
-            title="Collapse every box"
+            data-tip="Collapse every box"
             onClick={() => all(false)}
           >
             Collapse all

@@ -81,8 +81,8 @@ function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
 function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel: string }) {
   const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
   return (
-    <li title={pair.why}>
-      {other && <Chip store={store} id={other} />} <b>{`${pair.reason}.`}</b>{" "}
+    <li>
+      {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.reason}.`}</b>{" "}
       <Prose text={pair.shared_bytes ? `They share ${bytes(pair.shared_bytes)}.` : ""} />{" "}
       <button type="button" class="btn link" onClick={() => store.select(pair.id)}>
         Explain

@@ -38,7 +38,7 @@ export function Chooser({ store, kernels, kernel }: ChooserProps) {
         <button
           type="button"
           class="btn icon"
-          title="Kernel before"
+          data-tip="Kernel before"
           aria-label="Kernel before"
           disabled={at <= 0}
           onClick={() => go(-1)}
@@ -48,7 +48,7 @@ export function Chooser({ store, kernels, kernel }: ChooserProps) {
         <button
           type="button"
           class="btn icon"
-          title="Next kernel"
+          data-tip="Next kernel"
           aria-label="Next kernel"
           disabled={at >= kernels.length - 1}
           onClick={() => go(1)}

@@ -20,14 +20,14 @@ export function CodeColumn(props: Props) {
     <section class="code-column" style={{ flexGrow: share }} aria-label={title}>
       <header class="code-head">
         <b>{title}</b>
-        <span class="cut mut" title={note}>
+        <span class="cut mut" data-tip="">
           {note}
         </span>
         <span class="grow" />
         <button
           type="button"
           class="btn icon quiet"
-          title={`Search in ${title} (Ctrl F)`}
+          data-tip={`Search in ${title} (Ctrl F)`}
           aria-label={`Search in ${title}`}
           disabled={!rows}
           onClick={() => editor.current?.find()}

@@ -62,7 +62,7 @@ function Jump({ name, title, by, both, jump }: JumpProps) {
     <button
       type="button"
       class="btn icon"
-      title={title}
+      data-tip={title}
       aria-label={title}
       disabled={!both?.differences.length}
       onClick={() => jump(by)}

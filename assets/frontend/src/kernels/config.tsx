@@ -99,7 +99,7 @@ function Against({ store, state, configs, config }: AgainstProps) {
       <button
         type="button"
         class="btn"
-        title="Two configurations side by side"
+        data-tip="Two configurations side by side"
         onClick={() => (state.compared.value = others[0]!.id)}
       >
         Compare
@@ -119,7 +119,7 @@ function Against({ store, state, configs, config }: AgainstProps) {
       <button
         type="button"
         class="btn icon quiet"
-        title="End the comparison"
+        data-tip="End the comparison"
         aria-label="End the comparison"
         onClick={() => (state.compared.value = null)}
       >

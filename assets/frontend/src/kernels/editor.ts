@@ -1,9 +1,7 @@
 // One read-only CodeMirror: a text with numbers, a strip, marks and search; no document is made
 // twice.
 
-import { standardKeymap } from "@codemirror/commands";
-import { python } from "@codemirror/lang-python";
-import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { HighlightStyle, LRLanguage, syntaxHighlighting } from "@codemirror/language";
 import {
   highlightSelectionMatches,
   openSearchPanel,
@@ -12,24 +10,17 @@ import {
 } from "@codemirror/search";
 import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
+import { parser } from "@lezer/python";
+import { LOOKS } from "../ui/highlight";
 import { explaining } from "./explain";
 import { simple } from "./languages";
 import { differing, markField, setMarks, strip, type Marks } from "./marks";
+import { READING } from "./reading";
 import type { Language, Rows } from "./rows";
 import { overlaps, type Spans } from "./spans";
 
-const COLOURS = HighlightStyle.define([
-  { tag: [tags.keyword, tags.processingInstruction, tags.modifier], color: "var(--tok-kw)" },
-  { tag: [tags.number, tags.bool, tags.null, tags.typeName], color: "var(--tok-num)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--tok-str)" },
-  { tag: tags.comment, color: "var(--tok-com)" },
-  {
-    tag: [tags.function(tags.variableName), tags.function(tags.propertyName)],
-    color: "var(--tok-fn)",
-  },
-  { tag: tags.operator, color: "var(--tok-op)" },
-]);
+const COLOURS = HighlightStyle.define(LOOKS);
+const PYTHON = LRLanguage.define({ parser });
 
 /** Scrolls the text alone to a line: CodeMirror would scroll the notebook around it too. */
 const ownScroll = EditorView.scrollHandler.of((view, range, { y, yMargin }) => {
@@ -39,7 +30,7 @@ const ownScroll = EditorView.scrollHandler.of((view, range, { y, yMargin }) => {
 });
 
 function grammar(language: Language): Extension {
-  if (language === "python") return python();
+  if (language === "python") return PYTHON;
   return language === "plain" ? [] : simple(language);
 }
 
@@ -202,7 +193,7 @@ export class CodeEditor {
         { key: "n", run: () => this.listener.jump(1) },
         { key: "p", run: () => this.listener.jump(-1) },
         ...searchKeymap,
-        ...standardKeymap.filter((binding) => binding.key !== "Enter"),
+        ...READING,
       ]),
       EditorView.domEventHandlers({
         click: (event) => this.clicked(event),

@@ -10,7 +10,7 @@ export function Facts({ kernel }: { kernel: Kernel }) {
     <dl class="code-facts" aria-label={`Facts of ${kernel.id}`}>
       <div class="code-name">
         <dt class="sr">Name</dt>
-        <dd class="mono cut" title={kernel.name}>
+        <dd class="mono cut" data-tip="">
           {kernel.name}
         </dd>
       </div>

@@ -50,7 +50,7 @@ export function CellStrip({ store, rows, targets, partner, mark }: Props) {
       {known.length > 0 && (
         <div class="hm-facts">
           {known.map((figure) => (
-            <span key={figure.id} title={figure.words}>
+            <span key={figure.id} data-tip={figure.words}>
               <span class="mut">
                 {figure.isEstimate ? `${figure.title} (estimate)` : figure.title}
               </span>{" "}

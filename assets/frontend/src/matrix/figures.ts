@@ -1,6 +1,6 @@
 // The figures of a matrix: what they are called, how they are written, how they are shaded.
 
-import { bytes, microseconds, percent } from "../format";
+import { bytes, microseconds, percent, whole } from "../format";
 import type { MatrixCell, MatrixRow } from "../wire";
 
 export type FigureId =
@@ -20,8 +20,6 @@ export interface MatrixFigure {
   /** Whether more of it is better. */
   isGood: boolean;
 }
-
-const whole = (value: number) => value.toLocaleString("en");
 
 export const FIGURES: readonly MatrixFigure[] = [
   {

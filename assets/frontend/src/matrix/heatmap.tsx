@@ -3,8 +3,8 @@
 import { useId, useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
-import { useEvenRows } from "../ui/even";
 import { useReveal } from "../ui/kept";
+import { useRows } from "../ui/virtual";
 import type { MatrixCell, MatrixRow } from "../wire";
 import { shadeOf, valueOf, type MatrixFigure } from "./figures";
 import { nextCell, spotOf } from "./rows";
@@ -25,7 +25,7 @@ interface Props {
 export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const list = useEvenRows(scroller, { count: rows.length, row: ROW, head: HEAD });
+  const list = useRows({ rows, scroller, size: ROW, head: HEAD });
   const selected = store.selected.value;
   const spot = spotOf(rows, selected);
   useReveal(store, "cells", selected, [selected, rows], () => {
@@ -48,7 +48,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
     >
       <div role="rowgroup" class="thead">
         <div role="row" class="hm" style={tracks} aria-rowindex={1}>
-          <span role="columnheader" title="Those that differ most in this figure come first">
+          <span role="columnheader" data-tip="Those that differ most in this figure come first">
             Most different first
           </span>
           {targets.map((target) => (
@@ -59,7 +59,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
         </div>
       </div>
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
-        {list.indexes.map((index) => {
+        {list.items.map(({ index, start }) => {
           const row = rows[index] as MatrixRow;
           const look =
             selected === row.kernel ? "sel" : store.related.value.has(row.kernel) ? "rel" : "";
@@ -69,7 +69,7 @@ export function HeatMap({ store, rows, targets, figure, partner, mark }: Props) 
               role="row"
               class={`hm ${look}`}
               aria-rowindex={index + 2}
-              style={{ ...tracks, transform: `translateY(${list.top(index)}px)` }}
+              style={{ ...tracks, transform: `translateY(${start}px)` }}
             >
               <RowName store={store} kernel={row.kernel} />
               {row.cells.map((cell, column) => (
@@ -99,7 +99,7 @@ function RowName({ store, kernel }: { store: Store; kernel: string }) {
     <span
       role="rowheader"
       class="hm-name cut"
-      title={store.kernel(kernel)?.name ?? kernel}
+      data-tip={store.kernel(kernel)?.name ?? kernel}
       onClick={() => store.select(kernel)}
     >
       <Mark store={store} kernel={kernel} />
@@ -131,7 +131,7 @@ function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, op
       role="gridcell"
       aria-selected={isSelected}
       class={`hm-cell num ${look}`}
-      title={why ?? `${row.kernel} on ${target}: ${words(value, figure)}`}
+      data-tip={why ?? `${row.kernel} on ${target}: ${words(value, figure)}`}
       style={{ "--shade": shade.toFixed(3) }}
       onClick={(event) => choose(event.shiftKey)}
       onDblClick={open}

@@ -26,7 +26,7 @@ export function MatrixPane({ store }: { store: Store }) {
   return (
     <>
       <div class="bar">
-        <h2 title={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
+        <h2 data-tip={`${plural(rows.length, "kernel")} on ${plural(targets.length, "GPU")}`}>
           Kernels on GPUs
         </h2>
         <Chooser figures={figures} figure={figure} choose={({ id }) => choose(id)} />
@@ -69,7 +69,7 @@ function Chooser({ figures, figure, choose }: ChooserProps) {
             key={each.id}
             type="button"
             class="btn"
-            title={each.words}
+            data-tip={each.words}
             aria-pressed={each === figure}
             onClick={() => choose(each)}
           >

@@ -16,7 +16,7 @@ export function LineCard({ store, id }: CardProps) {
   const state = mark?.state ?? "plain";
   return (
     <>
-      <div class="kind" title={line?.source.file}>
+      <div class="kind" data-tip="">
         {line ? `Line ${line.number} of ${line.source.file}` : `Source line ${numberOf(id)}`}
       </div>
       {line && (

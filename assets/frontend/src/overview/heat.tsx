@@ -16,6 +16,10 @@ import { scaleOf, rowsOf, type Row } from "./rows";
 const HEIGHTS = { head: 26, line: 19, note: 24 };
 const HEAD = 26;
 
+function heightOf(row: Row): number {
+  return HEIGHTS[row.kind];
+}
+
 export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
@@ -23,11 +27,11 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   const scale = useMemo(() => scaleOf(sources), [sources]);
   const selected = store.selected.value;
   const list = useRows({
-    count: rows.length,
+    rows,
     scroller,
-    size: (i) => HEIGHTS[rows[i]?.kind ?? "line"],
+    size: heightOf,
     head: HEAD,
-    key: (i) => rows[i]?.key ?? "",
+    key: (row) => row.key,
   });
   useRevealed(store, rows, list);
   const active = list.items.find((item) => rows[item.index]?.key === selected);
@@ -110,7 +114,11 @@ function Head({ isTimed }: { isTimed: boolean }) {
             Time
           </span>
         )}
-        <span class="mb" role="columnheader" title="Its share of its kernels' traffic, an estimate">
+        <span
+          class="mb"
+          role="columnheader"
+          data-tip="Its share of its kernels' traffic, an estimate"
+        >
           DRAM moved
         </span>
       </div>
@@ -124,7 +132,7 @@ function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
   const more = sources.length === 1 ? (first?.name ?? "") : plural(sources.length, "function");
   return (
     <div class="bar">
-      <h2 title={first?.file}>{name}</h2>
+      <h2 data-tip={first?.file}>{name}</h2>
       <span class="faint wide cut">{more}</span>
       <span class="grow" />
       <span class="legend">

@@ -55,7 +55,7 @@ function Notes({ store, report, why }: NotesProps) {
       ))}
       {rest.length > 0 && (
         <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary title={title}>
+          <summary data-tip={title}>
             <b>{rest.length === 1 ? "1 remark" : `${rest.length} remarks`}</b> {title}
           </summary>
           {rest.map((note) => (
@@ -83,7 +83,7 @@ function Figures({ store, figures }: { store: Store; figures: Figure[] }) {
         <button
           type="button"
           key={figure.label}
-          title={`${figure.label}: ${figure.value}, ${figure.note} (opens ${figure.pane})`}
+          data-tip={`${figure.label}: ${figure.value}, ${figure.note} (opens ${figure.pane})`}
           onClick={() => store.show(figure.pane)}
         >
           <span class="lab">{figure.label}</span>

@@ -3,7 +3,7 @@
 import { bytes, microseconds } from "../format";
 import type { Store } from "../store";
 import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
-import { Python } from "../ui/highlight";
+import { Coloured } from "../ui/highlight";
 import { Icon } from "../ui/icons";
 import { iconOf } from "../ui/words";
 import type { Line, Note, Source } from "../wire";
@@ -30,7 +30,7 @@ export function HeatRow({ store, row, id, scale }: RowProps) {
 function FunctionHead({ source }: { source: Source }) {
   return (
     <div class="heat-head" role="row">
-      <span role="gridcell" class="cut" title={source.file}>
+      <span role="gridcell" class="cut" data-tip="">
         <b class="mono">{source.name}</b> <span class="faint">{source.file}</span>
       </span>
     </div>
@@ -41,7 +41,7 @@ function Explanation({ store, note }: { store: Store; note: Note }) {
   return (
     <div class={`note ${note.tone}`} role="row">
       <Icon name={iconOf(note.tone)} />
-      <span role="gridcell" class="says" title={`${note.title} ${note.text}`}>
+      <span role="gridcell" class="says" data-tip="">
         <b>{note.title}</b> <Prose text={note.text} />
       </span>
       {note.select && (
@@ -84,7 +84,6 @@ function HeatLine({ store, row, mark, id, scale }: LineProps) {
       class={`heat ${look}`}
       role="row"
       aria-selected={isSelected}
-      title={row.text.trim()}
       onClick={() => store.select(row.id)}
     >
       <span class="state" role="gridcell">
@@ -93,8 +92,8 @@ function HeatLine({ store, row, mark, id, scale }: LineProps) {
       <span class="no" role="gridcell">
         {row.number}
       </span>
-      <span class="src" role="gridcell">
-        <Python text={row.text} inside={row.inside} />
+      <span class="src" role="gridcell" data-tip="">
+        <Coloured pieces={row.pieces} />
       </span>
       <EndsIn store={store} mark={mark} />
       {scale.isTimed && (
@@ -124,12 +123,12 @@ function EndsIn({ store, mark }: { store: Store; mark: Line }) {
         <Mark key={kernel} store={store} kernel={kernel} />
       ))}
       {kernels.length > MARKS && (
-        <span class="faint" title={kernels.join(", ")}>
+        <span class="faint" data-tip={kernels.join(", ")}>
           {`+${kernels.length - MARKS}`}
         </span>
       )}
       {names.length > 0 && (
-        <span class="faint cut" title={`Inlined to ${names.join(", ")}`}>
+        <span class="faint cut" data-tip={`Inlined to ${names.join(", ")}`}>
           {`in ${first}`}
         </span>
       )}

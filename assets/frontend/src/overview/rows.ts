@@ -1,7 +1,7 @@
 // The rows of the source view: heads of functions, lines, and the explanations under them.
 
 import type { Line, Note, Source } from "../wire";
-import { insideStrings } from "../ui/highlight";
+import { coloured, withoutStart, type Piece } from "../ui/highlight";
 
 export type Row =
   | { kind: "head"; key: string; source: Source }
@@ -12,7 +12,7 @@ export type Row =
       number: number;
       text: string;
       mark: Line | null;
-      inside: boolean;
+      pieces: Piece[];
     }
   | { kind: "note"; key: string; id: string; note: Note };
 
@@ -24,7 +24,7 @@ export function rowsOf(sources: Source[]): Row[] {
   for (const source of sources) {
     if (sources.length > 1) rows.push({ kind: "head", key: source.id, source });
     const marks = new Map(source.marks.map((mark) => [mark.id, mark]));
-    const inside = insideStrings(source.lines);
+    const pieces = coloured(source.lines);
     const cut = indentOf(source.lines);
     source.lines.forEach((text, i) => {
       const number = source.first + i;
@@ -37,7 +37,7 @@ export function rowsOf(sources: Source[]): Row[] {
         number,
         text: text.slice(cut),
         mark,
-        inside: inside[i] ?? false,
+        pieces: withoutStart(pieces[i] ?? [], cut),
       });
       mark?.notes.forEach((note, n) => rows.push({ kind: "note", key: `${id}/${n}`, id, note }));
     });

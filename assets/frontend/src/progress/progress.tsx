@@ -75,11 +75,7 @@ function Steps({ progress, since }: { progress: Progress; since: number }) {
                 <span class="sr">{isOpen ? "not finished" : "done"}</span>
               </span>
             )}
-            <span
-              class="cut"
-              title={step.name}
-              style={{ paddingLeft: `${Math.min(depth, 8) * 12}px` }}
-            >
+            <span class="cut" data-tip="" style={{ paddingLeft: `${Math.min(depth, 8) * 12}px` }}>
               {step.name}
             </span>
             <span class="mut num">
@@ -105,7 +101,7 @@ function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) 
       </div>
       <ol class="mono">
         {names.map((name, i) => (
-          <li key={`${i}:${name}`} title={name}>
+          <li key={`${i}:${name}`} data-tip="">
             <span class="faint num">{i + 1}</span>
             <span class="cut">{name}</span>
           </li>

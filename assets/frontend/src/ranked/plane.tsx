@@ -103,7 +103,7 @@ function PlaneCell({ id, tile, rows, isSelected, choose }: CellProps) {
       aria-selected={isSelected}
       class={`hm-cell num ${isSelected ? "sel" : ""} ${isVoid ? "void" : ""}`}
       style={{ "--shade": shade.toFixed(3) }}
-      title={best ? `${best.choice}${more}${why ? `: ${why}` : ""}` : "No such configuration"}
+      data-tip={best ? `${best.choice}${more}${why ? `: ${why}` : ""}` : "No such configuration"}
       onClick={() => best && choose(best.id)}
     >
       {best?.losing && <span class="hm-loses">loses </span>}

@@ -1,7 +1,7 @@
 // The roofline of one GPU: a point for each kernel, its area the share of the time.
 
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
-import { amount, bytes, microseconds, percent, tflops } from "../format";
+import { amount, microseconds, percent, tflops, written } from "../format";
 import { RoomContext } from "../shell/size";
 import type { Store } from "../store";
 import { useWidth } from "../ui/width";
@@ -92,12 +92,10 @@ function Grid({ axes, lines }: { axes: Axes; lines: readonly Line[] }) {
   );
 }
 
-const PER_SECOND = (gbs: number) => `${bytes(gbs * 1e9)}/s`;
-
 function LineName({ line }: { line: Line }) {
   const isMemory = line.name === "memory";
   const words = isMemory
-    ? `DRAM ${PER_SECOND(line.value)}`
+    ? `DRAM ${written(line.value * 1e9, "bytes_per_second")}`
     : `${line.name.replace(".", " ")} ${tflops(line.value)}`;
   const middle = (line.x1 + line.x2) / 2;
   const place = isMemory
@@ -160,7 +158,7 @@ function Dot({ store, id, place, isNamed }: DotProps) {
       role="option"
       aria-selected={isSelected}
       aria-label={`${kernel}, ${saying(point)}`}
-      title={`${kernel} ${store.kernel(kernel)?.label ?? ""}: ${saying(point)}`}
+      data-tip={`${kernel} ${store.kernel(kernel)?.label ?? ""}: ${saying(point)}`}
       class={look.filter(Boolean).join(" ")}
       style={{
         left: `${x * 100}%`,

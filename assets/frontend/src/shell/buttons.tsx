@@ -18,7 +18,7 @@ export function IconButton({ name, label, keys, disabled, isPressed, press }: Ic
       class="btn icon quiet"
       aria-label={label}
       aria-pressed={isPressed}
-      title={keys ? `${label} (${keys})` : label}
+      data-tip={keys ? `${label} (${keys})` : label}
       disabled={disabled}
       onClick={press}
     >

@@ -18,10 +18,10 @@ export function Header({ store, search, inspector }: Props) {
   const inputs = report?.inputs.join(", ") ?? "";
   return (
     <>
-      <h1 title={report?.name}>{report?.name ?? "Compilation"}</h1>
+      <h1 data-tip="">{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
-      <span class="facts mut grow" title={inputs}>
+      <span class="facts mut grow" data-tip="">
         {inputs}
       </span>
       <span class="row tight">

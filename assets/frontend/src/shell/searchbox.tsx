@@ -155,7 +155,7 @@ function Option({ id, hit, isHere, choose }: OptionProps) {
       class="opt"
       role="option"
       aria-selected={isHere}
-      title={hit.text}
+      data-tip={hit.text}
       onMouseDown={press}
     >
       <span>{hit.label}</span>

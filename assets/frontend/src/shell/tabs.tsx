@@ -1,6 +1,7 @@
 // The strip of panes with their counts; a pane with a problem says so.
 
 import { useEffect, useRef } from "preact/hooks";
+import { whole } from "../format";
 import { Icon } from "../ui/icons";
 import { keyOf } from "./keys";
 
@@ -76,7 +77,7 @@ function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
       aria-controls={panel}
       tabIndex={isHere ? 0 : -1}
       class={tab.vacant === undefined ? undefined : "vacant"}
-      title={keys ? `${words} (${keys})` : words}
+      data-tip={keys ? `${words} (${keys})` : words}
       onClick={() => show(tab.id)}
     >
       {tab.title}
@@ -86,7 +87,7 @@ function TabButton({ tab, isHere, panel, keys, show }: TabProps) {
           {tab.count}
         </span>
       ) : (
-        tab.count != null && <span class="n">{tab.count.toLocaleString("en")}</span>
+        tab.count != null && <span class="n">{whole(tab.count)}</span>
       )}
     </button>
   );

@@ -37,11 +37,10 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
               key={row.id}
               class={state.selected.value === row.id ? "strand chosen" : "strand"}
               style={{ opacity: 0.15 + 0.85 * (1 - share) ** 2 }}
+              data-tip={`${row.id}: ${state.words(row)}`}
               points={pointsOf(row, doc, px, py, py(share))}
               onClick={() => void state.open(row)}
-            >
-              <title>{`${row.id}: ${state.words(row)}`}</title>
-            </polyline>
+            />
           );
         })}
         {doc.axes.map(({ name, values: texts }, at) => (

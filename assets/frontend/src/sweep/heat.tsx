@@ -48,7 +48,7 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
                       key={value}
                       style={{ "--shade": cell.shade }}
                       class="shaded"
-                      title={cell.row.id}
+                      data-tip={cell.row.id}
                       onClick={() => void state.open(cell.row)}
                     >
                       {state.words(cell.row, figure)}

@@ -61,10 +61,9 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
             cx={px(spot.x)}
             cy={py(spot.y)}
             r={5}
+            data-tip={`${spot.row.id}: ${word(spot.y)}, compiled in ${seconds(spot.x)}`}
             onClick={() => void state.open(spot.row)}
-          >
-            <title>{`${spot.row.id}: ${word(spot.y)}, compiled in ${seconds(spot.x)}`}</title>
-          </circle>
+          />
         ))}
         {best.slice(-NAMED).map((spot) => (
           <Name key={spot.row.id} text={spot.row.id} x={px(spot.x)} y={py(spot.y)} width={width} />

@@ -93,7 +93,7 @@ function Cancel({ state }: { state: SweepState }) {
         type="button"
         class="btn"
         disabled={isAsked}
-        title="Ends what runs; what is done is kept"
+        data-tip="Ends what runs; what is done is kept"
         onClick={() => void state.cancel()}
       >
         {isAsked ? "Cancelling…" : "Cancel"}

@@ -68,8 +68,11 @@ function Strip({ state, row, px, left, y }: StripProps) {
   const letters = Math.floor((left - 16) / LETTER);
   const name = row.id.length > letters ? `${row.id.slice(0, letters - 1)}…` : row.id;
   return (
-    <g class="strip" onClick={() => void state.open(row)}>
-      <title>{`${row.id}: ${amount(median)} (${amount(low)} to ${amount(high)})`}</title>
+    <g
+      class="strip"
+      data-tip={`${row.id}: ${amount(median)} (${amount(low)} to ${amount(high)})`}
+      onClick={() => void state.open(row)}
+    >
       <rect class="hit" x={0} width="100%" y={y - ROW / 2} height={ROW} />
       <text x={left - 10} y={y + 4} text-anchor="end">
         {name}

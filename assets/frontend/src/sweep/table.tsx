@@ -25,9 +25,9 @@ export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument
           <button
             type="button"
             class="btn"
-            disabled={count !== 2}
-            title="What differs between the two rows that are picked"
-            onClick={() => void state.compare()}
+            aria-disabled={count !== 2}
+            data-tip="What differs between the two rows that are picked"
+            onClick={() => count === 2 && void state.compare()}
           >
             {count === 2 ? "Compare the two" : `Compare (${count} of 2 picked)`}
           </button>

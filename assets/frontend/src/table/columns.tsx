@@ -7,7 +7,7 @@ import { Mark } from "../ui/basics";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import type { Column } from "./table";
-import { written } from "./units";
+import { writtenIn } from "./units";
 
 /** What a pane does its own way in a column, by the key of the column. */
 export type Cells<Row> = Readonly<
@@ -115,7 +115,7 @@ function drawOf<Row extends object>(
 }
 
 function numberOf(value: Sortable, unit: ColumnSpec["unit"], absent?: string): ComponentChildren {
-  if (value !== null && value !== undefined) return written(Number(value), unit);
+  if (value !== null && value !== undefined) return writtenIn(unit ?? "", Number(value));
   return absent === undefined ? "–" : <span class="mut">{absent}</span>;
 }
 

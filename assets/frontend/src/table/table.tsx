@@ -5,8 +5,8 @@ import type { ComponentChildren } from "preact";
 import { RoomContext } from "../shell/size";
 import type { ReadonlySignal } from "@preact/signals";
 import type { Remembering } from "../memory";
-import { useEvenRows, type EvenRows } from "../ui/even";
 import { usePaneState, useReveal } from "../ui/kept";
+import { useRows, type Rows } from "../ui/virtual";
 import { sorted, turned, type Order, type Sortable } from "./sorting";
 
 export interface Column<Row> {
@@ -65,7 +65,7 @@ export function Table<Row>(props: Props<Row>) {
     const column = order && columns.find((each) => each.key === order.key);
     return column ? sorted(rows, column.value, order.direction) : rows;
   }, [rows, order, columns]);
-  const list = useEvenRows(scroller, { count: shown.length, row: ROW, head: HEAD });
+  const list = useRows({ rows: shown, scroller, size: ROW, head: HEAD });
   const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
   return (
@@ -92,9 +92,9 @@ export function Table<Row>(props: Props<Row>) {
         </div>
       </div>
       <div role="rowgroup" class="tbody" style={{ height: `${list.height}px` }}>
-        {list.indexes.map((index) => {
+        {list.items.map(({ index, start }) => {
           const row = shown[index] as Row;
-          const place = { index, top: list.top(index), prefix, tracks };
+          const place = { index, top: start, prefix, tracks };
           return <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />;
         })}
       </div>
@@ -113,7 +113,7 @@ function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
 function useCurrent<Row>(
   { store, id, label }: Props<Row>,
   shown: readonly Row[],
-  list: EvenRows,
+  list: Rows,
 ): number | undefined {
   const selected = store.selected.value;
   const related = store.related.value;
@@ -192,7 +192,7 @@ function Head<Row>({ column, order, sort }: HeadProps<Row>) {
       class={column.number ? "th num" : "th"}
       aria-sort={isSorted ? direction : "none"}
     >
-      <button type="button" onClick={sort} title={`Sort by ${column.title.toLowerCase()}`}>
+      <button type="button" onClick={sort} data-tip={`Sort by ${column.title.toLowerCase()}`}>
         {column.title}
         {isSorted && <span aria-hidden="true">{order?.direction === "asc" ? " ↑" : " ↓"}</span>}
       </button>
@@ -213,14 +213,15 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
     <div
       role="gridcell"
       class={["td", column.number && "num", column.look].filter(Boolean).join(" ")}
-      title={titleOf(column, row, text)}
+      data-tip={tipOf(column, row, text)}
+      data-tip-of={column.title}
     >
       {column.draw ? column.draw(row) : text}
     </div>
   );
 }
 
-function titleOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
+function tipOf<Row>(column: Column<Row>, row: Row, text: string): string | undefined {
   return column.full?.(row) ?? (column.number ? undefined : text);
 }
 

@@ -1,19 +1,21 @@
 // Numbers of a table as they are written, by the unit that they are given in.
 
-import { amount, bytes, microseconds, percent, seconds } from "../format";
+import { written, type Quantity } from "../format";
 import type { Unit } from "../wire";
 
-const WRITE: Record<Unit, (value: number) => string> = {
-  "": String,
-  count: (value) => value.toLocaleString("en"),
-  B: bytes,
-  s: seconds,
-  ms: (value) => seconds(value / 1e3),
-  us: microseconds,
-  share: percent,
-  amount,
+/** The quantity and the size of the unit; numbers without a unit stand as they are. */
+const UNITS: Record<Exclude<Unit, "">, [Quantity, number]> = {
+  count: ["whole", 1],
+  B: ["bytes", 1],
+  s: ["seconds", 1],
+  ms: ["seconds", 1e-3],
+  us: ["seconds", 1e-6],
+  share: ["percent", 1],
+  amount: ["amount", 1],
 };
 
-export function written(value: number, unit: Unit = ""): string {
-  return WRITE[unit](value);
+export function writtenIn(unit: Unit, value: number): string {
+  if (unit === "") return String(value);
+  const [quantity, size] = UNITS[unit];
+  return written(value * size, quantity);
 }

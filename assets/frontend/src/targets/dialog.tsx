@@ -30,11 +30,11 @@ export function TargetButton({ store }: { store: Store }) {
     <button
       type="button"
       class="tag plain target"
-      title={words}
+      data-tip={words}
       aria-label={`Target ${targets.present}: ${words}`}
       aria-haspopup="dialog"
-      disabled={why !== null}
-      onClick={() => (targetsOpen(store).value = true)}
+      aria-disabled={why !== null}
+      onClick={() => why === null && (targetsOpen(store).value = true)}
     >
       {targets.present}
       {why === null && <Icon name="down" />}
@@ -51,9 +51,9 @@ export function CompareButton({ store }: { store: Store }) {
     <button
       type="button"
       class="btn"
-      disabled={why !== null}
-      title={why ?? "Compile every kernel for several GPUs"}
-      onClick={() => (targetsOpen(store).value = true)}
+      aria-disabled={why !== null}
+      data-tip={why ?? "Compile every kernel for several GPUs"}
+      onClick={() => why === null && (targetsOpen(store).value = true)}
     >
       Compare on GPUs…
     </button>
@@ -126,18 +126,18 @@ function Form({ store, targets, close }: FormProps) {
         <button
           type="button"
           class="btn"
-          disabled={place.why !== null}
-          title={place.why ?? ""}
-          onClick={() => void ask("retarget")}
+          aria-disabled={place.why !== null}
+          data-tip={place.why ?? ""}
+          onClick={() => place.why === null && void ask("retarget")}
         >
           {place.words}
         </button>
         <button
           type="button"
           class="btn"
-          disabled={compare.why !== null}
-          title={compare.why ?? ""}
-          onClick={() => void ask("compare-targets")}
+          aria-disabled={compare.why !== null}
+          data-tip={compare.why ?? ""}
+          onClick={() => compare.why === null && void ask("compare-targets")}
         >
           {compare.words}
         </button>
@@ -169,7 +169,7 @@ interface ChoiceProps {
 
 function Choice({ choice, isShown, isChosen, turn }: ChoiceProps) {
   return (
-    <label title={choice.words}>
+    <label data-tip={choice.words}>
       <input type="checkbox" checked={isChosen} onChange={turn} />
       <b class="mono">{choice.name}</b>{" "}
       <span class="mut cut">{isShown ? `${choice.words} (shown)` : choice.words}</span>

@@ -138,7 +138,7 @@ function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
       aria-selected={isSelected}
       aria-label={`${phase.name}, ${seconds(phase.duration_s)}`}
       class={isSelected ? "bar-f sel" : "bar-f"}
-      title={`${phase.name}: ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
+      data-tip={`${phase.name}: ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
       style={{
         left: `${bar.left * 100}%`,
         width: `${bar.width * 100}%`,

@@ -67,7 +67,7 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
       <button
         type="button"
         class="btn"
-        title="For ui.perfetto.dev or chrome://tracing"
+        data-tip="For ui.perfetto.dev or chrome://tracing"
         onClick={() => saveFile(traceOf(phases, name), "compile-trace.json")}
       >
         <Icon name="save" />
@@ -82,8 +82,8 @@ function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Pha
     <button
       type="button"
       class="btn quiet"
-      disabled={!phase}
-      title={phase ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
+      aria-disabled={!phase}
+      data-tip={phase ? "Or double click a bar, or press Enter on it" : "Select a phase first"}
       onClick={() => phase && zoomTo(phase)}
     >
       Zoom in

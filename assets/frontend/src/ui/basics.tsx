@@ -17,7 +17,7 @@ export function Mark({ store, kernel }: { store: Store; kernel: string }) {
     <span
       class={`k ${look}`}
       style={look ? undefined : { "--c": `var(--${mark})` }}
-      title={known ? `${known.kind}: ${known.label}` : undefined}
+      data-tip={known ? `${known.kind}: ${known.label}` : undefined}
     >
       <i />
       {kernel}
@@ -29,7 +29,7 @@ export function Mark({ store, kernel }: { store: Store; kernel: string }) {
 export function Chip({ store, id }: { store: Store; id: string }) {
   const text = store.line(id)?.text.trim();
   return (
-    <button type="button" class="chip" title={text ?? id} onClick={() => store.select(id)}>
+    <button type="button" class="chip" data-tip={text ?? id} onClick={() => store.select(id)}>
       {kindOf(id) === "kernel" ? <Mark store={store} kernel={id} /> : store.labelOf(id)}
     </button>
   );
@@ -78,7 +78,7 @@ interface TagProps {
 export function StateIcon({ state }: { state: State }) {
   if (state === "plain") return null;
   return (
-    <span class={`st st-${state}`} title={wordOf(state)}>
+    <span class={`st st-${state}`} data-tip={wordOf(state)}>
       <Icon name={iconOf(state)} />
       <span class="sr">{wordOf(state)}</span>
     </span>
@@ -193,7 +193,13 @@ export function Copy({ text, label, title, quiet }: CopyProps) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class={quiet ? "btn quiet" : "btn"} title={title ?? text} onClick={copy}>
+    <button
+      type="button"
+      class={quiet ? "btn quiet" : "btn"}
+      aria-label={label ? undefined : title}
+      data-tip={title ?? text}
+      onClick={copy}
+    >
       <Icon name={copied ? "captured" : "copy"} />
       <span aria-live="polite">{copied ? "Copied" : label}</span>
     </button>

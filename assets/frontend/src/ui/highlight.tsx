@@ -1,54 +1,62 @@
-// Colours of Python source, one line at a time; strings over several lines are told by `inside`.
+// Colours of source text: the pieces of each line, as a parser of its language sees them.
 
-const TOKEN =
-  /(#.*$)|("""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|[rbfu]?"(?:\\.|[^"\\])*"|[rbfu]?'(?:\\.|[^'\\])*')|\b(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|False|finally|for|from|global|if|import|in|is|lambda|None|nonlocal|not|or|pass|raise|return|self|True|try|while|with|yield)\b|\b(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?j?)\b|(\b\w+(?=\())/g;
-const CLASSES = ["t-c", "t-s", "t-k", "t-n", "t-f"];
+import type { Parser } from "@lezer/common";
+import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
+import { parser as python } from "@lezer/python";
+
+/** What each kind of token looks like, in lines and in editors alike. */
+export const LOOKS = [
+  { tag: [tags.keyword, tags.processingInstruction, tags.modifier], class: "t-k" },
+  { tag: [tags.number, tags.bool, tags.null, tags.typeName], class: "t-n" },
+  { tag: [tags.string, tags.special(tags.string), tags.escape], class: "t-s" },
+  { tag: tags.comment, class: "t-c" },
+  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName)], class: "t-f" },
+  { tag: tags.operator, class: "t-o" },
+];
+const HIGHLIGHTER = tagHighlighter(LOOKS);
 
 export interface Piece {
   text: string;
+  /** Empty for plain text. */
   look: string;
 }
 
-/** The pieces of one line; `look` is empty for plain text. */
-export function pieces(text: string): Piece[] {
-  const found: Piece[] = [];
-  let end = 0;
-  for (const match of text.matchAll(TOKEN)) {
-    if (match.index > end) found.push({ text: text.slice(end, match.index), look: "" });
-    const kind = match.slice(1).findIndex((group) => group !== undefined);
-    found.push({ text: match[0], look: CLASSES[kind] ?? "" });
-    end = match.index + match[0].length;
-  }
-  if (end < text.length) found.push({ text: text.slice(end), look: "" });
+/** The pieces of each line; a line is read together with those around it. */
+export function coloured(lines: readonly string[], parser: Parser = python): Piece[][] {
+  const text = lines.join("\n");
+  const found: Piece[][] = [[]];
+  const put = (text: string, look: string) => found.at(-1)!.push({ text, look });
+  highlightCode(text, parser.parse(text), HIGHLIGHTER, put, () => found.push([]));
   return found;
 }
 
-/** For each line whether it starts inside a string of several lines. */
-export function insideStrings(lines: string[]): boolean[] {
-  let quote: string | null = null;
-  return lines.map((line) => {
-    const before = quote !== null;
-    for (const match of line.matchAll(/"""|'''/g)) {
-      if (quote === null) quote = match[0];
-      else if (quote === match[0]) quote = null;
-    }
-    return before;
+/** A line without its first characters. */
+export function withoutStart(pieces: readonly Piece[], count: number): Piece[] {
+  let left = count;
+  return pieces.flatMap(({ text, look }) => {
+    const rest = text.slice(left);
+    left = Math.max(0, left - text.length);
+    return rest ? [{ text: rest, look }] : [];
   });
 }
 
-export function Python({ text, inside }: { text: string; inside?: boolean }) {
-  if (inside) return <span class="t-s">{text}</span>;
+export function Coloured({ pieces }: { pieces: readonly Piece[] }) {
   return (
     <>
-      {pieces(text).map((piece, i) =>
-        piece.look ? (
-          <span key={i} class={piece.look}>
-            {piece.text}
+      {pieces.map(({ text, look }, i) =>
+        look ? (
+          <span key={i} class={look}>
+            {text}
           </span>
         ) : (
-          piece.text
+          text
         ),
       )}
     </>
   );
+}
+
+/** A line of Python that stands alone. */
+export function Python({ text }: { text: string }) {
+  return <Coloured pieces={coloured([text])[0] ?? []} />;
 }

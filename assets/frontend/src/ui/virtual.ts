@@ -7,7 +7,7 @@ import {
   Virtualizer,
   type VirtualItem,
 } from "@tanstack/virtual-core";
-import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useReducer, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 
 export interface Rows {
@@ -15,58 +15,69 @@ export interface Rows {
   height: number;
   /** Give it to rows whose height is not known before they are drawn. */
   measure(element: HTMLElement | null): void;
-  /** Brings a row to a third of the height, if it is out of sight. */
+  /** Where a row begins. */
+  top(index: number): number;
+  /** Brings a row to a third of the height. */
+  goTo(index: number): void;
+  /** The same, if the row is out of sight. */
   reveal(index: number): void;
 }
 
-interface Options {
-  count: number;
+interface Options<Row> {
+  rows: readonly Row[];
   scroller: RefObject<HTMLElement | null>;
-  size(index: number): number;
+  /** The height of a row, or what it probably is where rows are measured. */
+  size: number | ((row: Row) => number);
   /** Height of what stays above the rows. */
   head?: number;
-  key?(index: number): string;
+  /** What a measured height is remembered by. */
+  key?(row: Row): string;
 }
 
-export function useRows({ count, scroller, size, head = 0, key }: Options): Rows {
+/** Rows out of sight that are drawn all the same, at either end. */
+const MORE = 8;
+
+const FIXED = {
+  overscan: MORE,
+  initialRect: { width: 800, height: 600 },
+  observeElementRect,
+  observeElementOffset,
+  scrollToFn: elementScroll,
+};
+
+export function useRows<Row>({ rows, scroller, size, head = 0, key }: Options<Row>): Rows {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
+  // The heights are summed again when, and only when, this function is another one.
+  const getItemKey = useMemo(
+    () => (index: number) => key?.(rows[index] as Row) ?? index,
+    [rows, size],
+  );
   const options = {
-    count,
+    ...FIXED,
+    count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: size,
-    overscan: 8,
-    paddingStart: 0,
-    scrollMargin: 0,
-    observeElementRect,
-    observeElementOffset,
-    scrollToFn: elementScroll,
-    ...(key ? { getItemKey: key } : {}),
-    onChange: (_: unknown, isScrolling: boolean) => {
-      void isScrolling;
-      redraw(0);
-    },
+    getItemKey,
+    estimateSize: (index: number) => (typeof size === "number" ? size : size(rows[index] as Row)),
+    onChange: () => redraw(0),
   };
   const [list] = useState(() => new Virtualizer<HTMLElement, HTMLElement>(options));
-  list.setOptions({ ...options, initialRect: { width: 800, height: 600 } });
+  const room = (list.scrollRect?.height ?? 0) - head;
+  list.setOptions({ ...options, scrollPaddingStart: room / 3 });
   useLayoutEffect(() => list._didMount(), []);
   useLayoutEffect(() => list._willUpdate());
-  const known = useRef(count);
-  if (known.current !== count) {
-    known.current = count;
-    list.measure();
-  }
+  const goTo = (index: number) => list.scrollToIndex(index, { align: "start" });
   return {
     items: list.getVirtualItems(),
     height: list.getTotalSize(),
     measure: (element) => list.measureElement(element),
+    top: (index) => list.measurementsCache[index]?.start ?? 0,
+    goTo,
     reveal(index) {
       const box = scroller.current;
-      const item = list.measurementsCache[index];
-      if (!box || !item) return;
-      const top = box.scrollTop;
-      const room = box.clientHeight - head;
-      if (item.start >= top && item.end <= top + room) return;
-      box.scrollTop = Math.max(0, item.start - room / 3);
+      const row = list.measurementsCache[index];
+      if (!box || !row) return;
+      const end = box.scrollTop + box.clientHeight - head;
+      if (row.start < box.scrollTop || row.end > end) goTo(index);
     },
   };
 }

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from tests.compiler.virtual_gpu.gpus import MI300X
 from tests.compiler.virtual_gpu.jobs import job
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 
 
@@ -23,7 +23,7 @@ def blocks(report: Report, name: str) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
-def test_the_rule_of_inductor_is_applied_to_registers_of_the_code(worker: Worker) -> None:
+def test_the_rule_of_inductor_is_applied_to_registers_of_the_code(worker: CrossCompiler) -> None:
     x = torch.randn(65536, 8192, device="meta")
     sent = job(wide_norm, x, x, x, torch.randn(8192))
     report = worker.compile(sent)
@@ -37,7 +37,7 @@ def test_the_rule_of_inductor_is_applied_to_registers_of_the_code(worker: Worker
     assert list(again.resources) == list(report.resources)
 
 
-def test_small_reductions_keep_their_configurations(worker: Worker) -> None:
+def test_small_reductions_keep_their_configurations(worker: CrossCompiler) -> None:
     few = worker.compile(
         job(wide_norm, *(torch.randn(8, 8192) for _ in range(3)), torch.ones(8192))
     )
@@ -45,7 +45,7 @@ def test_small_reductions_keep_their_configurations(worker: Worker) -> None:
     assert not any(size // 2 in sizes for size in sizes)
 
 
-def test_it_holds_for_amd(worker: Worker) -> None:
+def test_it_holds_for_amd(worker: CrossCompiler) -> None:
     x = torch.randn(65536, 8192, device="meta")
     report = worker.compile(job(wide_norm, x, x, x, torch.randn(8192), gpu=MI300X))
     assert len(report.resources)

@@ -9,7 +9,7 @@ import torch
 
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.machine_code.ranking import Product
-from workbench.compiler.virtual_gpu.client import Worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.padding import Padding, padding_pays
 from workbench.specs import Catalogue
 
@@ -48,13 +48,15 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         (4095, torch.float32, 4095),  # not on matrix units
     ],
 )
-def test_inductor_pads_by_it(worker: Worker, size: int, dtype: torch.dtype, computed: int) -> None:
+def test_inductor_pads_by_it(
+    worker: CrossCompiler, size: int, dtype: torch.dtype, computed: int
+) -> None:
     a = torch.empty(size, size, dtype=dtype, device="meta")
     report = worker.compile(job(product, a, a))
     assert 2 * computed**3 in [kernel.flops for kernel in report.kernels]
 
 
-def test_the_user_switches_it_off(worker: Worker) -> None:
+def test_the_user_switches_it_off(worker: CrossCompiler) -> None:
     a = torch.empty(4095, 4095, dtype=torch.bfloat16, device="meta")
     report = worker.compile(job(product, a, a, options={"shape_padding": False}))
     assert [kernel.flops for kernel in report.kernels] == [2 * 4095**3]

@@ -31,7 +31,6 @@ def go(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, A
     watch.begin("inputs")
     parcel = _parcel(order["inputs"])
     linecache.cache.update(parcel["lines"])
-    torch.set_num_threads(order["threads"])
     with _as_in_parent(parcel["state"], order):
         call = _WAYS[order["way"]](order, parcel, watch)
         seed()

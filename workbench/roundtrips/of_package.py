@@ -12,7 +12,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.errors import ArtifactError
 from workbench.handles.package import Package
 from workbench.report import Report, Request
-from workbench.roundtrip.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 LATER = "later"
@@ -49,7 +49,6 @@ def subject_of(
             original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
         ),
         "no_grad": True,
-        "threads": torch.get_num_threads(),
     }
     owner = original if isinstance(original, torch.nn.Module) else None
     return Subject(

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from workbench.artifacts.archive.container import PAYLOAD
 from workbench.artifacts.archive.file_kinds import open_any, pickle_start
 from workbench.artifacts.inspect.opcodes import read_pickle
@@ -20,7 +18,7 @@ from workbench.errors import ArtifactError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.save import save_compiled
 from workbench.report import Report
-from workbench.roundtrip.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 
@@ -64,7 +62,6 @@ def subject_of(
         "inputs": inputs,
         "original": packing.original(call, plan.receiver, needing),
         "no_grad": compiled.enters_no_grad,
-        "threads": torch.get_num_threads(),
         "has_receiver": bool(plan.receiver),
         "torch_file": _torch_file(compiled, folder / "torch.bin", ways, packing.reasons),
         "aliases": dict(manifest.aliases),

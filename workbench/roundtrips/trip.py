@@ -12,8 +12,10 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
+from workbench.processes.messages import Progress
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import (
     WAYS,
@@ -22,12 +24,11 @@ from workbench.report.roundtrip_rows import (
     RoundTripWay,
     way_of,
 )
-from workbench.roundtrip import processes
-from workbench.roundtrip.child import OUTPUTS
-from workbench.roundtrip.run_loader import Opaque
-from workbench.roundtrip.subject import Leaves, Packing, Subject
+from workbench.roundtrips import processes
+from workbench.roundtrips.child import OUTPUTS
+from workbench.roundtrips.run_loader import Opaque
+from workbench.roundtrips.subject import Leaves, Packing, Subject
 
-Progress = Callable[[str, float], None]
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
 
@@ -44,10 +45,7 @@ def roundtrip(
 ) -> RoundTrip:
     """See `workbench.roundtrip`."""
     chosen = _chosen(ways)
-    if not isinstance(args, tuple | list):
-        raise UsageError(
-            f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
-        )
+    check_args(args)
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
     packing = Packing(getattr(x, "name", "") or type(x).__name__)
     try:
@@ -88,7 +86,7 @@ class _Call:
 def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing) -> Subject:
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
-    from workbench.roundtrip import of_compiled, of_package
+    from workbench.roundtrips import of_compiled, of_package
 
     x, inputs = call.x, (call.args, call.kwargs, call.reference)
     if isinstance(x, Package):
@@ -162,9 +160,9 @@ class _Trip:
     def _run(self, way: str, caches: Path, words: str) -> dict[str, Any]:
         if self.progress is not None:
             self.progress(words, time.perf_counter() - self.began)
-        everything = [str(folder) for folder in (self.folder, *self.subject.folders)]
-        order = {**self.subject.order, "way": way, "remove": everything}
-        return processes.run(self._place(way), caches, order)
+        order = {**self.subject.order, "way": way}
+        temporary = (self.folder, *self.subject.folders)
+        return processes.run(self._place(way), caches, order, temporary)
 
     def _place(self, way: str) -> Path:
         return self.folder / f"way-{way}"

@@ -23,7 +23,7 @@ import workbench as wb
 from workbench.processes import shipping
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import PHASES, WAYS
-from workbench.roundtrip import processes
+from workbench.roundtrips import processes
 
 QUICK = ("ours", "eager")
 

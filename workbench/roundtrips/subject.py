@@ -6,7 +6,6 @@ Everything lies in folders that whoever made the subject removes.
 from __future__ import annotations
 
 import importlib
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,10 @@ import torch
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.measuring.output_comparison import copies, restored
 from workbench.errors import UsageError
+from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack
 from workbench.report import Report
-from workbench.roundtrip.run_loader import plain_leaves, seed
+from workbench.roundtrips.run_loader import plain_leaves, seed
 
 Leaves = dict[str, list[tuple[str, Any]]]
 _NO_ORIGINAL = (
@@ -61,7 +61,7 @@ class Packing:
             "args": args,
             "kwargs": dict(kwargs),
             "state": TorchState.current(),
-            "lines": {n: entry for n, entry in linecache.cache.items() if _is_made_up(entry)},
+            "lines": lines_of_no_file(),
             **more,
         }
         return self._packed(parcel)
@@ -81,11 +81,6 @@ class Packing:
         folder = pack(parcel, self.name)
         self.folders.append(folder)
         return str(folder)
-
-
-def _is_made_up(entry: Any) -> bool:
-    """Whether a file's lines are only here, such as those of a cell: they have no date."""
-    return len(entry) == 4 and entry[1] is None
 
 
 def original_of(

@@ -1,0 +1,203 @@
+// Tips: words that float beside what is pointed at, focused or touched for long.
+
+import { computePosition, flip, offset, shift } from "@floating-ui/dom";
+import { makeReachable, tipAt, tipOfFocus, type Found } from "./tiptext";
+
+/** How long something is pointed at, focused or touched before its tip shows, in milliseconds. */
+export const REST_MS = 450;
+/** How long the pointer may be under way from an element to its tip. */
+const LEAVE_MS = 150;
+/** How long the focus may go on scrolling to its place; a later scroll hides the tip. */
+const SETTLE_MS = 200;
+const GAP = 6;
+const EDGE = 4;
+
+/** What has an answer of its own to a short touch. */
+const PRESSABLE =
+  "button, a, summary, label, input, select, [role=row], [role=option], [role=treeitem]";
+const MOVES = /^(Arrow|Page|Home$|End$)/;
+
+/** Shows the tips of a view (`data-tip`), until the function that comes back is called. */
+export function tips(view: HTMLElement): () => void {
+  const made = new Tips(view);
+  return () => made.close();
+}
+
+class Tips {
+  private readonly box: HTMLElement;
+  private readonly ending = new AbortController();
+  private owner: Element | null = null;
+  private isByKey = false;
+  private since = 0;
+  private isHeld = false;
+  /** Whether the last key was Tab: a focus that moves for other reasons shows no tip. */
+  private isTabbing = false;
+  private pressed = { x: NaN, y: NaN };
+  private waiting: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly view: HTMLElement) {
+    this.box = view.ownerDocument.createElement("div");
+    this.box.className = "tip";
+    this.box.id = `wb-tip-${crypto.randomUUID?.() ?? Math.random().toString(36).slice(2)}`;
+    this.box.setAttribute("role", "tooltip");
+    this.listen();
+  }
+
+  close(): void {
+    this.ending.abort();
+    this.hide();
+  }
+
+  private listen(): void {
+    const { view } = this;
+    const at = { signal: this.ending.signal };
+    const early = { ...at, capture: true };
+    view.addEventListener("pointerover", (event) => this.over(event), at);
+    view.addEventListener("pointerleave", () => this.leave(), at);
+    view.addEventListener("pointerdown", (event) => this.down(event), early);
+    view.addEventListener("pointerup", (event) => this.up(event), at);
+    view.addEventListener("pointercancel", () => clearTimeout(this.waiting), at);
+    view.addEventListener("click", (event) => this.afterHold(event), early);
+    view.addEventListener("contextmenu", (event) => this.isHeld && event.preventDefault(), at);
+    view.addEventListener("focusin", (event) => this.focus(event), at);
+    view.addEventListener("focusout", () => this.isByKey && this.hide(), at);
+    view.addEventListener("keydown", (event) => this.press(event), early);
+    const page = view.ownerDocument;
+    page.addEventListener("keydown", (event) => this.pressAnywhere(event), early);
+    page.addEventListener("scroll", () => this.scroll(), { ...early, passive: true });
+  }
+
+  private over(event: PointerEvent): void {
+    if (event.pointerType === "touch" || !(event.target instanceof Element)) return;
+    // Where the pointer pressed, something else may have come under it: nobody pointed at that.
+    if (event.clientX === this.pressed.x && event.clientY === this.pressed.y) return;
+    if (this.box.contains(event.target)) return clearTimeout(this.waiting);
+    const found = tipAt(event.target, this.view);
+    if (found && found.owner === this.owner) return clearTimeout(this.waiting);
+    if (this.owner) this.leave(found);
+    else if (found) this.after(REST_MS, () => this.show(found.owner, found.text));
+    else clearTimeout(this.waiting);
+  }
+
+  /** Hides the tip a moment later, and shows the next one. */
+  private leave(next: Found | null = null): void {
+    if (this.isByKey && !next) return;
+    this.after(LEAVE_MS, () => {
+      this.hide();
+      if (next?.owner.isConnected) this.after(LEAVE_MS, () => this.show(next.owner, next.text));
+    });
+  }
+
+  private down(event: PointerEvent): void {
+    this.hide();
+    this.isHeld = this.isTabbing = false;
+    this.pressed = { x: event.clientX, y: event.clientY };
+    if (event.pointerType !== "touch" || !(event.target instanceof Element)) return;
+    const found = tipAt(event.target, this.view);
+    if (!found) return;
+    this.after(REST_MS, () => {
+      this.isHeld = true;
+      this.show(found.owner, found.text);
+    });
+  }
+
+  /** A short touch on what does nothing else. */
+  private up(event: PointerEvent): void {
+    if (event.pointerType !== "touch" || this.isHeld) return;
+    clearTimeout(this.waiting);
+    if (!(event.target instanceof Element) || event.target.closest(PRESSABLE)) return;
+    const found = tipAt(event.target, this.view);
+    if (found) this.show(found.owner, found.text);
+  }
+
+  /** A long touch asks for the tip: it does not press as well. */
+  private afterHold(event: Event): void {
+    if (!this.isHeld) return;
+    this.isHeld = false;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private focus(event: FocusEvent): void {
+    if (!this.isTabbing || !(event.target instanceof Element)) return;
+    const found = tipOfFocus(event.target, this.view);
+    if (found) this.show(found.owner, found.text, true);
+  }
+
+  /** The tip of the row that the arrow keys came to, once they rest there. */
+  private afterMove(): void {
+    this.after(REST_MS, () => {
+      const { activeElement } = this.view.getRootNode() as Document | ShadowRoot;
+      if (!activeElement || !this.view.contains(activeElement)) return;
+      const found = tipOfFocus(activeElement, this.view);
+      if (found) this.show(found.owner, found.text, true);
+    });
+  }
+
+  private press(event: KeyboardEvent): void {
+    if (event.key === "Escape" || event.key === "Shift") return;
+    this.hide();
+    if (MOVES.test(event.key)) this.afterMove();
+  }
+
+  private pressAnywhere(event: KeyboardEvent): void {
+    this.isTabbing = event.key === "Tab";
+    if (this.isTabbing) makeReachable(this.view);
+    if (event.key !== "Escape" || !this.owner) return;
+    // Escape does something else where no tip was asked for by key.
+    if (this.isByKey) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+    this.hide();
+  }
+
+  private scroll(): void {
+    if (performance.now() - this.since < SETTLE_MS) void this.place();
+    else this.hide();
+  }
+
+  private after(delay: number, then: () => void): void {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(then, delay);
+  }
+
+  private show(owner: Element, text: string, isByKey = false): void {
+    this.hide();
+    if (!owner.isConnected) return;
+    this.owner = owner;
+    this.isByKey = isByKey;
+    this.since = performance.now();
+    this.box.textContent = text;
+    this.box.classList.toggle("by-key", isByKey);
+    (owner.closest(".wb") ?? this.view).append(this.box);
+    // In the top layer no dialog covers it and no frame cuts it.
+    this.box.popover = "manual";
+    this.box.showPopover?.();
+    owner.setAttribute("aria-describedby", this.box.id);
+    void this.place();
+  }
+
+  private hide(): void {
+    clearTimeout(this.waiting);
+    this.owner?.removeAttribute("aria-describedby");
+    this.owner = null;
+    this.isByKey = false;
+    this.box.remove();
+  }
+
+  private async place(): Promise<void> {
+    const { owner, box } = this;
+    if (!owner) return;
+    const { x, y } = await computePosition(owner, box, {
+      strategy: "fixed",
+      placement: "top-start",
+      middleware: [
+        offset(GAP),
+        flip({ padding: EDGE, crossAxis: false }),
+        shift({ padding: EDGE }),
+      ],
+    });
+    if (owner === this.owner) Object.assign(box.style, { left: `${x}px`, top: `${y}px` });
+  }
+}
