@@ -11,8 +11,11 @@ SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb)
 # two processes, each with whole files: most of a test's time is a compiler's that has one thread
 TWO := -n 2 --dist loadfile
 CONSTRAINED := install --quiet --constraint constraints.txt
+# a CI shows where the time goes
+PYTEST := -m pytest $(if $(CI),--durations=25)
 
-.PHONY: setup lab demo test test-all test-newest check bench browser frontend screenshots notebooks
+.PHONY: setup lab demo test test-all test-newest test-gpu check bench browser packages frontend \
+	screenshots notebooks
 setup: .venv/.lab
 
 .venv/.python:
@@ -40,14 +43,23 @@ demo: .venv/.lab
 browser:
 	sh tests/browser/install_chromium.sh
 
-test: .venv/.test browser $(FRONTEND)/node_modules/.installed
-	$(BIN)/python -m pytest $(TWO) -m 'not slow and not gpu and not browser'
-	$(BIN)/python -m pytest -m 'not slow and browser'
-	$(BIN)/python -m pytest --nbval-lax $(SHORT)
+# what tests take from the front end's packages (axe-core); without Node.js those few are skipped,
+# which a CI does not accept
+packages:
+	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
-test-all: .venv/.test browser $(FRONTEND)/node_modules/.installed
-	$(BIN)/python -m pytest -m 'not gpu'
-	$(BIN)/python -m pytest --nbval-lax notebooks
+test: .venv/.test browser packages
+	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and not gpu and not browser'
+	$(BIN)/python $(PYTEST) -m 'not slow and browser'
+	$(BIN)/python $(PYTEST) --nbval-lax $(SHORT)
+
+test-all: .venv/.test browser packages
+	$(BIN)/python $(PYTEST) -m 'not gpu'
+	$(BIN)/python $(PYTEST) --nbval-lax notebooks
+
+# says in its first line what it will do here; without a GPU it fails with exit code 5: nothing ran
+test-gpu: .venv/.test
+	@$(BIN)/python -m tests.gpu
 
 # without the widgets' state, in which the front end is once more
 notebooks: .venv/.test
@@ -60,8 +72,10 @@ notebooks: .venv/.test
 	$(NEWEST)/pip install --quiet --constraint .venv-newest/constraints.txt 'torch==2.15.*' --editable '.[lab,test]'
 	touch $@
 
-test-newest: .venv-newest/.test browser
-	$(NEWEST)/python -m pytest -m 'not slow and not gpu'
+# the private names first: what a release changed explains what fails afterwards
+test-newest: .venv-newest/.test browser packages
+	$(NEWEST)/python $(PYTEST) tests/compiler/internals/test_torch_private.py
+	$(NEWEST)/python $(PYTEST) -m 'not slow and not gpu'
 
 $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json
 	sh $(FRONTEND)/install_node.sh
@@ -80,5 +94,6 @@ check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/mypy
 	cd $(FRONTEND) && npm run check
 
-bench: .venv/.test
-	$(BIN)/python -m tests.bench --json bench.json
+# writes tests/bench/bench.json, which the README's table is compared with; on a quiet machine only
+bench: .venv/.test browser
+	$(BIN)/python -m tests.bench

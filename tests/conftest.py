@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 
-pytest_plugins = ("sample_packages",)
+pytest_plugins = ("sample_packages", "skips")
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
-"""Measures every figure: `python -m tests.bench [NAME ...] [--quick] [--json PATH]`."""
+"""Measures every figure: `python -m tests.bench [NAME ...] [--quick] [--record]`.
+
+`--record`, which `make bench` gives, writes them into tests/bench/bench.json and the README.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
+import datetime
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
 
 from tests.bench import (
     bench_call,
@@ -26,27 +29,29 @@ from tests.bench import (
     bench_view,
     bench_virtual,
     bench_virtual_verify,
+    readme_table,
 )
+from tests.bench import record as records
 from tests.bench.figure import Figure
 
-BENCHES: Mapping[str, Callable[[bool], Iterator[Figure]]] = {
-    "import": bench_import.figures,
-    "first-compile": bench_first_compile.figures,
-    "capture": bench_capture.figures,
-    "load": bench_load.figures,
-    "package": bench_package.figures,
-    "inspect": bench_inspect.figures,
-    "matrix": bench_matrix.figures,
-    "call": bench_call.figures,
-    "report": bench_report.figures,
-    "diff": bench_diff.figures,
-    "sweep": bench_sweep.figures,
-    "view": bench_view.figures,
-    "trace": bench_trace.figures,
-    "notebook": bench_notebook.figures,
-    "models": bench_models.figures,
-    "virtual": bench_virtual.figures,
-    "virtual-verify": bench_virtual_verify.figures,
+BENCHES: Mapping[str, ModuleType] = {
+    "import": bench_import,
+    "first-compile": bench_first_compile,
+    "capture": bench_capture,
+    "load": bench_load,
+    "package": bench_package,
+    "inspect": bench_inspect,
+    "matrix": bench_matrix,
+    "call": bench_call,
+    "report": bench_report,
+    "diff": bench_diff,
+    "sweep": bench_sweep,
+    "view": bench_view,
+    "trace": bench_trace,
+    "notebook": bench_notebook,
+    "models": bench_models,
+    "virtual": bench_virtual,
+    "virtual-verify": bench_virtual_verify,
 }
 
 
@@ -54,19 +59,46 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(BENCHES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, to try the bench")
-    parser.add_argument("--json", type=Path, help="also write the figures there")
+    parser.add_argument("--record", action="store_true", help="write the file and the README")
     chosen = parser.parse_args(arguments)
-    if unknown := set(chosen.names) - set(BENCHES):
+    names = chosen.names or list(BENCHES)
+    if unknown := set(names) - set(BENCHES):
         parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    if chosen.record and chosen.quick:
+        parser.error("what is measured with fewer repeats is not recorded")
+    if chosen.record:
+        records.refuse_a_busy_machine()
     print(f"{'name':<58} | {'ours':>8} | {'other':>8} | {'value':>8} |   reach |", flush=True)
-    found: list[Figure] = []
-    for name in chosen.names or BENCHES:
-        for figure in BENCHES[name](chosen.quick):
-            found.append(figure)
-            print(figure.row(), flush=True)
-    if chosen.json:
-        chosen.json.write_text(json.dumps([figure.to_json() for figure in found], indent=1) + "\n")
-    return 0 if all(figure.passed for figure in found) else 1
+    found = {name: list(_printed(BENCHES[name].figures(chosen.quick))) for name in names}
+    if chosen.record:
+        record(found)
+    return 0 if all(figure.passed for figures in found.values() for figure in figures) else 1
+
+
+def _printed(figures: Iterable[Figure]) -> Iterator[Figure]:
+    for figure in figures:
+        print(figure.row(), flush=True)
+        yield figure
+
+
+def record(found: Mapping[str, list[Figure]]) -> None:
+    """Write the figures into the file, in the place of older ones, and the README's table.
+
+    Figures of another machine or of other versions do not stay beside them.
+    """
+    here, versions = records.machine(), records.versions()
+    kept = records.Record.load()
+    if (kept.machine, kept.versions) != (here, versions):
+        kept = records.Record(here, versions, {})
+    today = datetime.date.today().isoformat()
+    rows = [
+        row
+        for name, figures in found.items()
+        for row in records.recorded(figures, BENCHES[name].CONDITIONS, today)
+    ]
+    made = kept.with_figures(rows)
+    made.save()
+    readme_table.write(made)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ from tests.bench.figure import Figure, interleaved
 
 REACH_US = 1.5
 CALLS = 2000
+CONDITIONS = (
+    "2 tensors of 4 float32 on the CPU, backend eager, 2,000 calls a round, rounds in turn; warm"
+)
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:

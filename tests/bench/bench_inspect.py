@@ -14,6 +14,10 @@ from tests.bench.figure import Figure, child, peak_bytes
 
 SIZE = 1 << 30
 NAME = "inspect of a 1 GB package, weights {place}: {what}"
+CONDITIONS = (
+    "1 GiB of zeros with a small library; fresh processes, the workbench imported before; "
+    "file in the page cache; the bulk is not hashed"
+)
 SECONDS, MEGABYTES = 0.3, 100
 
 

@@ -13,6 +13,10 @@ from pathlib import Path
 from tests.bench.figure import Figure, child, empty_caches
 
 TOLERANCE = 1e-5
+CONDITIONS = (
+    "twenty small models of transformers; saved by one process, loaded by another with empty "
+    "caches; torch's path without any cure"
+)
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:

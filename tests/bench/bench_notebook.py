@@ -17,6 +17,7 @@ from workbench.views.embedding import CELL_BYTES
 from workbench.views.saved import saved_view
 from workbench.views.wire_codec import bundle
 
+CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"
 COMPILATIONS = 10
 STAGES = 8
 

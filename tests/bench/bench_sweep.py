@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.bench.figure import Figure, ratio
 
+CONDITIONS = "softmax over 64 columns, mode default; a process for each trial; a new store"
+
 
 def figures(quick: bool = False) -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
@@ -68,7 +70,7 @@ def _from_store(folder: Path, count: int) -> Figure:
     """A sweep whose rows are all known, with a store as big as it was made."""
     import workbench as wb
     from workbench.report.trials import Trial
-    from workbench.sweeps.running import Runner, Subject
+    from workbench.sweeps.running import Runner, SweptFunction
     from workbench.sweeps.space import Space
     from workbench.sweeps.store import Store
     from workbench.sweeps.trial_run import Plan
@@ -78,7 +80,7 @@ def _from_store(folder: Path, count: int) -> Figure:
     space = Space.of(over, ["n"])
     rounds = tuple(float(n) for n in range(100))
     with Store(path) as store:
-        runner = Runner(Subject(scaled, make, {}), Plan(), store, "x", Timed(), 1, True)
+        runner = Runner(SweptFunction(scaled, make, {}), Plan(), store, "x", Timed(), 1, True)
         for setting in space.grid():
             key = runner.key(setting)
             store.keep("x", Trial(key, setting.texts, samples_us=(rounds, rounds)), b"r" * 50_000)

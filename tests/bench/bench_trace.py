@@ -20,6 +20,10 @@ from typing import Any
 from tests import tlparse_counts
 from tests.bench.figure import ROOT, Figure, child, peak_bytes
 
+CONDITIONS = (
+    "logs of a GPT-2 training step and of recompilations, repeated under other names; fresh "
+    "processes, import included; file in the page cache; other: the program tlparse"
+)
 REACH_S, REACH_MB, SIZE_MB = 3.0, 250, 70
 MB = 1e6
 _HEADER = re.compile(r"[VDIWEC]\d{4} [^\n{]*\] \{")
@@ -48,7 +52,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         *(REACH_S, "s", note),
     )
     yield Figure(
-        "  peak memory (MB)",
+        "  peak memory",
         *(memory["read"], memory["tlparse"], memory["read"]),
         *(REACH_MB, "MB"),
     )

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +28,19 @@ class Figure:
     reach: float | None  # the largest value that passes; None for a figure shown beside another
     unit: str
     note: str = ""
+    conditions: str = ""  # those of its bench where it has none of its own
 
     @property
     def passed(self) -> bool:
         return self.reach is None or self.value <= self.reach
 
     def row(self) -> str:
-        """One line of the table: name, ours, other, value, what to reach, verdict."""
+        """One line on the terminal: name, ours, other, value, what to reach, verdict."""
         other = "" if self.other is None else f"{self.other:.3g}"
         reach = "" if self.reach is None else f"<= {self.reach:g}"
         verdict = "" if self.reach is None else ("pass" if self.passed else "FAIL")
         cells = (f"{self.name:<58}", f"{self.ours:>8.3g}", f"{other:>8}", f"{self.value:>8.3g}")
         return " | ".join((*cells, f"{reach:>7}", f"{verdict:<4}", self.note)).rstrip(" |")
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "passed": self.passed}
 
 
 def ratio(name: str, ours: Sequence[float], other: Sequence[float], reach: float | None) -> Figure:

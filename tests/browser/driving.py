@@ -19,6 +19,8 @@ from typing import Any
 
 import nbformat
 
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+"""The names under which systems install it; `install_chromium.sh` looks for the same."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -51,7 +53,7 @@ def running_chromium() -> Iterator[Any]:
     """Headless Chromium; raises `NoChromium` when it is not there."""
     from playwright.sync_api import sync_playwright
 
-    program = shutil.which("chromium")
+    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         raise NoChromium("Chromium is not installed: on Debian, apt-get install chromium")
     with sync_playwright() as tools:

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs Debian's Chromium for the browser tests when it is missing and we may.
-command -v chromium > /dev/null && exit 0
+for name in chromium chromium-browser google-chrome-stable google-chrome; do
+    command -v $name > /dev/null && exit 0
+done
 if [ "$(id -u)" = 0 ]; then as_root=""
 elif sudo -n true 2> /dev/null; then as_root="sudo -n"
 fi

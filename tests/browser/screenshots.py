@@ -15,7 +15,7 @@ import workbench as wb
 from tests.browser.driving import running_chromium
 from tests.browser.panes import addresses, show
 from workbench.analysis.sweep.sweep import Sweep
-from workbench.handles.cross_compiled import CompiledElsewhere
+from workbench.handles.cross_compiled import CrossCompiled
 from workbench.report import Report
 
 DTYPES = [torch.float32, torch.bfloat16]
@@ -66,7 +66,7 @@ def reports() -> Iterator[tuple[str, Report]]:
 def gpu_report() -> Report:
     """Kernels for a GPU that is not here, on several others, and one of them in a static sweep."""
     compiled = wb.aot_compile(scores, (torch.rand(512, 1024), torch.rand(1024)), target="h100")
-    assert isinstance(compiled, CompiledElsewhere)
+    assert isinstance(compiled, CrossCompiled)
     matrix = wb.matrix(compiled, targets=["t4", "a100", "h100", "b200", "mi300x"]).report
     ranked = compiled.rank_configs("k0", warps=(4, 8), stages=(1,)).report.ranked_configs
     return replace(matrix, tables={**matrix.tables, "ranked_configs": ranked})

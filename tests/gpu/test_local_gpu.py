@@ -6,12 +6,9 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.handles.local_gpu import present_device
+from workbench.handles.local_gpu import local_gpu_device
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
-]
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +33,7 @@ def test_machine_code_resources_and_rooflines_are_recorded(x: torch.Tensor, targ
     assert {row.kernel for row in report.resources} == {kernel.id for kernel in kernels}
     assert {"ttir", "ttgir", "llir"} <= {row.stage for row in report.assembly}
     assert report.why_missing("assembly") is None
-    device, _ = present_device()
+    device, _ = local_gpu_device()
     assert {row.target for row in report.roofline} == {device.target}
 
 

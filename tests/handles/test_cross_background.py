@@ -12,7 +12,7 @@ import torch
 
 import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
-from workbench.handles.cross_compiled import CompiledElsewhere
+from workbench.handles.cross_compiled import CrossCompiled
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -40,7 +40,7 @@ def test_the_result_is_that_of_a_compilation_in_place() -> None:
     job.on_change = lambda: seen.append(job.progress["status"])
     assert repr(job) == "Job(softmax, running)"
     made = job.result(timeout=200)
-    assert isinstance(made, CompiledElsewhere)
+    assert isinstance(made, CrossCompiled)
     assert (made.target, made.report.request.grad) == ("h100", False)
     assert made.report.resources[0].registers
     assert job.done()

@@ -19,7 +19,7 @@ from workbench.compiler.machine_code.compiled_configs import CompiledConfig, Con
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.errors import CaptureError
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 from workbench.report import Report
 
 
@@ -37,7 +37,7 @@ def compile_on(gpu: Device, fn: Any = softmax, **options: Any) -> Report:
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")
-            return compile_anywhere(fn, (x,), None, Options(**options)).report
+            return compile_for_target(fn, (x,), None, Options(**options)).report
 
 
 @pytest.mark.parametrize("gpu", [H100, MI300X], ids=lambda gpu: gpu.target)
@@ -72,7 +72,7 @@ def test_a_failure_keeps_its_report() -> None:
 
 
 def test_the_cpu_has_no_roofline() -> None:
-    report = compile_anywhere(softmax, (torch.randn(8, 8),), None, Options()).report
+    report = compile_for_target(softmax, (torch.randn(8, 8),), None, Options()).report
     assert not len(report.roofline)
     assert not len(report.resources)
     assert report.request.tf32 == ()

@@ -16,7 +16,7 @@ from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.contract.request import Options
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
-from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
+from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 from workbench.handles.matrix import matrix as matrix_of
 from workbench.report import Report
 from workbench.specs import Catalogue
@@ -31,22 +31,22 @@ def normalised(x: Tensor, w: Tensor) -> Tensor:
 
 def elsewhere(
     fn: Any, args: tuple[Any, ...], worker: CrossCompiler, **options: Any
-) -> CompiledElsewhere:
-    return compile_elsewhere(fn, args, {}, Options(**options), H100, worker=worker)
+) -> CrossCompiled:
+    return cross_compile(fn, args, {}, Options(**options), H100, worker=worker)
 
 
 @pytest.fixture(scope="module")
-def compiled(worker: CrossCompiler) -> CompiledElsewhere:
+def compiled(worker: CrossCompiler) -> CrossCompiled:
     return elsewhere(normalised, (torch.randn(64, 128), torch.randn(128, 64)), worker)
 
 
 @pytest.fixture(scope="module")
-def matrix(compiled: CompiledElsewhere, worker: CrossCompiler) -> Matrix:
+def matrix(compiled: CrossCompiled, worker: CrossCompiler) -> Matrix:
     return matrix_of(compiled, None, TARGETS, worker=worker)
 
 
 def test_every_triton_kernel_has_a_cell_for_each_gpu(
-    compiled: CompiledElsewhere, matrix: Matrix
+    compiled: CrossCompiled, matrix: Matrix
 ) -> None:
     kernels = [k.id for k in compiled.report.kernels if k.language == "triton"]
     assert len(kernels) == 2  # the product is a call of a library
@@ -65,7 +65,7 @@ def test_every_triton_kernel_has_a_cell_for_each_gpu(
 
 
 def test_the_first_gpu_has_the_code_of_the_compilation(
-    compiled: CompiledElsewhere, matrix: Matrix
+    compiled: CrossCompiled, matrix: Matrix
 ) -> None:
     first: dict[str, Any] = {}
     for row in compiled.report.resources:
@@ -95,7 +95,7 @@ def test_the_code_of_each_cell_is_tied_to_the_source(matrix: Matrix) -> None:
 
 
 def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
-    compiled: CompiledElsewhere, matrix: Matrix, worker: CrossCompiler, tmp_path: Path
+    compiled: CrossCompiled, matrix: Matrix, worker: CrossCompiler, tmp_path: Path
 ) -> None:
     compiled.report.save(tmp_path / "r.wbr")
     again = matrix_of(Report.load(tmp_path / "r.wbr"), None, TARGETS, worker=worker)
@@ -115,7 +115,7 @@ def test_a_report_is_compiled_from_its_ttir_and_nothing_of_it_is_run(
 
 
 def test_only_what_was_compiled_or_loaded_by_trust_is_run(
-    compiled: CompiledElsewhere, worker: CrossCompiler
+    compiled: CrossCompiled, worker: CrossCompiler
 ) -> None:
     looked_at = SimpleNamespace(report=compiled.report)  # as an inspection of a file has one
     found = matrix_of(looked_at, None, ["mi300x"], worker=worker)
@@ -123,7 +123,7 @@ def test_only_what_was_compiled_or_loaded_by_trust_is_run(
 
 
 def test_another_configuration_can_be_compared(
-    compiled: CompiledElsewhere, worker: CrossCompiler
+    compiled: CrossCompiled, worker: CrossCompiler
 ) -> None:
     rows = [r for r in compiled.report.resources if r.config.endswith(":c1")]
     chosen = {rows[0].kernel: rows[0].config}
@@ -134,9 +134,7 @@ def test_another_configuration_can_be_compared(
         matrix_of(compiled, None, ["h100"], configs={rows[0].kernel: "c9"}, worker=worker)
 
 
-def test_progress_names_what_was_compiled(
-    compiled: CompiledElsewhere, worker: CrossCompiler
-) -> None:
+def test_progress_names_what_was_compiled(compiled: CrossCompiled, worker: CrossCompiler) -> None:
     seen: list[str] = []
     matrix_of(compiled, None, ["t4"], progress=lambda name, _: seen.append(name), worker=worker)
     assert sorted(name.partition(" ")[2] for name in seen) == ["(1 of 2)", "(2 of 2)"]
@@ -202,7 +200,7 @@ def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: CrossCompiler) -> N
     assert "Inductor refuses to generate such a kernel" in str(found.report.matrix[1].note)
 
 
-def test_an_interrupt_ends_the_comparison_at_once(compiled: CompiledElsewhere) -> None:
+def test_an_interrupt_ends_the_comparison_at_once(compiled: CrossCompiled) -> None:
     own = CrossCompiler()
 
     def interrupt(*_: Any) -> None:

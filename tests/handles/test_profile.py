@@ -8,7 +8,7 @@ from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
     DeviceClock,
-    Program,
+    GeneratedProgram,
     Timings,
     clock_of,
     clock_overhead_ns,
@@ -129,7 +129,7 @@ def test_calls_of_one_name_go_to_its_rows_in_order():
 
 def test_helpers_are_no_kernels():
     scope = {"empty_strided_cpu": torch.empty_strided, "len": len}
-    assert list(Program(scope, is_backward=False, names=set(scope)).kernels()) == []
+    assert list(GeneratedProgram(scope, is_backward=False, names=set(scope)).kernels()) == []
 
 
 def test_the_machine_is_measured():
@@ -155,7 +155,9 @@ class Steps(Clock):
 def test_triton_kernels_are_timed_by_the_clock_of_their_device():
     started = []
     tuner = SimpleNamespace(compile_results=[], run=lambda *args, **_: started.append(args), n=3)
-    program = Program({"triton_0": tuner, "other": 1}, is_backward=False, names={"triton_0"})
+    program = GeneratedProgram(
+        {"triton_0": tuner, "other": 1}, is_backward=False, names={"triton_0"}
+    )
     assert isinstance(clock_of([program]), DeviceClock)
     timings = Timings(Steps())
     with proxies([program], timings):
@@ -170,4 +172,4 @@ def test_triton_kernels_are_timed_by_the_clock_of_their_device():
 
 
 def test_a_program_without_triton_kernels_is_timed_on_the_host():
-    assert clock_of([Program({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK
+    assert clock_of([GeneratedProgram({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK

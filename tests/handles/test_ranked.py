@@ -10,7 +10,7 @@ from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.compiler.contract.request import Options
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
-from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
+from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 from workbench.handles.ranked import gpu_of, rank_configs
 from workbench.specs import Catalogue
 
@@ -27,12 +27,12 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 @pytest.fixture(scope="module")
-def compiled(worker: CrossCompiler) -> CompiledElsewhere:
+def compiled(worker: CrossCompiler) -> CrossCompiled:
     x = torch.randn(4096, 256)
-    return compile_elsewhere(column_sum, (x,), {}, Options(), H100, worker=worker)
+    return cross_compile(column_sum, (x,), {}, Options(), H100, worker=worker)
 
 
-def ranked(compiled: CompiledElsewhere, worker: CrossCompiler) -> RankedConfigs:
+def ranked(compiled: CrossCompiled, worker: CrossCompiler) -> RankedConfigs:
     blocks = {"XBLOCK": (1, 32), "R0_BLOCK": (8, 128)}
     return rank_configs(
         compiled.report, H100, "k0", blocks=blocks, warps=(4,), stages=(1,), worker=worker
@@ -40,7 +40,7 @@ def ranked(compiled: CompiledElsewhere, worker: CrossCompiler) -> RankedConfigs:
 
 
 def test_each_configuration_is_compiled_and_has_a_place(
-    compiled: CompiledElsewhere, worker: CrossCompiler
+    compiled: CrossCompiled, worker: CrossCompiler
 ) -> None:
     found = ranked(compiled, worker)
     assert {row.choice for row in found.rows} == {
@@ -55,16 +55,14 @@ def test_each_configuration_is_compiled_and_has_a_place(
     assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
 
 
-def test_the_space_derives_from_the_kernel(
-    compiled: CompiledElsewhere, worker: CrossCompiler
-) -> None:
+def test_the_space_derives_from_the_kernel(compiled: CrossCompiled, worker: CrossCompiler) -> None:
     own = next(row for row in compiled.report.resources if row.kernel == "k0")
     found = rank_configs(compiled.report, H100, "k0", warps=(own.warps,), worker=worker)
     assert own.choice in {row.choice for row in found.rows}
     assert len(found.rows) > 4
 
 
-def test_what_does_not_exist_is_refused_with_what_does(compiled: CompiledElsewhere) -> None:
+def test_what_does_not_exist_is_refused_with_what_does(compiled: CrossCompiled) -> None:
     with pytest.raises(UsageError, match=r"no Triton kernel 'k9'. Those of this .*k0 \(triton_"):
         compiled.rank_configs("k9")
     with pytest.raises(UsageError, match=r"no block size 'BLOCK_M'. It has XBLOCK, R0_BLOCK"):
@@ -77,7 +75,7 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
     worker: CrossCompiler,
 ) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
-    there = compile_elsewhere(product, (a, a), {}, Options(options=TEMPLATES), H100, worker=worker)
+    there = cross_compile(product, (a, a), {}, Options(options=TEMPLATES), H100, worker=worker)
     blocks = {"BLOCK_M": (64, 256), "BLOCK_N": (64, 256), "BLOCK_K": (128,)}
     found = rank_configs(
         there.report, H100, "k0", blocks=blocks, warps=(8,), stages=(4,), worker=worker

@@ -9,18 +9,18 @@ import pytest
 import workbench as wb
 from tests.models import zoo
 from workbench.errors import CaptureError
-from workbench.handles.cross_compiled import CompiledElsewhere
+from workbench.handles.cross_compiled import CrossCompiled
 
 AROUND = {"t5": {"constant_and_index_propagation": False}}
 REST = tuple(name for name in zoo.BUILDERS if name not in ("bert", "t5"))
 
 
-def compile_for_a_gpu(name: str, options: dict[str, Any]) -> CompiledElsewhere:
+def compile_for_a_gpu(name: str, options: dict[str, Any]) -> CrossCompiled:
     case = zoo.build(name)
     made = wb.aot_compile(
         case.model, (), dict(case.inputs), grad=False, target="h100", options=options
     )
-    assert isinstance(made, CompiledElsewhere)
+    assert isinstance(made, CrossCompiled)
     return made
 
 

@@ -16,7 +16,7 @@ import torch
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.paired_timing import Patience
-from workbench.sweeps.running import Runner, Subject
+from workbench.sweeps.running import Runner, SweptFunction
 from workbench.sweeps.space import Space
 from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
@@ -64,7 +64,7 @@ def sweep(
     rows: list[tuple[Trial, bool]] = []
     with ThreadPoolExecutor(2) as executor:
         told = lambda row, known: rows.append((row, known))  # noqa: E731
-        runner = Runner(Subject(fn, args, {}), plan, store, "test", executor, 2, True, told)
+        runner = Runner(SweptFunction(fn, args, {}), plan, store, "test", executor, 2, True, told)
         found = runner.run(list(space.grid()))
     assert sorted(row.key for row, _ in rows) == sorted(row.key for row in found)
     return rows
@@ -141,7 +141,7 @@ def test_cancelling_keeps_what_is_done(store: Store) -> None:
     space = Space.of({"backend": ["eager"], "n": [1, 2, 3]}, ["n"])
     rows: list[Trial] = []
     with ThreadPoolExecutor(1) as executor:
-        subject = Subject(scaled, lambda n: (torch.ones(n),), {})
+        subject = SweptFunction(scaled, lambda n: (torch.ones(n),), {})
 
         def told(row: Trial, known: bool) -> None:
             rows.append(row)
@@ -171,7 +171,7 @@ class LosesTheSecond(Executor):
 
 def test_a_lost_worker_loses_no_finished_trial(store: Store) -> None:
     space = Space.of({"backend": ["eager"], "n": [1, 2, 3]}, ["n"])
-    subject = Subject(scaled, lambda n: (torch.ones(n),), {})
+    subject = SweptFunction(scaled, lambda n: (torch.ones(n),), {})
     runner = Runner(subject, QUICK, store, "test", LosesTheSecond(), 1, False)
     found = runner.run(list(space.grid()))
     assert [row.status for row in found] == ["done", "crashed", "done"]

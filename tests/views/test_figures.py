@@ -115,7 +115,7 @@ def test_kernels_lie_under_the_roofs_of_their_gpu(sample_report: Report) -> None
     assert len(points) == len(drawn) + len(measured)
     labels = {text.get_text() for text in axes.texts}
     assert any(row.kernel in label for row in drawn for label in labels)
-    assert "3352 GB/s" in labels
+    assert "3.35 TB/s" in labels
     (listed,) = figure.legends
     assert len(listed.get_texts()) == len(report.kernels)
 

@@ -24,9 +24,9 @@ EXPECTED = """\
 RoundTrip(block, 133 kB: ok)
                                       imports             load       first call  to first result           steady  against eager
   eager                                     –          2.00 ms          21.0 ms          23.0 ms           192 µs  bit-exact
-  torch.compile, empty cache           1.71 s          92.0 ms           13.4 s           15.2 s           121 µs  within 1.5e-07
+  torch.compile, empty cache           1.71 s          92.0 ms           13.4 s           15.2 s           121 µs  within 1.5e-7
   torch's loader              did not run: torch cannot save it: PackageError: ID_MATCH guard cannot be serialized.
-  ours                                 310 ms          63.8 ms          1.20 ms           375 ms           118 µs  within 1.5e-07
+  ours                                 310 ms          63.8 ms          1.20 ms           375 ms           118 µs  within 1.5e-7
   note: one run
 
   eager: 922 ms from the start of the process
@@ -74,7 +74,7 @@ def test_the_html_needs_no_script(trip: RoundTrip) -> None:
 
 def test_a_missed_budget_says_by_how_much() -> None:
     assert repr(MissedBudget("first_call", 0.25, 0.1)) == (
-        "first call (first_call): 250 ms, 150 ms over the budget of 100 ms, 2.5 times as long"
+        "first call (first_call): 250 ms, 150 ms over the budget of 100 ms, 2.50 times as long"
     )
 
 
@@ -89,7 +89,7 @@ def test_the_pane_shows_ways_phases_and_the_file(sample_report: Report) -> None:
     ]
     ours = shown["ways"][-1]
     assert ours["phases"][-1]["id"] == "Z:ours:first_call"
-    assert ours["against"] == "within 1.5e-07"
+    assert ours["against"] == "within 1.5e-7"
     assert [need["verdict"] for need in shown["requirements"]] == ["pass", "warn", "fail"]
     assert file_of(sample_report) == ("~/models/block.aot", 132_904)
     assert document(sample_report)["figures"][-1]["value"] == "133 kB"

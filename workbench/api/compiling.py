@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.job import Job
     from workbench.handles.package import Package
     from workbench.processes.messages import Progress
@@ -33,7 +33,7 @@ def aot_compile(
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
     progress: Progress | None = None,
-) -> Compiled | CompiledElsewhere:
+) -> Compiled | CrossCompiled:
     """Compile a function or module ahead of time for these example inputs.
 
     Parameters
@@ -79,7 +79,7 @@ def aot_compile(
     torch.Size([3, 64])
     """
     from workbench.compiler.contract.request import Options
-    from workbench.handles.dispatch import compile_anywhere
+    from workbench.handles.dispatch import compile_for_target
 
     request = Options(
         backend=backend,
@@ -91,7 +91,7 @@ def aot_compile(
         guards=guards,
         capture=capture,
     )
-    return compile_anywhere(fn, args, kwargs, request, progress)
+    return compile_for_target(fn, args, kwargs, request, progress)
 
 
 def compile_async(
@@ -107,7 +107,7 @@ def compile_async(
     target: str = "host",
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
-) -> Job[Compiled] | Job[CompiledElsewhere]:
+) -> Job[Compiled] | Job[CrossCompiled]:
     """Compile in a worker process; the arguments are those of `aot_compile`.
 
     Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
@@ -236,7 +236,7 @@ def explain(
     return run(fn, args, dict(kwargs or {}))
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what the file was made from: for the same target.
 
     Examples

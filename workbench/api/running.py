@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.verify import Verification
     from workbench.processes.messages import Progress
     from workbench.report.profile import Profile
@@ -23,7 +23,7 @@ __all__ = ["matrix", "profile", "roundtrip", "sweep", "verify"]
 
 
 def verify(
-    x: Compiled | CompiledElsewhere,
+    x: Compiled | CrossCompiled,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -60,11 +60,11 @@ def verify(
     >>> wb.verify(compiled, (x,)).ok
     True
     """
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.verify import refuse_for_host
     from workbench.handles.verify import verify as run
 
-    if isinstance(x, CompiledElsewhere):
+    if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.checking import Tolerance
         from workbench.compiler.interpreter.verifying import Question, verify_program
 
@@ -77,7 +77,7 @@ def verify(
 
 
 def profile(
-    x: Compiled | CompiledElsewhere, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    x: Compiled | CrossCompiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
     """Measure every kernel and library call of the unchanged generated code.
 
@@ -86,10 +86,10 @@ def profile(
     >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
     ['k0']
     """
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.profile import profile_compiled
 
-    if isinstance(x, CompiledElsewhere):
+    if isinstance(x, CrossCompiled):
         x.profile(*args)
     return profile_compiled(x, args, dict(kwargs or {}))
 

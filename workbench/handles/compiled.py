@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.compiler.contract.calling import caller
-from workbench.compiler.contract.fast_guard import constants_of, quick_check
+from workbench.compiler.contract.fast_guard import constants_of, fast_guard
 from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -151,7 +151,7 @@ class Compiled(OtherTargets):
         if not plan.plain or plan.receiver or plan.checks():
             return None
         constants = constants_of(plan.contract, signature)
-        found = None if constants is None else quick_check(signature, plan.contract, constants)
+        found = None if constants is None else fast_guard(signature, plan.contract, constants)
         return None if found is None else (found.expression, found.scope)
 
     def _refresher(self) -> Callable[[], None] | None:
@@ -238,7 +238,7 @@ class Compiled(OtherTargets):
         digest = save_compiled(
             self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
         )
-        self.note(with_saved_file(self.report, path, digest))
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
 

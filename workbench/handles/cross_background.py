@@ -9,7 +9,7 @@ from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import Options
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
-from workbench.handles.cross_compiled import CompiledElsewhere, job_for
+from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.job import START, Job
 from workbench.handles.recipe import Recipe
 from workbench.processes.background_task import Steps
@@ -22,7 +22,7 @@ def cross_compile_in_background(
     options: Options,
     recipe: Recipe,
     on_change: Callable[[], object] | None = None,
-) -> Job[CompiledElsewhere]:
+) -> Job[CrossCompiled]:
     """Start a worker, which ends with the job, and return at once."""
     gpu = options.gpu
     if gpu is None:
@@ -31,7 +31,7 @@ def cross_compile_in_background(
     worker = CrossCompiler()
     worker.begin()
 
-    def work(steps: Steps) -> CompiledElsewhere:
+    def work(steps: Steps) -> CrossCompiled:
         try:
             steps(START, 0.0)
             worker.start()
@@ -39,7 +39,7 @@ def cross_compile_in_background(
             done = worker.compiled(sent, steps)
         finally:
             worker.close()
-        made = CompiledElsewhere(done.report, gpu, target, done.program)
+        made = CrossCompiled(done.report, gpu, target, done.program)
         made.recipe = recipe
         return made
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.handles.recipe import Recipe
 
 
-class CompiledElsewhere(OtherTargets):
+class CrossCompiled(OtherTargets):
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
     def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
@@ -85,10 +85,10 @@ class CompiledElsewhere(OtherTargets):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.handles.cross_saving import save_elsewhere
+        from workbench.handles.cross_saving import save_cross_compiled
 
-        digest = save_elsewhere(self, path, weights=weights, isa=isa, machine=machine)
-        self.note(with_saved_file(self.report, path, digest))
+        digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
+        self.update(with_saved_file(self.report, path, digest))
         return digest
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -99,7 +99,7 @@ class CompiledElsewhere(OtherTargets):
         )
 
 
-def compile_elsewhere(
+def cross_compile(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -108,7 +108,7 @@ def compile_elsewhere(
     *,
     progress: Progress | None = None,
     worker: CrossCompiler | None = None,
-) -> CompiledElsewhere:
+) -> CrossCompiled:
     """Compile for a virtual GPU, in the warm worker unless another is given.
 
     Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
@@ -117,7 +117,7 @@ def compile_elsewhere(
     worker = worker or warm_worker()
     worker.begin()
     done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
-    return CompiledElsewhere(done.report, gpu, target, done.program)
+    return CrossCompiled(done.report, gpu, target, done.program)
 
 
 def job_for(

@@ -29,18 +29,18 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
 
 
-def save_elsewhere(
-    compiled: CompiledElsewhere,
+def save_cross_compiled(
+    compiled: CrossCompiled,
     path: str | PathLike[str],
     *,
     weights: str,
     isa: str | Sequence[str],
     machine: Any,
 ) -> str:
-    """Write one artifact and return its digest; see `CompiledElsewhere.save`."""
+    """Write one artifact and return its digest; see `CrossCompiled.save`."""
     one_of("weights", weights, WEIGHTS)
     program = _whole(compiled)
     module = _module(compiled, program) if weights == BUNDLE else None
@@ -71,7 +71,7 @@ def save_elsewhere(
     )
 
 
-def _whole(compiled: CompiledElsewhere) -> Program:
+def _whole(compiled: CrossCompiled) -> Program:
     """The program, when it can be written and holds all of its kernels."""
     program = compiled.program
     if isinstance(program, NoProgram):
@@ -85,7 +85,7 @@ def _whole(compiled: CompiledElsewhere) -> Program:
     return program
 
 
-def _module(compiled: CompiledElsewhere, program: Program) -> torch.nn.Module:
+def _module(compiled: CrossCompiled, program: Program) -> torch.nn.Module:
     """The live module whose tensors go into the file."""
     receiver = resolve(compiled.original).receiver
     owner = receiver[0] if receiver else None

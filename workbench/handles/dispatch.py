@@ -15,17 +15,17 @@ from workbench.handles.recipe import Recipe
 from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.job import Job
 
 
-def compile_anywhere(
+def compile_for_target(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
     options: Options,
     progress: Progress | None = None,
-) -> Compiled | CompiledElsewhere:
+) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
     if options.gpu is None:
         if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
@@ -36,9 +36,9 @@ def compile_anywhere(
             code = compile_ahead(target, args, kwargs, options, progress)
         return Compiled.of(code, recipe_of(target, args, kwargs, options))
     check_args(args)
-    from workbench.handles.cross_compiled import compile_elsewhere
+    from workbench.handles.cross_compiled import cross_compile
 
-    made = compile_elsewhere(
+    made = cross_compile(
         target, tuple(args), dict(kwargs or {}), options, options.gpu, progress=progress
     )
     made.recipe = recipe_of(target, args, kwargs, options)
@@ -51,7 +51,7 @@ def compile_in_background(
     kwargs: Mapping[str, Any] | None,
     options: Options,
     on_change: Callable[[], object] | None = None,
-) -> Job[Compiled] | Job[CompiledElsewhere]:
+) -> Job[Compiled] | Job[CrossCompiled]:
     """Start the compilation in a process of its own and return at once.
 
     Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
@@ -80,7 +80,7 @@ def recipe_of(
         tuple(args),
         dict(kwargs or {}),
         options,
-        compile=compile_anywhere,
+        compile=compile_for_target,
         compile_in_background=compile_in_background,
     )
 

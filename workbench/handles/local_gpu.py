@@ -29,7 +29,7 @@ def compile_on_gpu(
     progress: Progress | None = None,
 ) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
-    device, note = present_device()
+    device, note = local_gpu_device()
     with MachineCodeRecorder(device, is_timed=True) as recorder:
         try:
             made = compile_ahead(target, args, kwargs, options, progress)
@@ -41,7 +41,7 @@ def compile_on_gpu(
         return replace(made, report=_whole(made.report, recorder, device, note))
 
 
-def present_device() -> tuple[Device, str | None]:
+def local_gpu_device() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
     reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
     gpu, note = found(Catalogue.of_user(Settings.from_environment().data_folder), reported)

@@ -11,8 +11,8 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.compare_targets import compare, gpus_of
 from workbench.handles.compiled import Compiled
-from workbench.handles.cross_compiled import CompiledElsewhere
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.cross_compiled import CrossCompiled
+from workbench.handles.dispatch import compile_for_target
 from workbench.processes.messages import Progress
 from workbench.report import Report
 from workbench.specs import Gpu
@@ -40,7 +40,7 @@ def _compiled(
     """The record, and whether its sources were generated or vouched for in this process."""
     report = x if isinstance(x, Report) else getattr(x, "report", None)
     if isinstance(report, Report):  # what an inspection of a file has found is nobody's
-        return report, isinstance(x, Compiled | CompiledElsewhere)
+        return report, isinstance(x, Compiled | CrossCompiled)
     if not callable(x):
         raise UsageError(
             f"A {type(x).__name__} has no kernels. Pass what aot_compile returned, a report, or a "
@@ -51,5 +51,5 @@ def _compiled(
             "A function has no kernels before it is compiled: pass its example inputs, too, "
             "wb.matrix(fn, (x,), targets=[…])."
         )
-    compiled = compile_anywhere(x, args, {}, Options(target=first.name), progress)
+    compiled = compile_for_target(x, args, {}, Options(target=first.name), progress)
     return compiled.report, True

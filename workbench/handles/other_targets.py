@@ -7,27 +7,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.report import Report
-from workbench.report.report_holder import Noted
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.recipe import Recipe
     from workbench.handles.retarget import Retarget
     from workbench.processes.messages import Progress
 
 
-class OtherTargets(Noted):
+class OtherTargets(ReportHolder):
     """Base of what `aot_compile` returns; `recipe` is None for what came from a file."""
 
     report: Report
     recipe: Recipe | None
 
-    def note(self, report: Report) -> None:
+    def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report
-        self._tell(before, report)
+        self._notify(before, report)
 
     @cached_property
     def retarget(self) -> Retarget:
@@ -36,9 +36,9 @@ class OtherTargets(Noted):
 
         return Retarget(self, self.recipe)
 
-    def on(self, target: str) -> Compiled | CompiledElsewhere:
+    def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
-        found: Compiled | CompiledElsewhere = self.retarget.on(target)
+        found: Compiled | CrossCompiled = self.retarget.on(target)
         return found
 
     def rank_configs(

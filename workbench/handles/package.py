@@ -16,7 +16,7 @@ from workbench.compiler.running.slots import CLOSED
 from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.derived import Derived
-from workbench.report.report_holder import Noted
+from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.report import Report
 
 
-class Package(Noted, Derived):
+class Package(ReportHolder, Derived):
     """What `package` returns, and `load` for a `.pt2` file.
 
     With one model it is called like that model; of several, `package[name]` is called. Every call
@@ -140,11 +140,11 @@ class Package(Noted, Derived):
             self._record = with_file_later(found, self.path, self.digest)
         return self._record
 
-    def note(self, report: Report) -> None:
+    def update(self, report: Report) -> None:
         """From now on this is the report, for instance with a round trip."""
         before, self._record = self._record, report
         if before is not None:
-            self._tell(before, report)
+            self._notify(before, report)
 
     def report_of(self, name: str) -> Report:
         """The record of one model's compilation; raises `ArtifactError` where the file has none."""

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
-from workbench.compiler.measuring.call_timer import Subject, copies, operator_times, timed_runs
+from workbench.compiler.measuring.call_timer import (
+    RepeatableCall,
+    copies,
+    operator_times,
+    timed_runs,
+)
 from workbench.compiler.measuring.timing import (
     HOST_CLOCK,
     Clock,
+    GeneratedProgram,
     Log,
-    Program,
     Timings,
     clock_of,
     clock_overhead_ns,
@@ -23,6 +28,7 @@ from workbench.compiler.measuring.timing import (
 )
 from workbench.errors import WorkbenchError
 from workbench.report import Kernel, Report, Table
+from workbench.report.number_text import number_text
 from workbench.report.profile import KernelTime, Machine, Profile
 
 if TYPE_CHECKING:
@@ -80,7 +86,7 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        subject = Subject(call, *copies(args, kwargs or {}), tuple(parameters))
+        subject = RepeatableCall(call, *copies(args, kwargs or {}), tuple(parameters))
         programs = subject.programs()
         if not programs:
             raise WorkbenchError(
@@ -111,7 +117,7 @@ def profile(
 
 
 def _measure(
-    subject: Subject, programs: list[Program], repeats: int
+    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
     calls = subject.seconds(repeats)
@@ -126,7 +132,11 @@ def _measure(
 
 
 def _rows(
-    runs: list[Log], programs: list[Program], report: Report, machine: Machine, call_us: float
+    runs: list[Log],
+    programs: list[GeneratedProgram],
+    report: Report,
+    machine: Machine,
+    call_us: float,
 ) -> Iterator[KernelTime]:
     matched = _Matcher(report)
     for position, ((number, name), _) in enumerate(runs[-1]):
@@ -218,8 +228,8 @@ def _notes(
     call_us: float, spread_us: float, rows: tuple[KernelTime, ...], machine: Machine
 ) -> Iterator[str]:
     yield (
-        f"timing a call adds {machine.clock_ns:.0f} ns to its own reading; it is subtracted "
-        f"from each of the {len(rows)} times"
+        f"timing a call adds {number_text(machine.clock_ns * 1e-9, 'seconds')} to its own reading; "
+        f"it is subtracted from each of the {len(rows)} times"
     )
     if spread_us > _NOISY * call_us:
         yield "noisy: the whole call varied too much to compare times; close other programs"

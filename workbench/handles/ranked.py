@@ -31,7 +31,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     values_of,
 )
 from workbench.errors import UsageError
-from workbench.handles.local_gpu import present_device
+from workbench.handles.local_gpu import local_gpu_device
 from workbench.processes.messages import Progress
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
@@ -137,7 +137,7 @@ def gpu_of(report: Report) -> Gpu:
             "This was compiled for the GPU of another machine. Compile it for that GPU by name, "
             'such as target="h100", to rank its configurations here.'
         )
-    return present_device()[0].spec
+    return local_gpu_device()[0].spec
 
 
 def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:

@@ -29,7 +29,7 @@ from workbench.processes.messages import Progress
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
 
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
 
@@ -74,7 +74,7 @@ class Recipe:
         kwargs: Mapping[str, Any],
         options: Options,
         *,
-        compile: Callable[..., Compiled | CompiledElsewhere],
+        compile: Callable[..., Compiled | CrossCompiled],
         compile_in_background: Callable[..., Any],
     ):
         """`compile` and `compile_in_background` take a target, its inputs and options."""
@@ -101,9 +101,7 @@ class Recipe:
         """The same request for another target; raises `UsageError` for one that does not exist."""
         return replace(self._options, target=target)
 
-    def compile(
-        self, target: str, progress: Progress | None = None
-    ) -> Compiled | CompiledElsewhere:
+    def compile(self, target: str, progress: Progress | None = None) -> Compiled | CrossCompiled:
         """Compile the call for a target, under the modes of torch that it was compiled under.
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.

@@ -16,16 +16,16 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import Options
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.packaging.repackage_command import how_to_package_again
+from workbench.compiler.packaging.repackage_command import repackage_command
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 
 if TYPE_CHECKING:
-    from workbench.handles.cross_compiled import CompiledElsewhere
+    from workbench.handles.cross_compiled import CrossCompiled
 
 
-def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CompiledElsewhere:
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what a file was made from; nothing from it is executed.
 
     What was compiled for a GPU that was not there is compiled for it again.
@@ -35,7 +35,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     """
     with open_any(path) as opened:
         if opened.package is not None:
-            raise UsageError(how_to_package_again(fspath(path), opened.package))
+            raise UsageError(repackage_command(fspath(path), opened.package))
     with open_file(path) as file:
         stored = read_artifact(file).manifest.contract
     target = module
@@ -52,7 +52,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     options = Options(**request, dynamic_shapes=dynamic_shapes_of(contract))
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
-    return compile_anywhere(target, args, kwargs, options)
+    return compile_for_target(target, args, kwargs, options)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

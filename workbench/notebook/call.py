@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Call:
+class WrittenCall:
     """A call that was not made: the callable and what it would have been called with."""
 
     function: Any
@@ -28,7 +28,7 @@ class Call:
         return line if len(line) <= 60 else f"{line[:59]}…"
 
 
-def read_line(shell: InteractiveShell, text: str) -> Call:
+def read_line(shell: InteractiveShell, text: str) -> WrittenCall:
     """Evaluate the parts of a call such as `model(x, k=y)`; raises `UsageError` when it is none."""
     if not text:
         raise UsageError("Write the call to compile: %aot_compile f(x), or a cell with %%.")
@@ -40,7 +40,7 @@ def read_line(shell: InteractiveShell, text: str) -> Call:
     return _evaluate(shell, tree.body, text, name)
 
 
-def read_cell(shell: InteractiveShell, cell: str) -> Call:
+def read_cell(shell: InteractiveShell, cell: str) -> WrittenCall:
     """Run a cell's body; its last expression must be a call, of which the parts are evaluated."""
     # the magic's own line stays empty, so that line numbers are those of the cell as it is seen
     source = "\n" + shell.transform_cell(cell)
@@ -63,7 +63,7 @@ def evaluate(shell: InteractiveShell, text: str) -> Any:
     return _value(shell, tree.body, "<magic>")
 
 
-def _evaluate(shell: InteractiveShell, node: ast.expr, text: str, name: str) -> Call:
+def _evaluate(shell: InteractiveShell, node: ast.expr, text: str, name: str) -> WrittenCall:
     if not isinstance(node, ast.Call):
         raise UsageError(
             f"{text.strip()!r} is not a call. Write it as you would call it: f(x), model(x, k=y)."
@@ -73,7 +73,7 @@ def _evaluate(shell: InteractiveShell, node: ast.expr, text: str, name: str) -> 
     ]
     args = ast.Tuple(node.args, ast.Load())
     kwargs = ast.Dict(keys, [k.value for k in node.keywords])
-    return Call(
+    return WrittenCall(
         _value(shell, node.func, name),
         _value(shell, ast.copy_location(args, node), name),
         _value(shell, ast.copy_location(kwargs, node), name),

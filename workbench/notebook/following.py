@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.progress import is_interactive
 from workbench.notebook.subshell import apart
+from workbench.report.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.views.display import publish_live, take_back
 from workbench.views.units import seconds_text
@@ -113,7 +114,8 @@ def ended(row: Trial) -> str:
     if row.status != "done":
         return f"{row.status}: {row.reason}" if row.reason else row.status
     if row.speedup:
-        return f"{row.speedup:.2f} × ({seconds_text((row.call_us or 0.0) / 1e6)} a call)"
+        time = seconds_text((row.call_us or 0.0) / 1e6)
+        return f"{number_text(row.speedup, 'ratio')} ({time} a call)"
     if row.call_us is not None:
         return f"{seconds_text(row.call_us / 1e6)} a call by a model"
     return f"compiled in {seconds_text(row.compile_s)}"

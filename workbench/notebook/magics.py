@@ -15,13 +15,13 @@ from workbench import api
 from workbench.errors import UsageError, WorkbenchError
 from workbench.notebook import options
 from workbench.notebook.background import show_job
-from workbench.notebook.call import Call, evaluate, read_cell, read_line
+from workbench.notebook.call import WrittenCall, evaluate, read_cell, read_line
 from workbench.notebook.dynamic import dynamic_shapes
 from workbench.notebook.line import split
 from workbench.notebook.messages import plain_errors
 from workbench.notebook.packaging import packaging_options
 from workbench.notebook.pair import pair
-from workbench.notebook.progress import Progress
+from workbench.notebook.progress import ProgressDisplay
 from workbench.notebook.sweeping import sweep_line
 from workbench.views.display import show
 from workbench.views.document import Setting
@@ -165,7 +165,7 @@ class WorkbenchMagics(Magics):
         parts = split(line, known)
         return magic.parser.parse_args(list(parts.words)), parts.rest
 
-    def _start(self, call: Call, chosen: Namespace) -> Any:
+    def _start(self, call: WrittenCall, chosen: Namespace) -> Any:
         """Compile in the background; what needs the result has to wait for it."""
         if chosen.save or chosen.annotate or chosen.package:
             raise UsageError(
@@ -190,7 +190,7 @@ class WorkbenchMagics(Magics):
             "guards": chosen.guards or "portable",
         }
 
-    def _compile(self, call: Call, chosen: Namespace) -> Any:
+    def _compile(self, call: WrittenCall, chosen: Namespace) -> Any:
         wanted = self._wanted(chosen)
 
         def make(progress: Any, present: Present) -> Any:
@@ -205,7 +205,7 @@ class WorkbenchMagics(Magics):
 
         return self._watched(call, chosen, make)
 
-    def _package(self, call: Call, chosen: Namespace) -> Any:
+    def _package(self, call: WrittenCall, chosen: Namespace) -> Any:
         wanted = packaging_options(chosen, self._wanted(chosen))
 
         def make(progress: Any, present: Present) -> Any:
@@ -222,9 +222,11 @@ class WorkbenchMagics(Magics):
 
         return self._watched(call, chosen, make)
 
-    def _watched(self, call: Call, chosen: Namespace, make: Callable[[Any, Present], Any]) -> Any:
+    def _watched(
+        self, call: WrittenCall, chosen: Namespace, make: Callable[[Any, Present], Any]
+    ) -> Any:
         """Compile with progress and show the record, that of a failure or an interrupt too."""
-        with Progress(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
+        with ProgressDisplay(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
                 setting = Setting(chosen.output or "_", saved=saved)

@@ -15,6 +15,7 @@ from IPython.display import display
 
 from workbench.errors import UsageError
 from workbench.views.display import publish_live, take_back
+from workbench.views.units import seconds_text
 from workbench.views.wire import Progress as LiveProgress
 from workbench.views.wire import StepState
 
@@ -87,12 +88,12 @@ class Phases:
         """One line: what runs, for how long in all."""
         running = self._running()
         name = self.begun[running][0] if running >= 0 else "starting"
-        return f"Compiling: {name}, {self._clock() - self._start:.1f} s"
+        return f"Compiling: {name}, {seconds_text(self._clock() - self._start)}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         rows = "".join(
             f'<tr><td style="text-align: left">{"▸" if running else "✓"} {escape(name)}</td>'
-            f'<td style="text-align: right">{seconds:.1f} s</td></tr>'
+            f'<td style="text-align: right">{seconds_text(seconds)}</td></tr>'
             for name, seconds, running in self.lines()
         )
         html = f'<b>{escape(self.title())}</b><table style="font-size: 12px">{rows}</table>'
@@ -121,7 +122,7 @@ class Phases:
         }
 
 
-class Progress:
+class ProgressDisplay:
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
     In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.notebook.call import Call, evaluate, read_line
+from workbench.notebook.call import WrittenCall, evaluate, read_line
 from workbench.notebook.following import Following
 from workbench.notebook.options import option_value
 
@@ -47,7 +47,7 @@ def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
     return following.end(found)
 
 
-def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[Call, Any]:
+def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[WrittenCall, Any]:
     """The call, and where sizes stand in it the function that makes its inputs."""
     if not text:
         raise UsageError("Write the call to measure: %aot_sweep f(x) --over mode=….")
@@ -62,7 +62,7 @@ def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[C
         return read_line(shell, text), None
     bare = ast.Call(node.func, [], node.keywords)
     call = read_line(shell, ast.unparse(bare))
-    return Call(call.function, (), call.kwargs, text.strip()), inputs
+    return WrittenCall(call.function, (), call.kwargs, text.strip()), inputs
 
 
 def axes_of(texts: Sequence[str]) -> dict[str, list[Any]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.processes.child import import_path
 
 Lines = Mapping[str, tuple[Any, ...]]
@@ -52,9 +52,9 @@ class CallerContext:
 
         folder, path = os.getcwd(), list(sys.path)
         token = CELLS.set(dict(self.cells or {}))
-        with StandIns() as stand_ins:
+        with ProcessPatches() as process_patches:
             for file, entry in (self.lines or {}).items():
-                stand_ins.entry(linecache.cache, file, entry)
+                process_patches.entry(linecache.cache, file, entry)
             try:
                 sys.path[:] = self.import_path
                 if os.path.isdir(self.folder):

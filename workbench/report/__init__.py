@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.report.header import SCHEMA, TABLES, Environment, Outcome, Request
+    from workbench.report.header import SCHEMA, Environment, Outcome, Request
     from workbench.report.record import Report
     from workbench.report.rows import (
         STAGES,
@@ -33,10 +33,12 @@ if TYPE_CHECKING:
         Wrapper,
     )
     from workbench.report.table import Table
+    from workbench.report.tables import TABLES
     from workbench.report.texts import Texts, TextWriter, content_hash
 
 _FILES = {
-    "header": ("SCHEMA", "TABLES", "Environment", "Outcome", "Request"),
+    "header": ("SCHEMA", "Environment", "Outcome", "Request"),
+    "tables": ("TABLES",),
     "record": ("Report",),
     "table": ("Table",),
     "texts": ("Texts", "TextWriter", "content_hash"),

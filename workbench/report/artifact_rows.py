@@ -50,12 +50,3 @@ class RequirementRow:
     needed: str
     found: str
     advice: str = ""
-
-
-TABLES = {
-    "artifact": ArtifactFact,
-    "members": ArtifactMember,
-    "contract": ContractLeaf,
-    "requirements": RequirementRow,
-}
-"""The tables of a report that tell of a file; they never travel in the file itself."""

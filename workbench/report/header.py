@@ -1,4 +1,4 @@
-"""What a report is made of besides its rows: its tables by name, its small nested records."""
+"""The small nested records of a report: where it ran, what was asked for, how it ended."""
 
 from __future__ import annotations
 
@@ -6,42 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import workbench.report.file_record as file_record
-import workbench.report.machine_rows as machine_rows
-import workbench.report.rows as rows
 from workbench.report.table import freeze
 
 SCHEMA = 1
-
-TABLES: Mapping[str, type] = {
-    "sources": rows.Source,
-    "graphs": rows.Graph,
-    "nodes": rows.Node,
-    "breaks": rows.Break,
-    "guards": rows.Guard,
-    "recompiles": rows.Recompile,
-    "fusion": rows.FusionPair,
-    "scheduler_nodes": rows.SchedulerNode,
-    "kernels": rows.Kernel,
-    "kernel_lines": rows.KernelLine,
-    "buffers": rows.Buffer,
-    "wrappers": rows.Wrapper,
-    "autotune": rows.AutotuneChoice,
-    "assembly": machine_rows.Assembly,
-    "resources": machine_rows.Resources,
-    "fidelity": machine_rows.Fidelity,
-    "roofline": machine_rows.KernelRoofline,
-    "matrix": machine_rows.MatrixCell,
-    "ranked_configs": machine_rows.RankedConfig,
-    "cuda_graphs": machine_rows.CudaGraphPart,
-    **file_record.TABLES,
-    "phases": rows.Phase,
-    "cache": rows.CacheEvent,
-    "cache_parts": rows.CachePart,
-    "capabilities": rows.Capability,
-    "links": rows.Link,
-}
-"""Every table of a report by name; a name is also what `Report.frame` takes."""
 
 
 @dataclass(frozen=True)

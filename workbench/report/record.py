@@ -8,13 +8,11 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import workbench.report.machine_rows as machine_rows
-import workbench.report.rows as rows
-from workbench.report.file_record import FileRecord
-from workbench.report.header import SCHEMA, TABLES, Environment, Outcome, Request
+from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
 from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import Table
+from workbench.report.tables import Tables
 from workbench.report.texts import Texts
 from workbench.report.wbr_file import read_file, read_json, write_file
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report(FileRecord):
+class Report(Tables):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
     `extra` keeps record kinds that this version does not know.
@@ -43,134 +41,6 @@ class Report(FileRecord):
     texts: Mapping[str, str] = field(default_factory=Texts)
     extra: Mapping[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
-
-    def _table(self, name: str) -> Table[Any]:
-        return self.tables[name] if name in self.tables else Table.of(TABLES[name])
-
-    @property
-    def sources(self) -> Table[rows.Source]:
-        """The user's functions that were traced."""
-        return self._table("sources")
-
-    @property
-    def graphs(self) -> Table[rows.Graph]:
-        """FX graphs of every stage, in the order in which they appeared."""
-        return self._table("graphs")
-
-    @property
-    def nodes(self) -> Table[rows.Node]:
-        """FX nodes of every graph."""
-        return self._table("nodes")
-
-    @property
-    def breaks(self) -> Table[rows.Break]:
-        """Graph breaks."""
-        return self._table("breaks")
-
-    @property
-    def guards(self) -> Table[rows.Guard]:
-        """Guards, kept and dropped."""
-        return self._table("guards")
-
-    @property
-    def recompiles(self) -> Table[rows.Recompile]:
-        """Recompilations with the guard that failed."""
-        return self._table("recompiles")
-
-    @property
-    def fusion(self) -> Table[rows.FusionPair]:
-        """Every pair of scheduler nodes that was considered."""
-        return self._table("fusion")
-
-    @property
-    def scheduler_nodes(self) -> Table[rows.SchedulerNode]:
-        """Scheduler nodes before and after fusion."""
-        return self._table("scheduler_nodes")
-
-    @property
-    def kernels(self) -> Table[rows.Kernel]:
-        """Generated kernels and library calls."""
-        return self._table("kernels")
-
-    @property
-    def kernel_lines(self) -> Table[rows.KernelLine]:
-        """FX nodes behind the lines of the kernels' sources."""
-        return self._table("kernel_lines")
-
-    @property
-    def buffers(self) -> Table[rows.Buffer]:
-        """Buffers of the lowered graphs."""
-        return self._table("buffers")
-
-    @property
-    def wrappers(self) -> Table[rows.Wrapper]:
-        """Generated programs that call the kernels."""
-        return self._table("wrappers")
-
-    @property
-    def autotune(self) -> Table[rows.AutotuneChoice]:
-        """Choices that the autotuner timed."""
-        return self._table("autotune")
-
-    @property
-    def assembly(self) -> Table[machine_rows.Assembly]:
-        """What each stage made of each Triton kernel."""
-        return self._table("assembly")
-
-    @property
-    def resources(self) -> Table[machine_rows.Resources]:
-        """What each Triton kernel takes of the device."""
-        return self._table("resources")
-
-    @property
-    def fidelity(self) -> Table[machine_rows.Fidelity]:
-        """How code for a GPU that is not there may differ from code made on it."""
-        return self._table("fidelity")
-
-    @property
-    def roofline(self) -> Table[machine_rows.KernelRoofline]:
-        """Where every kernel lies under the roofline of its GPU."""
-        return self._table("roofline")
-
-    @property
-    def matrix(self) -> Table[machine_rows.MatrixCell]:
-        """Every kernel on several GPUs, where they were compared."""
-        return self._table("matrix")
-
-    @property
-    def ranked_configs(self) -> Table[machine_rows.RankedConfig]:
-        """Configurations of kernels that a model has ranked, where that was asked for."""
-        return self._table("ranked_configs")
-
-    @property
-    def cuda_graphs(self) -> Table[machine_rows.CudaGraphPart]:
-        """What torch will record as CUDA graphs, where that was asked for."""
-        return self._table("cuda_graphs")
-
-    @property
-    def phases(self) -> Table[rows.Phase]:
-        """The timeline, properly nested on each thread."""
-        return self._table("phases")
-
-    @property
-    def cache(self) -> Table[rows.CacheEvent]:
-        """What torch's caches answered."""
-        return self._table("cache")
-
-    @property
-    def cache_parts(self) -> Table[rows.CachePart]:
-        """What the keys of torch's caches were made from."""
-        return self._table("cache_parts")
-
-    @property
-    def capabilities(self) -> Table[rows.Capability]:
-        """What could and could not be captured."""
-        return self._table("capabilities")
-
-    @property
-    def links(self) -> Table[rows.Link]:
-        """Pairs of ids that belong together."""
-        return self._table("links")
 
     @cached_property
     def _neighbours(self) -> dict[str, list[str]]:
@@ -214,7 +84,7 @@ class Report(FileRecord):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        counts = [f"{len(self._table(name))} {name}" for name in ("kernels", "breaks", "guards")]
+        counts = [f"{len(getattr(self, name))} {name}" for name in ("kernels", "breaks", "guards")]
         state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"

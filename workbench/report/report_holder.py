@@ -1,4 +1,4 @@
-"""Something with a report that grows: what shows the report hears of it."""
+"""What holds a report that grows, and calls what shows it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ if TYPE_CHECKING:  # a package starts without the record of its compilation
 Listener = Callable[["Report", "Report"], bool]
 
 
-class Noted:
+class ReportHolder:
     """Base of what has a report and is saved, loaded and sent on round trips."""
 
     _listeners: tuple[Listener, ...] = ()
+
+    def update(self, report: Report) -> None:
+        """From now on this is the report."""
+        raise NotImplementedError
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with the old and the new report when there is a new one.
@@ -23,5 +27,5 @@ class Noted:
         """
         self._listeners = (*self._listeners, listener)
 
-    def _tell(self, before: Report, after: Report) -> None:
-        self._listeners = tuple(hears for hears in self._listeners if hears(before, after))
+    def _notify(self, before: Report, after: Report) -> None:
+        self._listeners = tuple(call for call in self._listeners if call(before, after))

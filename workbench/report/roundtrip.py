@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BudgetError, UsageError
 from workbench.report.budget import MissedBudget, seconds_of
+from workbench.report.number_text import number_text
 from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.roundtrip_rows import (
@@ -103,7 +104,8 @@ class RoundTrip(Presented):
             missed.append(f"{way} did not run: {row.note}")
         elif row.ok is not True:
             missed += [
-                f"{leaf.leaf} differs from eager by {leaf.max_abs_error:.3g}{_said(leaf.note)}"
+                f"{leaf.leaf} differs from eager by "
+                f"{number_text(leaf.max_abs_error, 'difference')}{_said(leaf.note)}"
                 for leaf in self.leaves
                 if leaf.way == way and not leaf.ok
             ] or [f"the outputs of {way} could not be compared with eager's"]

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from workbench.errors import ArtifactError
 from workbench.report.atomic import atomic_file
-from workbench.report.header import SCHEMA, TABLES, Environment, Outcome, Request, read_part
+from workbench.report.header import SCHEMA, Environment, Outcome, Request, read_part
 from workbench.report.table import Table
+from workbench.report.tables import TABLES
 from workbench.report.texts import Texts
 
 Value = TypeVar("Value")

@@ -32,9 +32,9 @@ def main(parent: Parent) -> None:
 
 
 def _gone(order: dict[str, object], watch: Stopwatch, outputs: Path) -> dict[str, object]:
-    from workbench.roundtrips.run_loader import go
+    from workbench.roundtrips.run_loader import run_loader
 
-    return go(order, watch, outputs)
+    return run_loader(order, watch, outputs)
 
 
 def _words(error: Exception) -> str:

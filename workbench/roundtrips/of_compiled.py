@@ -18,7 +18,7 @@ from workbench.errors import ArtifactError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.save import save_compiled
 from workbench.report import Report
-from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 
@@ -30,8 +30,8 @@ def subject_of(
     reference: Callable[..., Any] | None,
     ways: Sequence[str],
     folder: Path,
-    packing: Packing,
-) -> Subject:
+    shipment: Shipment,
+) -> TripPlan:
     """Save the function, and torch's own file of it, into `folder`, and pack what they need.
 
     Raises `ArtifactError` when it cannot be saved, `UsageError` when its inputs cannot be sent.
@@ -46,7 +46,7 @@ def subject_of(
     modules, functions = serializability.kept_outside(compiled.aot_fn)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
-    inputs = packing.inputs(
+    inputs = shipment.inputs(
         args,
         kwargs,
         module=plan.receiver[0] if plan.receiver and not bundled else None,
@@ -60,22 +60,22 @@ def subject_of(
         "file": str(folder / "saved.aot"),
         "digest": digest,
         "inputs": inputs,
-        "original": packing.original(call, plan.receiver, needing),
+        "original": shipment.original(call, plan.receiver, needing),
         "no_grad": compiled.enters_no_grad,
         "has_receiver": bool(plan.receiver),
-        "torch_file": _torch_file(compiled, folder / "torch.bin", ways, packing.reasons),
+        "torch_file": _torch_file(compiled, folder / "torch.bin", ways, shipment.reasons),
         "aliases": dict(manifest.aliases),
         "imports": {name: place for name, (_, place) in functions.items()},
     }
-    return Subject(
+    return TripPlan(
         name=compiled.name,
         file=folder / "saved.aot",
         digest=digest,
         order=order,
         report=_report(compiled, folder / "saved.aot"),
         expected=expected_of(original, args, kwargs, compiled.module, compiled.enters_no_grad),
-        reasons=packing.reasons,
-        folders=packing.folders,
+        reasons=shipment.reasons,
+        folders=shipment.folders,
         saved_s=saved_s,
         notes=(*notes, *_handed_over((*manifest.missing_names, *classes))),
     )
@@ -153,7 +153,7 @@ def _line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def refuse_elsewhere(x: Any) -> WorkbenchError:
+def refuse_cross_compiled(x: Any) -> WorkbenchError:
     """Why what was compiled for a machine that is not here makes no round trip."""
     return WorkbenchError(
         f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file with "

@@ -12,7 +12,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.errors import ArtifactError
 from workbench.handles.package import Package
 from workbench.report import Report, Request
-from workbench.roundtrips.subject import Packing, Subject, expected_of, original_of
+from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 LATER = "later"
@@ -24,8 +24,8 @@ def subject_of(
     kwargs: Mapping[str, Any],
     reference: Callable[..., Any] | None,
     model: str | None,
-    packing: Packing,
-) -> Subject:
+    shipment: Shipment,
+) -> TripPlan:
     """The file as it is, and what the ways need besides it.
 
     Raises `ArtifactError` when the file has changed since it was loaded, or has no such model.
@@ -44,22 +44,22 @@ def subject_of(
         "digest": digest,
         "model": packed.name,
         "has_weights": has_weights,
-        "inputs": packing.inputs(args, kwargs, compile={}),
-        "original": packing.original(
+        "inputs": shipment.inputs(args, kwargs, compile={}),
+        "original": shipment.original(
             original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
         ),
         "no_grad": True,
     }
     owner = original if isinstance(original, torch.nn.Module) else None
-    return Subject(
+    return TripPlan(
         name=packed.name if model else file.name,
         file=file,
         digest=digest,
         order=order,
         report=_report(package, packed.name),
         expected=expected_of(original, args, kwargs, owner, no_grad=True),
-        reasons=packing.reasons,
-        folders=packing.folders,
+        reasons=shipment.reasons,
+        folders=shipment.folders,
     )
 
 

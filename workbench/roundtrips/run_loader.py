@@ -22,7 +22,7 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 Call = Callable[..., Any]
 
 
-def go(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
+def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
     """One way from the order to a steady state; its outputs are written to a file.
 
     Returns the stretches of time up to the first result, and the median of later calls in seconds.

@@ -29,7 +29,7 @@ _NO_ORIGINAL = (
 
 
 @dataclass(frozen=True)
-class Subject:
+class TripPlan:
     """A file and what each way needs besides it; `reasons` say by way why it cannot be gone.
 
     `order` is what every process is told. `folders` are those that have to be removed.
@@ -48,7 +48,7 @@ class Subject:
 
 
 @dataclass
-class Packing:
+class Shipment:
     """Packs what other processes need, and knows every folder that was made for it."""
 
     name: str

@@ -16,6 +16,7 @@ from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
 from workbench.processes.messages import Progress
+from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import (
     WAYS,
@@ -27,7 +28,7 @@ from workbench.report.roundtrip_rows import (
 from workbench.roundtrips import processes
 from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.run_loader import Opaque
-from workbench.roundtrips.subject import Leaves, Packing, Subject
+from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
@@ -47,18 +48,17 @@ def roundtrip(
     chosen = _chosen(ways)
     check_args(args)
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
-    packing = Packing(getattr(x, "name", "") or type(x).__name__)
+    shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
     try:
         call = _Call(x, tuple(args), dict(kwargs or {}), reference, model)
-        subject = _subject(call, chosen, folder, packing)
+        subject = _subject(call, chosen, folder, shipment)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
         made = trip.taken()
     finally:
-        for made_folder in (folder, *packing.folders):
+        for made_folder in (folder, *shipment.folders):
             processes.remove(made_folder)
-    note = getattr(x, "note", None)
-    if note is not None:
-        note(made.report)
+    if isinstance(x, ReportHolder):
+        x.update(made.report)
     return made
 
 
@@ -83,20 +83,20 @@ class _Call:
     model: str | None
 
 
-def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing) -> Subject:
+def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipment) -> TripPlan:
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
     from workbench.roundtrips import of_compiled, of_package
 
     x, inputs = call.x, (call.args, call.kwargs, call.reference)
     if isinstance(x, Package):
-        return of_package.subject_of(x, *inputs, call.model, packing)
+        return of_package.subject_of(x, *inputs, call.model, shipment)
     if call.model is not None:
         raise UsageError(f"model={call.model!r} names one of several in a package: leave it out.")
     if isinstance(x, Compiled):
-        return of_compiled.subject_of(x, *inputs, ways, folder, packing)
+        return of_compiled.subject_of(x, *inputs, ways, folder, shipment)
     if hasattr(x, "retarget"):
-        raise of_compiled.refuse_elsewhere(x)
+        raise of_compiled.refuse_cross_compiled(x)
     raise UsageError(
         f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
         "returned."
@@ -107,7 +107,7 @@ def _subject(call: _Call, ways: tuple[str, ...], folder: Path, packing: Packing)
 class _Trip:
     """One round trip under way."""
 
-    subject: Subject
+    subject: TripPlan
     ways: tuple[str, ...]
     folder: Path
     progress: Progress | None

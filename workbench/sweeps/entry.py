@@ -19,7 +19,7 @@ from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
 from workbench.sweeps.live import Running
 from workbench.sweeps.load_sweep import store_path
-from workbench.sweeps.running import OnTrial, Runner, Subject
+from workbench.sweeps.running import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search
@@ -48,7 +48,7 @@ def run_sweep(
     interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
     space = Space.of(wanted.over, _sizes(args, wanted.over))
-    subject = Subject(fn, args, dict(kwargs or {}))
+    subject = SweptFunction(fn, args, dict(kwargs or {}))
     started = getattr(wanted.on_trial, "started", None)
     with _store(wanted) as store, _executor(wanted) as (executor, ahead):
         runner = Runner(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.analysis.sweep.medians import Interval, median_interval
+from workbench.report.number_text import number_text
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000
@@ -65,11 +66,11 @@ class Times:
             return f"other work disturbed {self.disturbed} of {count} rounds: measure again later"
         if found.low <= 1 <= found.high and found.spread > 0.02:
             return (
-                f"the noise (±{100 * found.spread:.0f} %) is larger than the difference from the "
-                "original"
+                f"the noise (±{number_text(found.spread, 'percent')}) is larger than the "
+                "difference from the original"
             )
         if found.spread > 0.1:
-            return f"the measurement is noisy: ±{100 * found.spread:.0f} %"
+            return f"the measurement is noisy: ±{number_text(found.spread, 'percent')}"
         return None
 
 

@@ -35,7 +35,7 @@ OnTrial = Callable[[Trial, bool], None]
 
 
 @dataclass(frozen=True)
-class Subject:
+class SweptFunction:
     """What is swept: the function with its inputs, or a function that makes them of sizes."""
 
     function: Callable[..., Any]
@@ -70,7 +70,7 @@ def machine_text() -> str:
 
 
 @contextmanager
-def packed(subject: Subject) -> Iterator[Parcel]:
+def packed(subject: SweptFunction) -> Iterator[Parcel]:
     """Everything that the trials need in a folder, which is removed afterwards."""
     content = {
         "function": subject.function,
@@ -92,7 +92,7 @@ class Runner:
     Rows that the store has are not run again, unless the key says that it does not know all.
     """
 
-    subject: Subject
+    subject: SweptFunction
     plan: Plan
     store: Store
     sweep: str

@@ -16,8 +16,9 @@ from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.compiler.measuring.output_comparison import compare, copies, leaves_of, restored
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.dispatch import compile_anywhere
+from workbench.handles.dispatch import compile_for_target
 from workbench.report import Report
+from workbench.report.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
@@ -58,7 +59,7 @@ def run_trial(
             case = case_of(fn, args, kwargs, setting)
             with choices_timed_alone(machine), _threads(setting.get("threads")):
                 start = time.perf_counter()
-                compiled = compile_anywhere(case.function, *case.call, case.options)
+                compiled = compile_for_target(case.function, *case.call, case.options)
                 taken = time.perf_counter() - start - machine.waited_s
                 trial = replace(trial, compile_s=taken)
         trial = _of_report(trial, compiled.report)
@@ -155,8 +156,9 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
 def _difference(row: Any) -> str:
     note = f": {row.note}" if row.note else ""
     return (
-        f"{row.leaf} differs from eager by {row.max_abs_error:.3g} (allowed {row.atol:g} + "
-        f"{row.rtol:g} of the value){note}"
+        f"{row.leaf} differs from eager by {number_text(row.max_abs_error, 'difference')} (allowed "
+        f"{number_text(row.atol, 'difference')} + {number_text(row.rtol, 'difference')} of the "
+        f"value){note}"
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from workbench.compiler.sources.break_messages import ANOTHER, IN_LOOP, LOOP_HINT, parts_of
+from workbench.compiler.sources.break_messages import ANOTHER, IN_LOOP, LOOP_HINT, break_message
 from workbench.report import Break
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.source_places import LogPlaces, frames_of
@@ -43,7 +43,7 @@ class BreakReader:
 
     def _take(self, message: str, text: str, places: LogPlaces, at: re.Match[str] | None) -> None:
         cause, _, rest = message.partition(ANOTHER)
-        parts = parts_of(_USER_CODE.split(cause)[0])
+        parts = break_message(_USER_CODE.split(cause)[0])
         file, line, function, code = _place(text, places, at)
         key = file, line, parts.kind
         if key in self._met:

@@ -49,7 +49,7 @@ class CodeKernel:
 
 
 @dataclass(frozen=True)
-class Program:
+class LoggedProgram:
     """What a generated program holds, in the order of its calls."""
 
     kernels: tuple[CodeKernel, ...]
@@ -57,7 +57,7 @@ class Program:
     is_backward: bool
 
 
-def parse_program(text: str) -> Program:
+def parse_program(text: str) -> LoggedProgram:
     """Read a generated Python program; of one in C++ nothing is found."""
     defined = dict(_defined(text))
     start = text.find("async_compile.wait(globals())")
@@ -69,7 +69,7 @@ def parse_program(text: str) -> Program:
     direction = _ID.search(text)
     is_backward = direction is not None and direction[1] == "backward"
     uncalled = [kernel for kernel in defined.values() if not kernel.calls]
-    return Program((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
+    return LoggedProgram((*reader.found, *uncalled), reader.buffers.rows(), is_backward)
 
 
 def _defined(text: str) -> Iterator[tuple[str, CodeKernel]]:

@@ -11,7 +11,7 @@ from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
 from workbench.trace_logs.buffers import CodeBuffer
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.graph_rows import LogGraph
-from workbench.trace_logs.kernel_code import CodeKernel, Program, parse_program
+from workbench.trace_logs.kernel_code import CodeKernel, LoggedProgram, parse_program
 from workbench.trace_logs.source_places import LogPlaces
 from workbench.trace_logs.source_texts import LogSources
 
@@ -21,7 +21,7 @@ class _Lowering:
     """One generated program with the graphs that it was made from."""
 
     id: str
-    program: Program
+    program: LoggedProgram
     lowered: LogGraph | None
     captured: LogGraph | None
     mapping: dict[str, list[str]]
@@ -140,7 +140,7 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
 
 
 def _tell_results(
-    program: Program, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
+    program: LoggedProgram, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
 ) -> None:
     """Give the result of a library call the dtype of the node that it stands for."""
     unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}

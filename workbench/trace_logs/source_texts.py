@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workbench.compiler.sources.source_line_index import LineIds
+from workbench.compiler.sources.source_line_index import SourceLineIndex
 from workbench.compiler.sources.sources import span_around
 from workbench.report import Source, TextWriter
 from workbench.trace_logs.source_places import LogPlaces
@@ -20,7 +20,7 @@ class LogSources:
     def __init__(self, places: Sequence[LogPlaces], texts: TextWriter):
         self.rows: list[Source] = []
         self.is_quoted = False  # whether some text is put together from quoted lines
-        self._ids = LineIds()
+        self._ids = SourceLineIndex()
         merged: dict[tuple[str, str], dict[int, str]] = {}
         original: dict[str, tuple[str, str]] = {}
         for one in places:

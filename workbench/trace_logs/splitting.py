@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import pairwise
 
+from workbench.report.number_text import plural
+
 _HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
 _BLOCK = 4 << 20
 LARGEST = 64 << 20
@@ -40,22 +42,18 @@ class Damage:
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
         if self.foreign:
-            yield f"passed over: {_count(self.foreign, 'line')} of the log outside of any record"
+            yield f"passed over: {plural(self.foreign, 'line')} of the log outside of any record"
         if self.unreadable:
-            yield f"{_count(self.unreadable, 'record')} could not be read, passed over"
+            yield f"{plural(self.unreadable, 'record')} could not be read, passed over"
         if self.changed:
             differ = "differs" if self.changed == 1 else "differ"
-            count = _count(self.changed, "payload")
+            count = plural(self.changed, "payload")
             yield f"{count} {differ} from what was written: lines are lost"
         if self.oversized:
             size = f"{LARGEST >> 20} MiB"
-            yield f"{_count(self.oversized, 'payload')} of more than {size} left out"
+            yield f"{plural(self.oversized, 'payload')} of more than {size} left out"
         if self.cut_off:
             yield "the log ends inside of a record: the process was stopped, or still writes"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:

@@ -169,7 +169,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "matrix": (
         _KERNEL,
         Column("target", "GPU", "minmax(64px, 0.6fr)", kind="code"),
-        _figure("registers", "Registers", 69, "count", "Registers of a thread"),
+        replace(
+            _figure("registers", "Registers", 69, "count", "Registers of a thread"),
+            is_optional=False,
+        ),
         _figure("spills", "Spills", 48, "count", _SPILLS),
         _figure("smem_bytes", "Shared", 48, "B", "Shared memory of a block"),
         _figure("occupancy", "Occupancy (est.)", 118, "share", _OCCUPANCY),
@@ -233,12 +236,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 
 
 def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[ColumnSpec]]:
-    """The columns of tables as they travel; of those without a row nothing."""
+    """The columns of tables as they travel; of those without a row nothing.
+
+    A table that stands beside another one keeps its head where the other has rows.
+    """
     return {
         table: [column.spec() for column in _columns(table, rows)]
         for table, rows in tables.items()
-        if rows
+        if rows or tables.get(_BESIDE.get(table, ""))
     }
+
+
+_BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 
 def _columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:

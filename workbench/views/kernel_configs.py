@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
 from workbench.report.machine_rows import CODE_STAGES, Assembly, MatrixCell, Resources
-from workbench.views.units import bytes_text, plural
+from workbench.views.units import bytes_text, number_text, percent_text, plural
 from workbench.views.wire_code import Config
 
 
@@ -85,7 +85,7 @@ def _facts(row: Resources) -> Iterator[tuple[str, str]]:
         yield "Shared memory", bytes_text((row.smem_static or 0) + (row.smem_dynamic or 0))
     yield from _occupancy(row)
     if row.instructions is not None:
-        yield "Instructions", f"{row.instructions:,}".replace(",", " ")
+        yield "Instructions", number_text(row.instructions, "whole")
 
 
 def _cell_facts(row: MatrixCell) -> Iterator[tuple[str, str]]:
@@ -97,7 +97,7 @@ def _cell_facts(row: MatrixCell) -> Iterator[tuple[str, str]]:
         yield "Shared memory", bytes_text(row.smem_bytes)
     yield from _occupancy(row)
     if row.instructions is not None:
-        yield "Instructions", f"{row.instructions:,}".replace(",", " ")
+        yield "Instructions", number_text(row.instructions, "whole")
 
 
 def _spills(stores: int, loads: int | None) -> str:
@@ -109,7 +109,7 @@ def _spills(stores: int, loads: int | None) -> str:
 def _occupancy(row: Resources | MatrixCell) -> Iterator[tuple[str, str]]:
     if row.occupancy is None:
         return
-    words = f"{row.occupancy * 100:.3g} %"
+    words = percent_text(row.occupancy)
     if row.limiter:
         words += f", limited by {row.limiter}"
     yield "Occupancy", f"{words} (estimate)" if row.estimate else words

@@ -15,7 +15,13 @@ from workbench.views import frames
 from workbench.views.charts import heat
 from workbench.views.flow import few_words
 from workbench.views.place_words import ops_of
-from workbench.views.units import ABSENT, bytes_text, percent_text, plural, seconds_text
+from workbench.views.units import (
+    ABSENT,
+    number_text,
+    percent_text,
+    plural,
+    seconds_text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +110,7 @@ def words(figure: str, value: float | None) -> str:
         return percent_text(value, 1)
     if figure == "bound_us":
         return seconds_text(value * 1e-6)
-    return bytes_text(value) if figure == "smem_bytes" else f"{value:.0f}"
+    return number_text(value, "bytes" if figure == "smem_bytes" else "whole")
 
 
 def kernel_labels(matrix: Matrix) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.views.static_html.others import rivals_summary
-from workbench.views.units import seconds_text
+from workbench.views.units import number_text, seconds_text
 
 if TYPE_CHECKING:
     from workbench.report.rivals import Rivals
@@ -20,7 +20,7 @@ def sentence(found: Rivals) -> str:
     words = f"{found.op}: {winner.choice} ({winner.kind}) takes {_time(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
-    ratio = f"{found.ratio:.2f} × as long" if found.ratio else _time(second.time_ms)
+    ratio = f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else _time(second.time_ms)
     return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from workbench.report.budget import MissedBudget
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import RoundTripWay
-from workbench.views.units import bytes_text, seconds_text
+from workbench.views.units import bytes_text, difference_text, number_text, seconds_text
 
 TITLES = {
     "eager": "eager",
@@ -59,14 +59,14 @@ def against_eager(way: RoundTripWay) -> str:
         return "bit-exact"
     if way.max_abs_error is None or way.max_abs_error == float("inf"):
         return "differs"
-    return f"{'within' if way.ok else 'differs by'} {way.max_abs_error:.2g}"
+    return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
 
 
 def missed_budget(missed: MissedBudget) -> str:
     """One budget that was missed, and by how much."""
     name, value, limit = missed.name, missed.value, missed.limit
     words = words_of(name).replace("_", " ")
-    times = f", {value / limit:.3g} times as long" if limit else ""
+    times = f", {number_text(value / limit, 'amount')} times as long" if limit else ""
     return (
         f"{words} ({name}): {seconds_text(value)}, {seconds_text(value - limit)} over the budget "
         f"of {seconds_text(limit)}{times}"

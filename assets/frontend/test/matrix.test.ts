@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { FIGURES, inOrder, knownFigures, shadeOf } from "../src/matrix/figures";
+import { figuresOf, inOrder, shadeOf } from "../src/matrix/figures";
 import { cellRows, nextCell, partnerOf, spotOf } from "../src/matrix/rows";
-import type { MatrixCell, MatrixRow } from "../src/wire";
+import type { ColumnSpec, MatrixCell, MatrixRow } from "../src/wire";
 
 function cell(id: string, more: Partial<MatrixCell> = {}): MatrixCell {
   return {
@@ -29,6 +29,20 @@ function row(
   return { kernel, spread: 0, spreads: {}, differs_in: null, cells, ...more };
 }
 
+const SPECS: ColumnSpec[] = [
+  { key: "kernel", title: "Kernel", width: "64px", kind: "kernel" },
+  { key: "registers", title: "Registers", width: "69px", kind: "number", unit: "count" },
+  { key: "spills", title: "Spills", width: "48px", kind: "number", unit: "count" },
+  {
+    key: "occupancy",
+    title: "Occupancy (est.)",
+    width: "118px",
+    kind: "number",
+    unit: "share",
+    hint: "Warps that fit",
+  },
+];
+const FIGURES = figuresOf(SPECS);
 const REGISTERS = FIGURES.find((figure) => figure.id === "registers")!;
 const OCCUPANCY = FIGURES.find((figure) => figure.id === "occupancy")!;
 const ROWS = [
@@ -48,8 +62,10 @@ test("the rows that differ most in the figure come first", () => {
   expect(inOrder(ROWS, OCCUPANCY).map((each) => each.kernel)).toEqual(["k0", "k2", "k1"]);
 });
 
-test("only figures that some cell has are offered", () => {
-  expect(knownFigures(ROWS)).toEqual([REGISTERS]);
+test("the figures are those that the table has columns for", () => {
+  expect(FIGURES.map((figure) => figure.id)).toEqual(["registers", "spills", "occupancy"]);
+  expect([OCCUPANCY.title, OCCUPANCY.words]).toEqual(["Occupancy", "Warps that fit"]);
+  expect([OCCUPANCY.write(0.25), REGISTERS.write(1255)]).toEqual(["25 %", "1,255"]);
 });
 
 test("a cell is the darker the further it is from the best of its row", () => {

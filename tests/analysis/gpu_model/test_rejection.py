@@ -39,8 +39,8 @@ def test_losers_have_the_reason() -> None:
     found = {r.choice: r for r in with_ranks(rows)}
     assert found["best"].losing is None
     assert found["spilling"].losing == "spills: 4 stores and loads"
-    assert found["empty"].losing == "occupancy 25%, the best has 100% (limited by registers)"
-    assert found["slow"].losing == "1.8 times the best by the model"
+    assert found["empty"].losing == "occupancy 25 %, the best has 100 % (limited by registers)"
+    assert found["slow"].losing == "1.80 times the best by the model"
     assert found["refused"].rank is None
 
 

@@ -10,8 +10,8 @@ import pytest
 from workbench.compiler.cold_start import compile_cache
 from workbench.compiler.cold_start.compile_cache import (
     FastStart,
-    early_header,
     fast_start,
+    partial_pch,
     trial_marker,
 )
 from workbench.compiler.cold_start.private_folder import private_folder
@@ -93,12 +93,12 @@ def test_the_header_is_built_once_it_pays(tmp_path):
 
 
 def test_the_opening_serves_until_the_whole_header_pays(tmp_path):
-    class Early:
+    class Pch:
         def for_command(self, command_line):
             return "opening.h" if command_line == "g++ -O3" else None
 
     start = FastStart(tmp_path)
-    headers = compile_cache._Headers(start, tmp_path / "headers", patience=2, early=Early())
+    headers = compile_cache._Headers(start, tmp_path / "headers", patience=2, pch=Pch())
     hook = headers.hook(lambda header, command, **options: "header.h")
     assert [hook("h", "g++ -O3") for _ in range(3)] == ["opening.h", "opening.h", "header.h"]
     assert hook("h", "g++ -O2") is None
@@ -111,12 +111,12 @@ def test_no_opening_beside_a_whole_header(settings, monkeypatch):
     monkeypatch.setattr(
         compile_cache, "precompiling", lambda folder: asked.append(folder) or nullcontext()
     )
-    with early_header(settings):
+    with partial_pch(settings):
         pass
     headers = asked[0]
     private_folder(headers)
     (headers / "0.ready").touch()
-    with early_header(settings):
+    with partial_pch(settings):
         pass
     assert asked[1] is None
 
@@ -132,17 +132,17 @@ def test_a_header_is_kept_in_our_folder_only_while_it_is_built(tmp_path):
 CHILD = """
 import sys, contextlib, hashlib, torch
 from pathlib import Path
-from workbench.compiler.cold_start.compile_cache import early_header, fast_start
+from workbench.compiler.cold_start.compile_cache import partial_pch, fast_start
 with contextlib.ExitStack() as stack:
     if sys.argv[1] == "ours":
-        early = stack.enter_context(early_header())
-        if early is not None:
-            early.process.wait()  # however busy the machine is, it is used
-        start = stack.enter_context(fast_start(early=early))
+        pch = stack.enter_context(partial_pch())
+        if pch is not None:
+            pch.process.wait()  # however busy the machine is, it is used
+        start = stack.enter_context(fast_start(pch=pch))
     f = torch.compile(lambda x: torch.relu(x) * 2 + x.sin().sum(-1, keepdim=True), fullgraph=True)
     f(torch.ones(64, 32))
     if sys.argv[1] == "ours":
-        assert start.header == ("skipped" if early is None else "its opening only"), start
+        assert start.header == ("skipped" if pch is None else "its opening only"), start
 from torch._inductor.codecache import CppPythonBindingsCodeCache as kernels
 from torch._inductor.cpu_vec_isa import valid_vec_isa_list
 print([str(isa) for isa in valid_vec_isa_list()])

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.compiler.cold_start import partial_pch
 from workbench.compiler.cold_start.partial_pch import (
-    EarlyHeader,
+    PartialPch,
     compile_arguments,
     expected_arguments,
     opening,
@@ -52,20 +52,20 @@ def test_the_arguments_are_those_that_decide_over_a_header():
 
 def test_a_header_for_other_arguments_is_not_used(tmp_path):
     done = started("")
-    header = EarlyHeader(done, tmp_path / "opening.h", compile_arguments(LINE))
+    header = PartialPch(done, tmp_path / "opening.h", compile_arguments(LINE))
     assert header.for_command(LINE) == str(tmp_path / "opening.h")
     assert header.for_command(LINE.replace("-O3", "-O2")) is None
     assert header.for_command(LINE.replace("g++", "clang++")) is None
 
 
 def test_a_failed_compiler_gives_no_header(tmp_path):
-    header = EarlyHeader(started("raise SystemExit(1)"), tmp_path / "h", compile_arguments(LINE))
+    header = PartialPch(started("raise SystemExit(1)"), tmp_path / "h", compile_arguments(LINE))
     header.process.wait()
     assert header.for_command(LINE) is None
 
 
 def test_a_slow_compiler_is_ended_not_waited_for(tmp_path):
-    header = EarlyHeader(started(SLEEP), tmp_path / "h", compile_arguments(LINE))
+    header = PartialPch(started(SLEEP), tmp_path / "h", compile_arguments(LINE))
     before = time.perf_counter()
     assert header.for_command(LINE) is None
     assert time.perf_counter() - before < partial_pch.PATIENCE_SECONDS + 5
@@ -78,8 +78,8 @@ def test_nothing_is_left(error, tmp_path, avx2, compiler):
     compiler(SLEEP)
 
     def use():
-        with precompiling(tmp_path / "headers") as early:
-            found.append(early)
+        with precompiling(tmp_path / "headers") as pch:
+            found.append(pch)
             assert list((tmp_path / "headers").iterdir())
             if error:
                 raise error
@@ -96,17 +96,17 @@ def test_nothing_is_left(error, tmp_path, avx2, compiler):
 
 def test_nothing_is_begun_where_it_cannot_help(tmp_path, avx2, compiler, monkeypatch):
     compiler(SLEEP)
-    with precompiling(None) as early:
-        assert early is None
+    with precompiling(None) as pch:
+        assert pch is None
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    with precompiling(tmp_path) as early:
-        assert early is None
+    with precompiling(tmp_path) as pch:
+        assert pch is None
 
 
 def test_a_machine_without_the_compiler(tmp_path, avx2, monkeypatch):
     monkeypatch.setattr(partial_pch, "expected_arguments", lambda: ("no-such-compiler",))
-    with precompiling(tmp_path) as early:
-        assert early is None
+    with precompiling(tmp_path) as pch:
+        assert pch is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,16 +132,16 @@ def test_the_guess_is_what_torch_passes_and_the_compiler_takes_the_header(tmp_pa
     """On a processor with AVX2 only, in a process where nobody changed an option."""
     if tp.CPU_CAPABILITY.get()() != "AVX2" or shutil.which("g++") is None:
         pytest.skip("the guess is for AVX2 and g++")
-    with precompiling(tmp_path) as early:
-        assert early is not None
-        assert early.process.wait(100) == 0
+    with precompiling(tmp_path) as pch:
+        assert pch is not None
+        assert pch.process.wait(100) == 0
         source = tmp_path / "kernel.cpp"
         source.write_text("#include <torch/csrc/inductor/cpp_prefix.h>\n")
         done = subprocess.run(
             [
                 *expected_arguments(),
                 "-include",
-                str(early.header),
+                str(pch.header),
                 "-H",
                 "-fsyntax-only",
                 "-Winvalid-pch",
@@ -151,7 +151,7 @@ def test_the_guess_is_what_torch_passes_and_the_compiler_takes_the_header(tmp_pa
             text=True,
             timeout=100,
         )
-    assert f"! {early.header}.gch" in done.stderr
+    assert f"! {pch.header}.gch" in done.stderr
     assert "invalid-pch" not in done.stderr
     assert arguments_of_torch() == expected_arguments()
 

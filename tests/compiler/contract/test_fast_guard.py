@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.fast_guard import constants_of, quick_check
+from workbench.compiler.contract.fast_guard import constants_of, fast_guard
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
 X, Y = torch.randn(4, 8), torch.randn(4, 8)
@@ -24,7 +24,7 @@ def accepts(compiled: Any, **given: Any) -> bool:
     signature, contract = compiled.aot_fn._artifacts.signature, compiled.plan.contract
     constants = constants_of(contract, signature)
     assert constants is not None
-    found = quick_check(signature, contract, constants)
+    found = fast_guard(signature, contract, constants)
     assert found is not None
     call = {"a": X, "b": Y, "flag": True, "k": 2, **given}
     return bool(eval(found.expression, {**found.scope, **call}))
@@ -95,7 +95,7 @@ def test_a_closure_is_not_plain() -> None:
     ],
     ids=["nested", "module", "same tensor twice", "dynamic"],
 )
-def test_what_is_not_plain_has_no_quick_check(fn: Any, args: Any, options: Any) -> None:
+def test_what_is_not_plain_has_no_fast_guard(fn: Any, args: Any, options: Any) -> None:
     compiled = compile_eager(fn, args, **options)
     assert compiled._quick() is None
     torch.testing.assert_close(compiled(*args), fn(*args))

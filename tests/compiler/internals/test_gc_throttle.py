@@ -6,11 +6,11 @@ import pytest
 
 CHILD = """
 import gc, sys
-from workbench.compiler.internals.gc_throttle import few_collections
+from workbench.compiler.internals.gc_throttle import gc_throttle
 before = gc.get_threshold()
 {before}
 try:
-    with few_collections():
+    with gc_throttle():
         print(gc.get_threshold()[0] > 100_000, gc.isenabled(), gc.get_freeze_count())
         kept = [[] for _ in range(2000)]
         {inside}
@@ -56,8 +56,8 @@ def test_a_later_compilation_collects_the_young_only():
 
 def test_two_at_once_leave_the_first_values():
     program = (
-        "import gc\nfrom workbench.compiler.internals.gc_throttle import few_collections\n"
-        "before = gc.get_threshold()\nfirst, second = few_collections(), few_collections()\n"
+        "import gc\nfrom workbench.compiler.internals.gc_throttle import gc_throttle\n"
+        "before = gc.get_threshold()\nfirst, second = gc_throttle(), gc_throttle()\n"
         "first.__enter__(), second.__enter__()\n"
         "first.__exit__(None, None, None), second.__exit__(None, None, None)\n"
         "assert gc.get_threshold() == before"

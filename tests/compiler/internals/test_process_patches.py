@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 
 
 class Base:
@@ -16,13 +16,13 @@ class Holder(Base):
 
 
 def replace_and_fail(module: types.ModuleType, table: dict[str, int]) -> None:
-    with StandIns() as stand_ins:
-        stand_ins.attribute(module, "there", "first")
-        stand_ins.attribute(module, "there", "second")
-        stand_ins.attribute(module, "new", "made up")
-        stand_ins.attribute(Holder, "inherited", "hidden")
-        stand_ins.entry(table, "kept", 2)
-        stand_ins.entry(table, "added", 3)
+    with ProcessPatches() as process_patches:
+        process_patches.attribute(module, "there", "first")
+        process_patches.attribute(module, "there", "second")
+        process_patches.attribute(module, "new", "made up")
+        process_patches.attribute(Holder, "inherited", "hidden")
+        process_patches.entry(table, "kept", 2)
+        process_patches.entry(table, "added", 3)
         assert (module.there, module.new, Holder.inherited) == ("second", "made up", "hidden")
         assert table == {"kept": 2, "added": 3}
         raise ZeroDivisionError

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from workbench.compiler.internals.stack_chunk import roomy_frames
+from workbench.compiler.internals.stack_chunk import large_stack_chunk
 
 CALLS = 200
 
@@ -37,13 +37,13 @@ def worst_faults(run: Callable[[int], int]) -> int:
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="about CPython's frames")
 def test_no_loop_maps_memory_with_every_call():
-    run = roomy_frames(at_depth)
+    run = large_stack_chunk(at_depth)
     run(400)
     assert worst_faults(run) < CALLS / 2
 
 
 def test_arguments_results_and_errors_pass_through():
-    @roomy_frames
+    @large_stack_chunk
     def divide(a: float, *, by: float) -> float:
         """Divide."""
         return a / by

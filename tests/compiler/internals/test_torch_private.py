@@ -1,82 +1,152 @@
-"""Every private name of torch exists, and its signature is the one that was checked.
+"""Every private name of torch exists in every supported release, with the shape that was checked.
 
-`python -m tests.compiler.test_torch_private` writes the snapshot anew for the installed release.
+Of a release that joins the range in pyproject.toml, `python -m tests.compiler.internals.snapshot`
+writes the snapshot, in an environment that has it.
 """
 
 from __future__ import annotations
 
-import enum
-import inspect
+import functools
+import importlib
 import json
-import types
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from packaging.requirements import Requirement
 
+from tests.compiler.internals import snapshot
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import TorchNameMissing
 
-SNAPSHOT = Path(__file__).with_name("torch_private_2.13.json")
+ROOT = Path(__file__).parents[3]
+EARLY = ("2.13", "2.14")
+RENAMED = "the release has it under another name, which is listed too"
+UNKNOWN = "the release does not ask this yet, so it does not remember it"
+ABSENT = {
+    "torch._dynamo.aot_compile:_open_aot_compile_payload": (EARLY, "its files have no header"),
+    "torch._inductor.utils:_get_device_dram_gbps": (EARLY, RENAMED),
+    "torch._inductor.utils:_get_device_tflops": (EARLY, RENAMED),
+    "torch._inductor.utils:_prefers_swizzle_32_8_cached": (EARLY, UNKNOWN),
+    "torch._inductor.utils:rocm_gfx_arch": (EARLY, UNKNOWN),
+    "torch._inductor.utils:using_rocm_rdna3": (("2.13",), UNKNOWN),
+    "torch.utils._triton:_device_supports_tensor_descriptor": (("2.13",), RENAMED),
+    "torch.utils._triton:_device_supports_tma": (("2.14", "2.15"), RENAMED),
+    "torch.utils._triton:has_triton_cuda_tma_device": (EARLY, UNKNOWN),
+}
+"""Names that some supported releases do not have, each with the reason why that is right."""
+NOT_OF_A_DEVICE = {
+    "torch.utils._triton": {
+        "get_triton_version",
+        "has_triton_block_ptr",
+        "has_triton_cpu_backend",
+        "has_triton_package",
+        "has_triton_reduction_ordering",
+        "_has_triton_amd_tdm_device",  # of the architecture that is its argument
+    },
+    "torch._inductor.utils": {
+        "boolean_ops",
+        "ensure_cute_available",
+        "ensure_nv_universal_gemm_available",
+        "ensure_nvmatmul_heuristics_available",
+        "get_dtype_size",
+        "get_k_splits",
+        "get_triton_attrs_descriptor_version",
+        "has_torchvision_roi_align",
+        "tlx_only_cuda_options",
+        "try_import_ck_lib",
+        "use_decompose_k_choice",
+        "_overloadpacket_str",
+        "_rocm_version_tuple",  # of the build
+        "_tlx_registry",
+    },
+    "torch._inductor.kernel.mm": {"lazy_register_extern_choice"},
+}
+"""Answers that torch remembers and that no device changes: read once for each release."""
 
 
-def names() -> dict[str, tp.Name]:
-    found: dict[str, tp.Name] = {}
-    for label, value in vars(tp).items():
-        rows = value if isinstance(value, tuple) else (value,)
-        for i, row in enumerate(rows):
-            if isinstance(row, tp.Name):
-                found[f"{label}[{i}]" if isinstance(value, tuple) else label] = row
-    return found
+def supported() -> list[str]:
+    """The minor releases of torch in the range of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {r.name: r.specifier for r in map(Requirement, project["dependencies"])}
+    return [f"2.{n}" for n in range(100) if asked["torch"].contains(f"2.{n}.0")]
 
 
-def describe(value: Any) -> str:
-    """What we rely on: the signature of a function, the kind of everything else."""
-    if value is None:
-        return "missing"
-    if isinstance(value, types.ModuleType):
-        return "module"
-    if isinstance(value, enum.Enum | tuple | frozenset | list | dict):
-        return type(value).__name__
-    if callable(value):
-        try:
-            parameters = inspect.signature(value).parameters.values()
-        except (TypeError, ValueError):
-            return "callable without a signature"
-        shown = ", ".join(
-            {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name
-            for p in parameters
-        )
-        return f"({shown})"
-    return type(value).__name__
+@pytest.fixture(scope="module")
+def found() -> dict[str, str]:
+    """The shapes in the installed release, of a process in which nothing is patched or set."""
+    command = [sys.executable, "-m", "tests.compiler.internals.snapshot", "--print"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    shapes: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return shapes
 
 
-def snapshot() -> dict[str, str]:
-    return {row.target: describe(row.find()) for row in names().values()}
+def test_every_name_says_what_it_is_for() -> None:
+    for row in snapshot.names().values():
+        assert row.used_for, row
+        assert ":" in row.target, row
 
 
-@pytest.mark.parametrize("label", sorted(names()))
-def test_every_name_says_what_it_is_for(label: str) -> None:
-    row = names()[label]
-    assert row.used_for
-    assert ":" in row.target
+def test_every_supported_release_has_a_snapshot_and_no_other() -> None:
+    kept = {path.stem.removeprefix("torch_private_") for path in snapshot.HERE.glob("*.json")}
+    assert kept == set(supported())
+    assert snapshot.release() in kept
 
 
-def test_no_name_is_missing_and_no_signature_has_changed() -> None:
-    """On another release the difference is the list of what has to be looked at."""
-    expected = json.loads(SNAPSHOT.read_text())
-    current = snapshot()
-    assert current.keys() == expected.keys(), "run python -m tests.compiler.test_torch_private"
-    missing = [target for target, shape in current.items() if shape == "missing"]
-    absent = {t for t, s in expected.items() if s == "missing"}  # builds with CUDA have some
-    changed = {t: (expected[t], s) for t, s in current.items() if s != expected[t]}
-    if torch.__version__.startswith("2.13"):
-        assert absent.issuperset(missing)
-        assert changed.keys() <= absent
-    else:
-        print(f"torch {torch.__version__}: missing {missing}")
-        print(f"changed {json.dumps(changed, indent=1)}")
+@pytest.mark.parametrize("release", supported())
+def test_a_snapshot_has_every_name_and_lacks_those_with_a_reason(release: str) -> None:
+    kept = snapshot.read(release)
+    targets = {row.target for row in snapshot.names().values()}
+    assert kept.keys() == targets - snapshot.BY_BUILD.keys(), "write the snapshots anew"
+    missing = {target for target, shape in kept.items() if shape == snapshot.MISSING}
+    assert missing == {target for target, (releases, _) in ABSENT.items() if release in releases}
+
+
+def test_the_installed_release_is_as_in_its_snapshot(found: dict[str, str]) -> None:
+    kept = snapshot.read(snapshot.release())
+    assert snapshot.differences(kept, snapshot.without_builds(found)) == []
+
+
+def test_what_depends_on_the_build_is_as_in_this_build(found: dict[str, str]) -> None:
+    expected = {
+        target: with_cuda if torch.version.cuda else without
+        for target, (without, with_cuda) in snapshot.BY_BUILD.items()
+    }
+    assert snapshot.differences(expected, {target: found[target] for target in expected}) == []
+
+
+@pytest.mark.parametrize("module", NOT_OF_A_DEVICE)
+def test_what_torch_remembers_of_a_device_is_listed(module: str) -> None:
+    """Else a compilation for a second GPU would find the answers about the first."""
+    listed = {row.attribute for row in tp.DEVICE_CACHES if row.module == module}
+    remembered = {
+        name
+        for name, value in vars(importlib.import_module(module)).items()
+        if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module
+    }
+    assert remembered - listed - NOT_OF_A_DEVICE[module] == set()
+
+
+def test_a_missing_a_changed_and_a_new_name_are_differences() -> None:
+    kept = {"torch:a": "(x)", "torch:b": "(x)", "torch:c": "module"}
+    found = {"torch:a": "missing", "torch:b": "(x, y)", "torch:c": "module", "torch:d": "int"}
+    assert snapshot.differences(kept, found) == [
+        "torch:a: (x) -> missing",
+        "torch:b: (x) -> (x, y)",
+        "torch:d: not listed -> int",
+    ]
+
+
+def test_none_is_a_value_and_not_a_missing_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "nothing_yet", None, raising=False)
+    assert snapshot.shape(tp.Name("torch:nothing_yet", "showing a value")) == "None"
+    assert snapshot.shape(tp.Name("torch:not_there", "showing a gap")) == snapshot.MISSING
+    assert snapshot.shape(tp.Name("torch.no_module:x.y", "showing a gap")) == snapshot.MISSING
 
 
 def test_a_missing_name_is_a_sentence() -> None:
@@ -84,7 +154,3 @@ def test_a_missing_name_is_a_sentence() -> None:
     assert row.find() is None
     with pytest.raises(TorchNameMissing, match=r"has no torch\._dynamo\.no_such_thing, which the"):
         row.get()
-
-
-if __name__ == "__main__":
-    SNAPSHOT.write_text(json.dumps(snapshot(), indent=1, sort_keys=True) + "\n")

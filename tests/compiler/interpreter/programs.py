@@ -13,10 +13,10 @@ from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.measuring.output_comparison import Verification
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
+from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 
 
-def compiled_case(name: str, worker: CrossCompiler) -> tuple[CompiledElsewhere, tuple[Any, ...]]:
+def compiled_case(name: str, worker: CrossCompiler) -> tuple[CrossCompiled, tuple[Any, ...]]:
     torch.manual_seed(0)
     case = CASES[name]
     fn, args = case.make()
@@ -25,11 +25,11 @@ def compiled_case(name: str, worker: CrossCompiler) -> tuple[CompiledElsewhere, 
             for tensor in fn.parameters():
                 tensor.add_(torch.randn_like(tensor), alpha=0.05)
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return compile_elsewhere(fn, args, {}, Options(**settings), H100.spec, worker=worker), args
+    return cross_compile(fn, args, {}, Options(**settings), H100.spec, worker=worker), args
 
 
 def verified(
-    compiled: CompiledElsewhere,
+    compiled: CrossCompiled,
     args: tuple[Any, ...],
     interpreter: Interpreter,
     **question: Any,

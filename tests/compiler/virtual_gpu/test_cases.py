@@ -14,7 +14,7 @@ from workbench.compiler.contract.request import Options
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
-from workbench.handles.cross_compiled import compile_elsewhere
+from workbench.handles.cross_compiled import cross_compile
 from workbench.report import Report
 
 QUICK = ("layer_norm", "gradient_inside", "program_in_cpp", "marked_batch", "kernels_of_the_user")
@@ -25,7 +25,7 @@ def run(case: Case, device: Device, worker: CrossCompiler) -> Report:
     torch.manual_seed(0)
     fn, args = case.make()
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return compile_elsewhere(fn, args, {}, Options(**settings), device.spec, worker=worker).report
+    return cross_compile(fn, args, {}, Options(**settings), device.spec, worker=worker).report
 
 
 def check(case: Case, device: Device, worker: CrossCompiler) -> None:

@@ -20,14 +20,14 @@ from workbench.artifacts.archive.regular_file import open_file
 from workbench.compiler.aot_files.program import NoProgram
 from workbench.compiler.contract.request import Options
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.handles.cross_compiled import CompiledElsewhere, compile_elsewhere
+from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 from workbench.specs import Catalogue
 
 MACHINE = {
     "torch": f"{torch.__version__.partition('+')[0]}+cu130",
     "gpus": [{"name": "NVIDIA H100 80GB HBM3", "arch": "sm_90"}],
 }
-Compile = Callable[..., CompiledElsewhere]
+Compile = Callable[..., CrossCompiled]
 
 
 class Block(torch.nn.Module):
@@ -66,10 +66,10 @@ def own_kernel(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture
 def compile_for(worker: CrossCompiler) -> Compile:
-    def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CompiledElsewhere:
+    def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CrossCompiled:
         gpu = Catalogue.built_in()[target]
         asked = Options(target=target, **options)
-        return compile_elsewhere(fn, args, {}, asked, gpu, worker=worker)
+        return cross_compile(fn, args, {}, asked, gpu, worker=worker)
 
     return compile_
 
@@ -146,12 +146,12 @@ def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -
         compiled.save(path, machine=MACHINE)
     with pytest.raises(wb.UsageError, match="a torch without CUDA"):
         compiled.save(path, machine=replace(wb.machine(), cuda=None, hip=None))
-    lost = CompiledElsewhere(compiled.report, compiled.gpu, empty, NoProgram("It has a socket."))
+    lost = CrossCompiled(compiled.report, compiled.gpu, empty, NoProgram("It has a socket."))
     with pytest.raises(wb.ArtifactError, match=r"Block cannot be saved\. It has a socket\."):
         lost.save(path)
     assert not isinstance(compiled.program, NoProgram)
     program = replace(compiled.program, not_packed=("triton_a",))
-    part = CompiledElsewhere(compiled.report, compiled.gpu, empty, program)
+    part = CrossCompiled(compiled.report, compiled.gpu, empty, program)
     with pytest.raises(wb.ArtifactError, match="did not keep the machine code of triton_a"):
         part.save(path)
     assert not path.exists()
@@ -169,7 +169,7 @@ def test_a_function_with_no_module_has_no_weights(compile_for: Compile, tmp_path
 def test_a_file_is_compiled_again_for_its_gpu(compile_for: Compile, tmp_path: Path) -> None:
     compile_for(softmax, torch.randn(16, 64), target="a100").save(tmp_path / "a.aot")
     again = wb.recompile(tmp_path / "a.aot")
-    assert isinstance(again, CompiledElsewhere)
+    assert isinstance(again, CrossCompiled)
     assert again.target == "a100"
     assert again.report.request.inputs == ("x: float32 [16, 64] on cuda",)
     model = Block()

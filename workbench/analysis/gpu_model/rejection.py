@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from workbench.report.machine_rows import RankedConfig
+from workbench.report.number_text import number_text
 
 _SLOWER = 1.1  # times the best of the model
 _EMPTIER = 0.5  # of the occupancy of the best
@@ -42,9 +43,10 @@ def _reasons(row: RankedConfig, best: RankedConfig) -> Iterator[str]:
     if row.spills and not best.spills:
         yield f"spills: {row.spills} stores and loads"
     if row.occupancy is not None and row.occupancy < _EMPTIER * (best.occupancy or 0.0):
-        words = f"occupancy {row.occupancy:.0%}, the best has {best.occupancy:.0%}"
+        its, most = (number_text(each.occupancy, "percent") for each in (row, best))
+        words = f"occupancy {its}, the best has {most}"
         yield f"{words} (limited by {row.limiter})" if row.limiter else words
     if row.model_us and best.model_us:
         times = row.model_us / best.model_us
         if times > _SLOWER:
-            yield f"{times:.1f} times the best by the model"
+            yield f"{number_text(times, 'amount')} times the best by the model"

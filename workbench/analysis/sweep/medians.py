@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workbench.report.number_text import number_text
+
 CONFIDENCE = 0.95
 LEAST_DIFFERENCE = 0.02
 """Two compilations of the same code lie up to this far apart: alignment, addresses of memory."""
@@ -62,9 +64,12 @@ class Comparison:
         """Such as `5.1 % slower (4.0 to 6.2 %)` or `no difference`."""
         if not self.differ:
             return "no difference"
-        ends = sorted(abs(r - 1) * 100 for r in (self.ratio.low, self.ratio.high))
+        low, high = sorted(abs(r - 1) for r in (self.ratio.low, self.ratio.high))
         how = "slower" if self.ratio.median > 1 else "faster"
-        return f"{abs(self.ratio.median - 1) * 100:.1f} % {how} ({ends[0]:.1f} to {ends[1]:.1f} %)"
+        change, low_text, high_text = (
+            number_text(share, "fine_percent") for share in (abs(self.ratio.median - 1), low, high)
+        )
+        return f"{change} {how} ({low_text.removesuffix(' %')} to {high_text})"
 
 
 def compare(

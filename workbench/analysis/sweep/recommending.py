@@ -9,6 +9,7 @@ from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Eff
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
 from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.report.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
@@ -52,22 +53,27 @@ def _effect(effect: Effect, objective: str) -> str:
     sure = f"; where it is clearest {found.words}" if found is not None else ""
     return (
         f"{effect.axis} mattered: {effect.worst} instead of {effect.best} makes "
-        f"{_WORDS[objective]} {effect.ratio:.2f} × as large{sure}."
+        f"{_WORDS[objective]} {number_text(effect.ratio, 'ratio')} as large{sure}."
     )
 
 
 def _against_original(winner: Candidate, objective: str, sizes: tuple[str, ...]) -> str:
     row = winner.rows[0]
     if objective == "memory":
-        return f"a call takes at most {row.peak_bytes:,} bytes"
+        return f"a call takes at most {number_text(row.peak_bytes, 'bytes')}"
     if objective == "first_call":
-        return f"the first call takes {1000 * (row.first_call_s or 0):.3g} ms"
+        return f"the first call takes {number_text(row.first_call_s or 0.0, 'seconds')}"
     if row.is_model:
-        return f"a model gives it {row.call_us:.3g} µs a call; nothing was run"
+        time = number_text((row.call_us or 0.0) * 1e-6, "seconds")
+        return f"a model gives it {time} a call; nothing was run"
     parts = []
     for one in winner.rows:
         where = ", ".join(f"{n}={v}" for n, v in one.settings if n in sizes)
-        factor = f"{one.speedup:.2f} × ({one.speedup_low:.2f} to {one.speedup_high:.2f})"
+        found, low, high = (
+            number_text(value, "ratio").removesuffix(" ×")
+            for value in (one.speedup, one.speedup_low, one.speedup_high)
+        )
+        factor = f"{found} × ({low} to {high})"
         parts.append(f"{factor} at {where}" if where else factor)
     return f"{', '.join(parts)} as fast as the original, with 95 % confidence"
 

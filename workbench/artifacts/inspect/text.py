@@ -13,6 +13,7 @@ from workbench.artifacts.inspect.rows import (
     OutsideFacts,
     ValueFacts,
 )
+from workbench.report.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.report import ArtifactReport
@@ -29,14 +30,7 @@ TITLES = {
 
 def size_words(size: int) -> str:
     """Bytes as people read them, such as `1.5 MB`."""
-    if size == 1:
-        return "1 byte"
-    number = float(size)
-    for unit in ("bytes", "KB", "MB"):
-        if number < 1000:
-            return f"{number:.4g} {unit}"
-        number /= 1000
-    return f"{number:.4g} GB"
+    return number_text(size, "bytes")
 
 
 def summary(report: ArtifactReport) -> str:

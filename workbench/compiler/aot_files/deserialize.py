@@ -20,7 +20,7 @@ from workbench.artifacts.manifest.manifest_rows import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.packed_kernels import PackedKernels
-from workbench.compiler.aot_files.payload import Kept, built_function, resolve_place
+from workbench.compiler.aot_files.payload import KeptForSaving, built_function, resolve_place
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.settings import Settings
@@ -30,14 +30,14 @@ _CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
-class Parts(Protocol):
-    """Whoever makes the compiled graphs of a payload callable."""
+class GraphStarter(Protocol):
+    """Makes the compiled graphs of a payload callable."""
 
     packed: bool
     guarded: bool
     """Whether the guards are read too; a function that is never checked does without them."""
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptForSaving:
         """What saving again needs."""
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
@@ -46,7 +46,7 @@ class Parts(Protocol):
 
 def deserialize(
     payload: bytes,
-    libraries: Parts,
+    libraries: GraphStarter,
     *,
     aliases: Mapping[str, str] | None = None,
     external_data: Mapping[str, Any] | None = None,
@@ -62,7 +62,7 @@ def deserialize(
     payload
         What torch wrote.
     libraries
-        Where the built C++ libraries are (their files may be removed afterwards), or who else
+        Where the built C++ libraries are (their files may be removed afterwards), or what else
         makes the compiled graphs callable.
     aliases, f_globals
         Globals of the bytecode: places to import from, then objects that win over them.
@@ -149,9 +149,9 @@ class Libraries:
         self.gpu = gpu
         self._contents: dict[str, bytes] = {}
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptForSaving:
         """What saving again needs."""
-        return Kept(self._contents, self._build, self.gpu.built_for if self.gpu else None)
+        return KeptForSaving(self._contents, self._build, self.gpu.built_for if self.gpu else None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""
@@ -191,7 +191,9 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     return function
 
 
-def _deserialize_callable(by_torch: Callable[[bytes], Any], data: bytes, libraries: Parts) -> Any:
+def _deserialize_callable(
+    by_torch: Callable[[bytes], Any], data: bytes, libraries: GraphStarter
+) -> Any:
     bundled: Any = getattr(by_torch, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()

@@ -19,14 +19,14 @@ from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
-from workbench.report import Report, Table, file_record
+from workbench.report import Report, Table
 from workbench.report.artifact_rows import (
-    TABLES,
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
     RequirementRow,
 )
+from workbench.report.tables import ARTIFACT_TABLES, FILE_TABLES, TABLES
 from workbench.report.wbr_file import Lazy
 
 _KEPT = 500  # members, the biggest ones
@@ -58,15 +58,15 @@ def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> R
     def other(name: str) -> Callable[[], Table[Any]]:
         return lambda: report.tables[name]
 
-    kept = {name: other(name) for name in report.tables if name not in TABLES}
-    return replace(report, tables=Lazy({**kept, **{name: read(name) for name in TABLES}}))
+    kept = {name: other(name) for name in report.tables if name not in ARTIFACT_TABLES}
+    return replace(report, tables=Lazy({**kept, **{name: read(name) for name in ARTIFACT_TABLES}}))
 
 
 def without_file(report: Report) -> Report:
     """The report without what is known of a file, as it travels in one."""
-    if not any(name in report.tables for name in file_record.TABLES):
+    if not any(name in report.tables for name in FILE_TABLES):
         return report
-    kept = {n: table for n, table in report.tables.items() if n not in file_record.TABLES}
+    kept = {n: table for n, table in report.tables.items() if n not in FILE_TABLES}
     return replace(report, tables=kept)
 
 
@@ -82,7 +82,10 @@ def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Tabl
         ArtifactFact("Path", Places().shown(os.fspath(path))),
         ArtifactFact("Now", gone),
     ]
-    return {**{n: Table.of(row) for n, row in TABLES.items()}, "artifact": _facts_table(facts)}
+    return {
+        **{name: Table.of(TABLES[name]) for name in ARTIFACT_TABLES},
+        "artifact": _facts_table(facts),
+    }
 
 
 def _facts_table(facts: Iterable[ArtifactFact]) -> Table[Any]:

@@ -37,7 +37,7 @@ class BuiltKernel:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptForSaving:
     """What a loaded function keeps for saving again, since its files are gone."""
 
     libraries: Mapping[str, bytes]
@@ -76,7 +76,7 @@ def serialize(
     """
     aliases, missing = _aliases(aot_fn)
     programs = generated_programs(aot_fn)
-    kept: Kept | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
+    kept: KeptForSaving | None = vars(aot_fn._artifacts.compiled_fn).get("kept")
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
     with fast_start(), config.patch(known):

@@ -83,7 +83,7 @@ def _plain(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def compiling_portably(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
+def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
     """While compiling, leave out what would make torch fail instead.
 
     Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;

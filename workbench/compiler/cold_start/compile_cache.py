@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.compiler.cold_start.partial_pch import EarlyHeader, precompiling
+from workbench.compiler.cold_start.partial_pch import PartialPch, precompiling
 from workbench.compiler.cold_start.private_folder import private_folder
 from workbench.compiler.cold_start.vector_isa import without_trial
 from workbench.compiler.internals import torch_private as tp
@@ -65,7 +65,7 @@ def fast_start(
     settings: Settings | None = None,
     *,
     patience: int = PATIENCE,
-    early: EarlyHeader | None = None,
+    pch: PartialPch | None = None,
 ) -> Iterator[FastStart]:
     """Compile without trial compilations and with a cache that only this user can enter.
 
@@ -83,13 +83,13 @@ def fast_start(
         if not _torch_was_right(start.folder):
             patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
         if start.folder is not None:
-            headers = _Headers(start, start.folder / _HEADERS, patience, early)
+            headers = _Headers(start, start.folder / _HEADERS, patience, pch)
             patches.wrap(tp.PRECOMPILE_HEADER, headers.hook, "first compile")
         yield start
 
 
 @contextmanager
-def early_header(settings: Settings | None = None) -> Iterator[EarlyHeader | None]:
+def partial_pch(settings: Settings | None = None) -> Iterator[PartialPch | None]:
     """Precompile what kernels include first, for `fast_start`; begin it before anything else.
 
     It runs beside the import of torch's compiler: None once that is imported, and where a whole
@@ -102,8 +102,8 @@ def early_header(settings: Settings | None = None) -> Iterator[EarlyHeader | Non
             private_folder(settings.cache_folder)
             headers = private_folder(cache_folder(settings)) / _HEADERS
     is_there = headers is not None and any(headers.glob("*.ready"))
-    with precompiling(None if is_there else headers) as early:
-        yield early
+    with precompiling(None if is_there else headers) as pch:
+        yield pch
 
 
 def trial_marker(folder: Path) -> Path:
@@ -144,13 +144,13 @@ class _Headers:
     start: FastStart
     folder: Path
     patience: int
-    early: EarlyHeader | None = None
+    pch: PartialPch | None = None
 
     def hook(self, precompile: Callable[..., Any]) -> Callable[..., Any]:
         def precompile_header(header: str, command_line: str, **options: Any) -> Any:
             digest = hashlib.sha256(f"{header}\n{command_line}".encode()).hexdigest()[:16]
             if not self._wanted(digest):
-                opening = None if self.early is None else self.early.for_command(command_line)
+                opening = None if self.pch is None else self.pch.for_command(command_line)
                 self.start.header = "skipped" if opening is None else "its opening only"
                 return opening
             self.start.header = "built or reused"

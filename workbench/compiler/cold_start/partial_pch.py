@@ -36,7 +36,7 @@ _ISA_FLAGS = "-mavx2 -mfma -mf16c"
 
 
 @dataclass(frozen=True)
-class EarlyHeader:
+class PartialPch:
     """A header that g++ is precompiling, for kernels built with exactly these arguments."""
 
     process: subprocess.Popen[bytes]
@@ -93,7 +93,7 @@ def opening() -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def precompiling(folder: Path | None) -> Iterator[EarlyHeader | None]:
+def precompiling(folder: Path | None) -> Iterator[PartialPch | None]:
     """Precompile in the folder until the context ends; what was built goes with it.
 
     None where it cannot help: on one core, on a processor other than AVX2, without a folder.
@@ -104,17 +104,17 @@ def precompiling(folder: Path | None) -> Iterator[EarlyHeader | None]:
         return
     _remove_stale(folder)
     with contextlib.ExitStack() as stack:
-        early: EarlyHeader | None = None
+        pch: PartialPch | None = None
         with contextlib.suppress(OSError):  # no g++, a full disk: torch says so if it matters
             name = tempfile.TemporaryDirectory(
                 prefix=_PREFIX, dir=private_folder(folder), ignore_cleanup_errors=True
             )
-            early = _start(Path(stack.enter_context(name)))
-            stack.callback(early.stop)
-        yield early
+            pch = _start(Path(stack.enter_context(name)))
+            stack.callback(pch.stop)
+        yield pch
 
 
-def _start(folder: Path) -> EarlyHeader:
+def _start(folder: Path) -> PartialPch:
     header, command = folder / "opening.h", expected_arguments()
     header.write_text("".join(f"#include {name}\n" for name in opening()))
     compiler, *flags = command
@@ -125,7 +125,7 @@ def _start(folder: Path) -> EarlyHeader:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    return EarlyHeader(process, header, command)
+    return PartialPch(process, header, command)
 
 
 def _remove_stale(folder: Path) -> None:

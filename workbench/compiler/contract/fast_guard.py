@@ -19,7 +19,7 @@ from workbench.compiler.contract.guard_policy import Decisions
 from workbench.compiler.contract.paths import parse
 from workbench.compiler.internals import torch_private as tp
 
-_AMBIENT = ("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE")
+_CALLER_STATE = ("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE")
 _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
@@ -31,7 +31,7 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
         return False
     for entry, kept in zip(decisions.entries, decisions.kept, strict=True):
         place = parse(entry.name)
-        if not kept or entry.guard_type in _AMBIENT:
+        if not kept or entry.guard_type in _CALLER_STATE:
             continue
         if entry.guard_type == "SHAPE_ENV":
             continue
@@ -43,16 +43,16 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class QuickCheck:
+class FastGuard:
     """The check as an expression over the parameters, with the names that it uses."""
 
     expression: str
     scope: Mapping[str, Any]
 
 
-def quick_check(
+def fast_guard(
     signature: inspect.Signature, contract: Contract, constants: Mapping[str, Any]
-) -> QuickCheck | None:
+) -> FastGuard | None:
     """The check for a plain signature, or None when it cannot be one expression.
 
     `constants` are the values of the parameters that are no tensors.
@@ -82,7 +82,7 @@ def quick_check(
             same if identity else f"type({name}) is type_{name} and {name} == value_{name}"
         )
     tests += ["modes() == 0", "device.CURRENT_DEVICE is None"]
-    return QuickCheck(" and ".join(tests), scope)
+    return FastGuard(" and ".join(tests), scope)
 
 
 def _is_simple(leaf: Leaf) -> bool:

@@ -12,6 +12,7 @@ import torch
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import UsageError
+from workbench.report.number_text import number_text
 
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
@@ -84,7 +85,9 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
     """
     is_cpu = like.device == "cpu"
     if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
-        raise UsageError(f"{path} would span {like.span:,} bytes: too many to try here.")
+        raise UsageError(
+            f"{path} would span {number_text(like.span, 'bytes')}: too much to try here."
+        )
     try:
         return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()
     except (RuntimeError, AssertionError, OSError) as error:

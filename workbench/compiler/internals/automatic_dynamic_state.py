@@ -12,7 +12,7 @@ from workbench.compiler.internals import torch_private as tp
 
 
 @contextlib.contextmanager
-def sizes_kept_apart() -> Iterator[None]:
+def automatic_dynamic_state() -> Iterator[None]:
     """Inside, torch knows the sizes that it knew before; at the end it forgets what it saw inside.
 
     Of a dimension that had two sizes, `torch.compile` makes a symbol at once, also when one of them

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
+from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
 
 
 @contextlib.contextmanager
@@ -29,7 +29,7 @@ def preserved() -> Iterator[None]:
     length = 0 if reasons is None else len(reasons)
     random = torch.random.get_rng_state()
     try:
-        with sizes_kept_apart():
+        with automatic_dynamic_state():
             yield
     finally:
         torch.random.set_rng_state(random)

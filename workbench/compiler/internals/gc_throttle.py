@@ -16,7 +16,7 @@ _ROUNDS = 1000
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
+def gc_throttle() -> Iterator[None]:
     """Collect rarely during the first compilation of this process, and only the young later on.
 
     Importing torch's compiler makes half a million objects that stay; Python would go through them

@@ -1,4 +1,4 @@
-"""Stand-ins for attributes and entries of other modules, undone together, last first."""
+"""Patches of attributes and entries of other modules, undone together, last first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.compiler.internals.torch_private import Name
 _ABSENT = object()
 
 
-class StandIns:
+class ProcessPatches:
     """Replaces what a process believes about its machine, until it is left.
 
     Unlike `Patches`, which watch one thread, these hold for the whole process: use them where
@@ -23,7 +23,7 @@ class StandIns:
     def __init__(self) -> None:
         self._stack = ExitStack()
 
-    def __enter__(self) -> StandIns:
+    def __enter__(self) -> ProcessPatches:
         return self
 
     def __exit__(
@@ -58,9 +58,9 @@ class StandIns:
             self._stack.callback(partial(mapping.__setitem__, key, before))
 
     def enter(self, context: AbstractContextManager[Any]) -> None:
-        """Enter a context that is left when the stand-ins are undone."""
+        """Enter a context that is left when the patches are undone."""
         self._stack.enter_context(context)
 
     def on_close(self, undo: Any) -> None:
-        """Call `undo` when the stand-ins are undone."""
+        """Call `undo` when the patches are undone."""
         self._stack.callback(undo)

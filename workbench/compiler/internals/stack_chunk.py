@@ -28,12 +28,12 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 _call_with_room = FunctionType(_call.__code__.replace(co_stacksize=_SLOTS), {})
 
 
-def roomy_frames(function: Callable[P, R]) -> Callable[P, R]:
+def large_stack_chunk(function: Callable[P, R]) -> Callable[P, R]:
     """The function, called with half a MiB for the frames above it in one piece."""
 
     @functools.wraps(function)
-    def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
+    def in_large_chunk(*args: P.args, **kwargs: P.kwargs) -> R:
         result: R = _call_with_room(function, args, kwargs)
         return result
 
-    return roomy
+    return in_large_chunk

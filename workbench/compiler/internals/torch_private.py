@@ -1,8 +1,8 @@
 """Every private name of torch that the workbench touches, with what it is for.
 
 Nothing of torch._dynamo or torch._inductor is imported when this module is: a name is looked up
-when it is used. Checked on torch 2.13.0 unless a row says otherwise. A missing name raises
-`TorchNameMissing` (or is reported as a missing capability), never an AttributeError.
+when it is used. A snapshot of each supported release says what it has of them. A missing name
+raises `TorchNameMissing` (or is reported as a missing capability), never an AttributeError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Name:
 
     target: str
     used_for: str
-    checked_on: str = "2.13.0"
+    checked_on: str = "2.13 to 2.15"
 
     @property
     def module(self) -> str:
@@ -95,7 +95,7 @@ CPP_BUILD_OPTIONS = Name(
 AOT_OPEN_PAYLOAD = Name(
     "torch._dynamo.aot_compile:_open_aot_compile_payload",
     "telling which header a torch file has",
-    "2.15.0, absent in 2.13.0",
+    "2.15, which is the first to have it",
 )
 SERIALIZED_CODE = Name("torch._dynamo.package:SerializedCode", "reading bytecode in payloads")
 BUNDLED_CALLABLE = Name(
@@ -511,10 +511,12 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
     for target in (
         "torch.utils._triton:has_triton",
         "torch.utils._triton:_device_supports_tma",
+        "torch.utils._triton:_device_supports_tensor_descriptor",  # its name since 2.15
         "torch.utils._triton:has_triton_experimental_host_tma",
         "torch.utils._triton:has_triton_tensor_descriptor_host_tma",
         "torch.utils._triton:has_triton_tma",
         "torch.utils._triton:has_triton_tma_device",
+        "torch.utils._triton:has_triton_cuda_tma_device",
         "torch.utils._triton:has_datacenter_blackwell_tma_device",
         "torch.utils._triton:has_triton_stable_tma_api",
         "torch.utils._triton:triton_backend",
@@ -525,7 +527,15 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
         "torch._inductor.utils:using_b200",
         "torch._inductor.utils:get_backend_num_stages",
         "torch._inductor.utils:get_device_tflops",
+        "torch._inductor.utils:_get_device_tflops",  # the part that remembers, since 2.15
         "torch._inductor.utils:get_gpu_dram_gbps",
+        "torch._inductor.utils:_get_device_dram_gbps",
+        "torch._inductor.utils:use_contiguous",
+        "torch._inductor.utils:rocm_gfx_arch",
+        "torch._inductor.utils:using_rocm_rdna3",
+        "torch._inductor.utils:_prefers_swizzle_32_8_cached",
+        "torch._inductor.kernel.mm:_is_sm7x_or_older_gpu",
+        "torch.cuda:_check_bf16_tensor_supported",
         "torch._inductor.utils:_triton_supported_fp8_dtypes",
         "torch._inductor.utils:_rocm_native_device_arch_name",
         "torch._inductor.runtime.hints:DeviceProperties.create",

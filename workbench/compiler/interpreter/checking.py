@@ -18,6 +18,7 @@ from workbench.compiler.measuring.output_comparison import (
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
+from workbench.report.number_text import number_text
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""
@@ -192,7 +193,8 @@ def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Compariso
     if not its <= ROUNDINGS * own:  # NaN is no rounding
         return row
     note = (
-        f"within rounding: from double precision {own:.1e} was expected, this is off by {its:.1e}"
+        f"within rounding: from double precision {number_text(own, 'difference')} was expected, "
+        f"this is off by {number_text(its, 'difference')}"
     )
     return replace(row, ok=True, note=note)
 

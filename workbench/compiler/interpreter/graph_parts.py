@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.compiler.aot_files.payload import Kept
+from workbench.compiler.aot_files.payload import KeptForSaving
 from workbench.compiler.internals import torch_private as tp
 
 Call = Callable[[list[Any]], Any]
@@ -24,9 +24,9 @@ class GraphParts:
     def __init__(self, start: Callable[[Any, bool], Call]):
         self._start = start
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptForSaving:
         """Nothing: what is deserialized here is called, and not saved."""
-        return Kept({}, None)
+        return KeptForSaving({}, None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""

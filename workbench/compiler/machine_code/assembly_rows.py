@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
-from workbench.compiler.machine_code.reading_code import Code
+from workbench.compiler.machine_code.reading_code import MachineCode
 from workbench.compiler.machine_code.spans import helper_runs, ptx_runs, source_runs
 from workbench.compiler.sources.sources import Places
 from workbench.report import TextWriter
@@ -24,7 +24,9 @@ class AssemblyRows:
         self._places = places
         self._kept = 0
 
-    def of(self, kernel: str, id: str, config: CompiledConfig, code: Code) -> Iterator[Assembly]:
+    def of(
+        self, kernel: str, id: str, config: CompiledConfig, code: MachineCode
+    ) -> Iterator[Assembly]:
         """A row for each stage of one configuration."""
         file = os.path.basename(config.file)
         offset = len(config.source) - len(config.source.lstrip("\n"))

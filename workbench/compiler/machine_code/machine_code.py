@@ -13,7 +13,7 @@ from workbench.compiler.machine_code.assembly_rows import AssemblyRows
 from workbench.compiler.machine_code.compiled_configs import PANE, CompiledConfig, ConfigRecorder
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import IMPOSSIBLE_MS
-from workbench.compiler.machine_code.reading_code import Code, read_code
+from workbench.compiler.machine_code.reading_code import MachineCode, read_code
 from workbench.compiler.sources.sources import Places
 from workbench.report import AutotuneChoice, Capability, Kernel, Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, Resources
@@ -34,7 +34,7 @@ class MachineCodeRecorder:
         self._is_timed = is_timed
         self._patches = Patches()
         self._pool = ThreadPoolExecutor(max_workers=2)
-        self._found: list[tuple[CompiledConfig, Future[Code]]] = []
+        self._found: list[tuple[CompiledConfig, Future[MachineCode]]] = []
         ConfigRecorder(self._patches, self._on_config).install()
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class MachineCodeRecorder:
 
     def _matching(
         self, name: str, text: str, places: Places
-    ) -> list[tuple[CompiledConfig, Future[Code]]]:
+    ) -> list[tuple[CompiledConfig, Future[MachineCode]]]:
         """The configurations of one kernel: those of its text, as graphs may reuse a name."""
         named = [found for found in self._found if found[0].kernel == name]
         exact = [f for f in named if places.shared(f[0].source.strip("\n")) == text]

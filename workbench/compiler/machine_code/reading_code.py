@@ -23,7 +23,7 @@ from workbench.report.machine_rows import Resources
 _READERS = {"ttir": mlir, "ttgir": mlir, "llir": llvm, "ptx": assembler, "amdgcn": assembler}
 
 
-class Code:
+class MachineCode:
     """What was read of one configuration; `missing` says why there is no SASS."""
 
     def __init__(self, listings: dict[str, Listing], resources: Resources, missing: str | None):
@@ -32,13 +32,13 @@ class Code:
         self.missing = missing
 
 
-def read_code(config: CompiledConfig, device: Device) -> Code:
+def read_code(config: CompiledConfig, device: Device) -> MachineCode:
     """Read every text of a configuration and count what it takes of the device."""
     listings = {stage: _READERS[stage](text) for stage, text in config.texts.items()}
     row = _begun(config)
     if device.is_amd:
         row = replace(row, **amd.usage(config.texts.get("amdgcn", "")))
-        return Code(listings, _with_occupancy(row, device), None)
+        return MachineCode(listings, _with_occupancy(row, device), None)
     inspected = inspect_cubin(config.binary)
     missing = inspected.note
     if inspected.sass is not None and "ptx" in listings:
@@ -50,7 +50,7 @@ def read_code(config: CompiledConfig, device: Device) -> Code:
             missing = f"nvdisasm of this release cannot read code for {device.spec.arch}"
     if inspected.usage is not None:
         row = replace(row, **_used(inspected.usage, device))
-    return Code(listings, _with_occupancy(replace(row, note=missing), device), missing)
+    return MachineCode(listings, _with_occupancy(replace(row, note=missing), device), missing)
 
 
 def read_resources(config: CompiledConfig, device: Device) -> Resources:

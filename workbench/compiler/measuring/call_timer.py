@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, Program, programs_of
+from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, GeneratedProgram, programs_of
 from workbench.report.profile import OperatorTime
 
 WARM_CALLS = 3
@@ -19,7 +19,7 @@ _SECONDS = 1.0  # spent on each measurement
 
 
 @dataclass(frozen=True)
-class Subject:
+class RepeatableCall:
     """A call that can be repeated, with its backward pass when it has one.
 
     `clock` is that of the device, which may still work when a call has returned.
@@ -49,7 +49,7 @@ class Subject:
         self.backward(self.forward())
         self.clock.wait()
 
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[GeneratedProgram]:
         """The generated programs that one run calls, in order."""
         outputs: list[Any] = []
         found = programs_of(lambda: outputs.append(self.forward()))
@@ -111,7 +111,7 @@ def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
     return OperatorClock()
 
 
-def operator_times(original: Subject, repeats: int) -> Iterator[OperatorTime]:
+def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorTime]:
     """The operators of the eager original, summed over their calls."""
     totals: dict[tuple[str, bool], list[tuple[int, int]]] = {}
 

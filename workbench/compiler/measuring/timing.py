@@ -28,7 +28,7 @@ _NAMESPACES = {
 
 
 @dataclass
-class Program:
+class GeneratedProgram:
     """One generated program that ran: its globals, and the names that its code reads."""
 
     scope: dict[str, Any]
@@ -54,14 +54,14 @@ class Program:
                     yield name
 
 
-def programs_of(run: Callable[[], object], *, is_backward: bool = False) -> list[Program]:
+def programs_of(run: Callable[[], object], *, is_backward: bool = False) -> list[GeneratedProgram]:
     """Run once and tell which generated programs ran, in order."""
-    found: dict[int, Program] = {}
+    found: dict[int, GeneratedProgram] = {}
 
     def watch(frame: FrameType, event: str, argument: object) -> None:
         scope = frame.f_globals
         if event == "call" and _is_generated(scope, frame.f_code):
-            program = found.setdefault(id(scope), Program(scope, is_backward))
+            program = found.setdefault(id(scope), GeneratedProgram(scope, is_backward))
             program.names.update(frame.f_code.co_names)
 
     before = sys.getprofile()
@@ -113,7 +113,7 @@ class DeviceClock(Clock):
 HOST_CLOCK = Clock()
 
 
-def clock_of(programs: Sequence[Program]) -> Clock:
+def clock_of(programs: Sequence[GeneratedProgram]) -> Clock:
     """The clock of the device that programs run on."""
     return DeviceClock() if any(any(program.tuners()) for program in programs) else HOST_CLOCK
 
@@ -189,7 +189,7 @@ class _Torch:
 
 
 @contextmanager
-def proxies(programs: Sequence[Program], timings: Timings) -> Iterator[None]:
+def proxies(programs: Sequence[GeneratedProgram], timings: Timings) -> Iterator[None]:
     """Time every kernel and library call of these programs; undone at the end."""
     undo: list[tuple[dict[str, Any], str, Any]] = []
     try:

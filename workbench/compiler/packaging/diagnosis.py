@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
@@ -56,13 +56,13 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
     if isinstance(error, tp.DATA_DEPENDENT.get()):
         reason, cure = _NUMBER if words.startswith("Could not extract") else _BRANCH
         return CaptureError(refusal(title, lines_of(error.__traceback__), reason, cure))
-    if broken_ranges.is_violated(error):
+    if dim_errors.is_violated(error):
         return CaptureError(_violated(title, words, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
         return UsageError(f"The example inputs do not fit dynamic_shapes: {words}.")
     if isinstance(error, tp.USER_ERROR.get()):
         return UsageError(
-            f"torch.export refuses the request for {title}: {broken_ranges.named(words)}"
+            f"torch.export refuses the request for {title}: {dim_errors.named(words)}"
         )
     cause = f"{type(error).__name__}: {_first_lines(words)}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
@@ -122,8 +122,8 @@ def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    shown = broken_ranges.conditions(head)
-    return "\n".join([f"{broken_ranges.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
+    shown = dim_errors.conditions(head)
+    return "\n".join([f"{dim_errors.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
 
 
 def _first_lines(words: str, most: int = 4) -> str:

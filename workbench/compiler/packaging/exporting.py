@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.contract import dim_errors
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -138,7 +138,7 @@ def _export(found: Exportable) -> Any:
     try:
         return _captured(found)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
-        lines = _guarded_lines(found) if broken_ranges.is_violated(error) else ()
+        lines = _guarded_lines(found) if dim_errors.is_violated(error) else ()
         raise explain_export(error, found.title, lines) from error
 
 

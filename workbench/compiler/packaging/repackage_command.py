@@ -11,7 +11,7 @@ from workbench.report import Request
 from workbench.report.storage import from_bytes
 
 
-def how_to_package_again(path: str, package: OpenedPackage) -> str:
+def repackage_command(path: str, package: OpenedPackage) -> str:
     """A sentence with the call of `workbench.package` that makes the file on this torch."""
     start = (
         f"{path} is a package: example inputs are no part of it, so it cannot be made again from "

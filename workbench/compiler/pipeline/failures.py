@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.compiler.contract import dim_errors as broken_ranges
+from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.sources.break_messages import own_words
 from workbench.compiler.sources.sources import Places
@@ -52,8 +52,8 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "serialize_compile_artifacts and deserialize_compile_artifacts, or use "
             "backend='inductor', 'aot_eager' or 'eager'."
         )
-    if broken_ranges.is_violated(error):
-        return broken_ranges.explained(name, words)
+    if dim_errors.is_violated(error):
+        return dim_errors.explained(name, words)
     cause = error.__cause__ or error
     return (
         f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.serializability import compiling_portably
-from workbench.compiler.cold_start.compile_cache import early_header, fast_start
-from workbench.compiler.cold_start.partial_pch import EarlyHeader
+from workbench.compiler.aot_files.serializability import compiling_for_serialization
+from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
+from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
@@ -30,9 +30,9 @@ from workbench.compiler.contract.specialized_values import (
     scopes_for,
 )
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import sizes_kept_apart
-from workbench.compiler.internals.gc_throttle import few_collections
-from workbench.compiler.internals.stack_chunk import roomy_frames
+from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
+from workbench.compiler.internals.gc_throttle import gc_throttle
+from workbench.compiler.internals.stack_chunk import large_stack_chunk
 from workbench.compiler.internals.state import GlobalState
 from workbench.compiler.internals.torch_state import tf32_uses
 from workbench.compiler.pipeline import failures
@@ -73,8 +73,8 @@ class _Run:
     step: str = "prepare"
 
 
-@roomy_frames
-@few_collections()
+@large_stack_chunk
+@gc_throttle()
 def compile_ahead(
     target: Any,
     args: tuple[Any, ...],
@@ -89,9 +89,9 @@ def compile_ahead(
     """
     with contextlib.ExitStack() as stack:
         builds = options.backend == "inductor" and _is_for_cpu(args)
-        early = stack.enter_context(early_header()) if builds else None
+        pch = stack.enter_context(partial_pch()) if builds else None
         run = _prepare(target, args, dict(kwargs or {}), options)
-        return _recording(run, early, progress)
+        return _recording(run, pch, progress)
 
 
 def _is_for_cpu(args: Any) -> bool:
@@ -100,7 +100,7 @@ def _is_for_cpu(args: Any) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
-def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) -> CompiledCode:
+def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> CompiledCode:
     options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
@@ -110,8 +110,8 @@ def _recording(run: _Run, early: EarlyHeader | None, progress: Progress | None) 
         try:
             with (
                 tp.COMPILE_LOCK.get(),
-                sizes_kept_apart(),
-                fast_start(early=early),
+                automatic_dynamic_state(),
+                fast_start(pch=pch),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
             ):
@@ -236,7 +236,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_portably(run.decisions, run.bound), failures.told_once():
+    with compiling_for_serialization(run.decisions, run.bound), failures.told_once():
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

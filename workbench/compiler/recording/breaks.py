@@ -16,8 +16,8 @@ from workbench.compiler.sources.break_messages import (
     IN_LOOP,
     LOOP_HINT,
     RESUMED,
-    Parts,
-    parts_of,
+    BreakMessage,
+    break_message,
     plain_reason,
     recompile_reasons,
 )
@@ -67,7 +67,7 @@ class BreakRecorder:
         self._alive.append(error)
         text = str(error.msg)
         cause, _, rest = text.partition(ANOTHER)
-        parts = parts_of(cause)
+        parts = break_message(cause)
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
         if frame is None:
@@ -81,7 +81,7 @@ class BreakRecorder:
             parts.hints.append(LOOP_HINT)
         self._add(file, line, function, kind, parts)
 
-    def _add(self, file: str, line: int, function: str, kind: str, parts: Parts) -> None:
+    def _add(self, file: str, line: int, function: str, kind: str, parts: BreakMessage) -> None:
         key = (file, line, kind)
         if key in self._met:
             self._met[key].count += 1

@@ -20,7 +20,7 @@ _COLUMNS = tuple(f.name for f in fields(Node))
 
 
 @dataclass
-class Kept:
+class KeptGraph:
     """One graph as it was when torch showed it; `names` are its nodes' names."""
 
     id: str
@@ -36,7 +36,7 @@ class GraphRecorder:
     """Keeps the graphs of one recording as columns."""
 
     def __init__(self, patches: Patches, places: Places, texts: TextWriter):
-        self.graphs: list[Kept] = []
+        self.graphs: list[KeptGraph] = []
         self.links: list[tuple[str, str]] = []
         self._patches = patches
         self._places = places
@@ -103,14 +103,14 @@ class GraphRecorder:
         is_lowering = stage in ("before_post_grad", "after_post_grad")
         is_backward = stage == "backward" or (is_lowering and self._is_backward)
         id = f"g{len(self.graphs)}"
-        kept = Kept(id, stage, compile_id, is_backward, None, module=_id(module))
+        kept = KeptGraph(id, stage, compile_id, is_backward, None, module=_id(module))
         if module is not None:
             self._read(kept, module.graph.nodes)
             self._link(kept, module.graph.nodes)
         kept.text = self._texts.add(self._places.shared(text))
         self.graphs.append(kept)
 
-    def _read(self, kept: Kept, nodes: Iterable[Any]) -> None:
+    def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
         rows = [self._row(node, kept.id) for node in nodes]
         kept.names = frozenset(row[2] for row in rows)
         for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
@@ -143,7 +143,7 @@ class GraphRecorder:
             trace,  # becomes the call sites in `node_table`
         )
 
-    def _link(self, kept: Kept, nodes: Iterable[Any]) -> None:
+    def _link(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
         parent = self._parent(kept)
         if parent is None:
             return
@@ -155,7 +155,7 @@ class GraphRecorder:
             for origin in origins:
                 self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
 
-    def _parent(self, kept: Kept) -> Kept | None:
+    def _parent(self, kept: KeptGraph) -> KeptGraph | None:
         for stage in PARENTS.get(kept.stage, ()):
             for graph in reversed(self.graphs):
                 is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
@@ -163,7 +163,7 @@ class GraphRecorder:
                     return graph
         return None
 
-    def lowered(self, module: Any = None) -> Kept | None:
+    def lowered(self, module: Any = None) -> KeptGraph | None:
         """The graph that is being lowered: the last one after the post-grad passes."""
         wanted = _id(module)
         for graph in reversed(self.graphs):

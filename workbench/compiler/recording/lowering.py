@@ -10,7 +10,7 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import operations
-from workbench.compiler.recording.graphs import GraphRecorder, Kept
+from workbench.compiler.recording.graphs import GraphRecorder, KeptGraph
 from workbench.report import Buffer, Link, SchedulerNode
 
 PANE = "scheduler_nodes"
@@ -30,7 +30,7 @@ class Lowered:
     """One graph in Inductor's scheduler; `graph` is its FX graph, when that was recorded."""
 
     id: str
-    graph: Kept | None
+    graph: KeptGraph | None
     is_backward: bool
     before: list[SchedulerNode] = field(default_factory=list)
     after: list[SchedulerNode] = field(default_factory=list)

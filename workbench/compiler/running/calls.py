@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.running.checking import CallContract
-from workbench.compiler.running.fast_contract_check import QuickTest, quick_test
+from workbench.compiler.running.fast_contract_check import FastContractCheck, fast_contract_check
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
@@ -45,12 +45,12 @@ def _foreign(signature: CallSignature, run: Run) -> Callable[..., Any]:
     return call
 
 
-def _test(contract: CallContract, check: bool) -> QuickTest:
+def _test(contract: CallContract, check: bool) -> FastContractCheck:
     """The test that stands before the library: the contract, or only that they are tensors."""
     if check:
-        return quick_test(contract)
+        return fast_contract_check(contract)
     tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
-    return QuickTest(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
+    return FastContractCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
 
 
 def _examiner(contract: CallContract, check: bool) -> Callable[[Sequence[Any]], list[Any]]:

@@ -22,14 +22,14 @@ from workbench.compiler.running.checking import (
 
 
 @dataclass(frozen=True)
-class QuickTest:
+class FastContractCheck:
     """An expression that is true only for a call that fits, with the names that it uses."""
 
     expression: str
     scope: Mapping[str, Any]
 
 
-def quick_test(contract: CallContract) -> QuickTest:
+def fast_contract_check(contract: CallContract) -> FastContractCheck:
     """The test of a contract."""
     scope: dict[str, Any] = {}
     tests = [*_tensors(contract, scope)]
@@ -46,7 +46,7 @@ def quick_test(contract: CallContract) -> QuickTest:
     for relation in contract.relations:
         tree = ast.parse(relation.source, mode="eval")
         tests.append(f"({ast.unparse(_Renamed(names).visit(tree))})")
-    return QuickTest(" and ".join(tests) or "True", scope)
+    return FastContractCheck(" and ".join(tests) or "True", scope)
 
 
 def _tensors(contract: CallContract, scope: dict[str, Any]) -> Iterator[str]:

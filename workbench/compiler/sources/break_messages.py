@@ -18,7 +18,7 @@ _STACK = "\nUser stack trace:"
 
 
 @dataclass
-class Parts:
+class BreakMessage:
     """A message about a break, in parts; `gb_id` names its kind in torch's registry."""
 
     kind: str
@@ -28,7 +28,7 @@ class Parts:
     gb_id: str | None
 
 
-def parts_of(message: str) -> Parts:
+def break_message(message: str) -> BreakMessage:
     """The parts of Dynamo's message about a break."""
     head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
     url = _URL.search(message)
@@ -36,7 +36,7 @@ def parts_of(message: str) -> Parts:
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
     context = context.partition("\n\n For more details")[0].strip()
     kind = head.partition("\n")[0].strip()
-    return Parts(
+    return BreakMessage(
         kind=kind,
         reason=f"{kind}: {_flat(context)}" if context else kind,
         explanation=_flat(explanation),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class LineIds:
+class SourceLineIndex:
     """The functions of a report by file, and the ids of their lines."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
-from workbench.compiler.sources.source_line_index import LineIds
+from workbench.compiler.sources.source_line_index import SourceLineIndex
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -182,7 +182,7 @@ class SourceTable:
                 if block is not None:
                     found.setdefault((file, block.first), block)
         self.rows: list[Source] = []
-        self._ids = LineIds()
+        self._ids = SourceLineIndex()
         for n, block in enumerate(found.values()):
             shown = places.shown(block.file)
             text = texts.add("".join(block.lines).rstrip("\n"))

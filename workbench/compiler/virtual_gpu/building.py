@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
 from workbench.compiler.machine_code.device import Device
@@ -41,12 +41,12 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
     """Compile every kernel that was asked for and send each as soon as it is done."""
     with (
         job.context.entered(),
-        StandIns() as stand_ins,
+        ProcessPatches() as process_patches,
         TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         _cache(),
     ):
-        sources = _Sources(stand_ins)
+        sources = _Sources(process_patches)
         for build in job.builds:  # here, because imports do not go well in two threads
             sources.prepare(build)
         again: list[Build] = []
@@ -70,8 +70,8 @@ class _Sources:
     Texts name the files that they come from: these have the same short names every time.
     """
 
-    def __init__(self, stand_ins: StandIns):
-        self._stand_ins = stand_ins
+    def __init__(self, process_patches: ProcessPatches):
+        self._process_patches = process_patches
         self._files: dict[str, str] = {}
         self._functions: dict[str, tuple[Any, TritonSource] | Exception] = {}
 
@@ -88,7 +88,7 @@ class _Sources:
             Path(file).write_text(text)
             return
         lines = text.splitlines(keepends=True)
-        self._stand_ins.entry(linecache.cache, file, (len(text), None, lines, file))
+        self._process_patches.entry(linecache.cache, file, (len(text), None, lines, file))
         try:
             self._functions[text] = _function(text, file)
         except Exception as error:  # an import that is missing, a text that is no kernel

@@ -14,7 +14,7 @@ from importlib.util import module_from_spec
 from types import FunctionType, ModuleType
 from typing import Any
 
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 
 Named = tuple[str, str, Any]
 """A class or function that was sent: its module, its name there, itself."""
@@ -26,15 +26,15 @@ def modules_of(named: Sequence[Named]) -> Iterator[None]:
     modules: dict[str, list[Named]] = {}
     for entry in named:
         modules.setdefault(entry[0], []).append(entry)
-    with StandIns() as stand_ins:
+    with ProcessPatches() as process_patches:
         for name, entries in modules.items():
             found = _globals(value for _, _, value in entries)
             found |= {own: value for _, own, value in entries}
             if name == "__main__":
                 for own, value in found.items():
-                    stand_ins.attribute(sys.modules[name], own, value)
+                    process_patches.attribute(sys.modules[name], own, value)
             else:
-                stand_ins.entry(sys.modules, name, _SentModule(name, found))
+                process_patches.entry(sys.modules, name, _SentModule(name, found))
         yield
 
 

@@ -72,7 +72,7 @@ def traffic(report: Report) -> Figure:
         change = ""
         if total is not None:
             before, after = total
-            less = percent_text(after - before, before).replace("-", "−")
+            less = percent_text(after - before, before)
             change = f": {bytes_text(before)} → {bytes_text(after)} through fusion ({less})"
         axes.set_title(_title(f"DRAM traffic (estimate){change}", len(ranked), "most first"))
     return figure

@@ -12,7 +12,7 @@ from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
 from workbench.views.flow import few_words
 from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.place_words import ops_of
-from workbench.views.units import plural, seconds_text
+from workbench.views.units import number_text, plural, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,13 +63,13 @@ def _roofs(axes: Axes, rows: list[KernelRoofline]) -> None:
     high = max(*xs, *(rate / slope for rate in rates.values())) * 6
     top = max(rates.values())
     axes.loglog([low, top / slope], [low * slope, top], color="#808b98", linewidth=1.2, zorder=1)
-    memory = f"{rows[0].bandwidth_gbs:.0f} GB/s"
+    memory = number_text((rows[0].bandwidth_gbs or 0.0) * 1e9, "bytes_per_second")
     axes.text(low * 1.1, low * slope * 3.6, memory, fontsize=8, color=FAINT, va="bottom")
     for name, rate in rates.items():
         axes.loglog([rate / slope, high], [rate, rate], color="#808b98", linewidth=1.2, zorder=1)
         axes.loglog([rate / slope] * 2, [low * slope / 2, rate], color=RULE, linewidth=0.8)
         kind, _, dtype = name.partition(".")
-        words = f"{dtype} {kind} {rate:g}"
+        words = f"{dtype} {kind} {number_text(rate * 1e12, 'flops_per_second')}"
         axes.text(high, rate * 1.12, words, fontsize=8, color=FAINT, ha="right", va="bottom")
     axes.set_xlim(low, high * 1.1)
     lowest = min(_reached(row) or row.attainable_tflops or 1.0 for row in rows)
@@ -135,8 +135,6 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
 
 def _time(row: KernelRoofline) -> str:
     time = row.bound_us if row.measured_us is None else row.measured_us
-    if time is not None and time < 0.1:
-        return f"{time * 1e3:.2g} ns"
     return seconds_text(None if time is None else time * 1e-6)
 
 

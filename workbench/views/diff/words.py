@@ -70,8 +70,10 @@ def delta_text(change: Change) -> str:
     a, b = change.a, change.b
     if isinstance(a, str) or isinstance(b, str) or not a or b is None or not change.unit:
         return ""
-    share = 100 * (b - a) / a
-    return f"{share:+.0f} %".replace("-", "−") if abs(share) >= 0.5 else ""
+    share = (b - a) / a
+    if abs(share) < 0.005:
+        return ""
+    return f"{'+' if share > 0 else ''}{percent_text(share)}"
 
 
 def difference_text(change: Change) -> str:

@@ -11,7 +11,7 @@ from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
 from workbench.views import wire
 from workbench.views.panes.pane import Content, Pane, Setting
 from workbench.views.roundtrip import against_eager, title_of, words_of
-from workbench.views.units import bytes_text
+from workbench.views.units import bytes_text, difference_text, plural
 from workbench.views.wire_artifact import (
     ContractLeaf,
     Member,
@@ -95,7 +95,7 @@ def _file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str,
 def _worded(name: str, value: str) -> str:
     count = value.partition(" ")[0]
     if name == "Size" and count.isdigit():
-        return f"{bytes_text(int(count))} ({int(count):,} bytes)"
+        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
     return value
 
 
@@ -228,7 +228,7 @@ def _leaves(report: Report) -> list[TripLeaf]:
             "bit_exact": row.bit_exact,
             "ok": row.ok,
             "max_abs_error": row.max_abs_error if math.isfinite(row.max_abs_error) else None,
-            "tolerance": f"{row.atol:g} + {row.rtol:g} × |value|",
+            "tolerance": f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
             "note": row.note,
         }
         for n, row in enumerate(report.roundtrip_leaves)

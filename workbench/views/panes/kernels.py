@@ -13,7 +13,7 @@ from workbench.views.linked_ids import fx_graphs, groups_of_kernels
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
 from workbench.views.place_words import line_numbers, ops_of, text_of
-from workbench.views.units import bytes_text, count_text, plural, seconds_text
+from workbench.views.units import bytes_text, count_text, number_text, plural, seconds_text
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
@@ -93,7 +93,8 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
     moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
     is_generated = kernel.language in GENERATED
-    intensity = f"{kernel.flops / moved:.3g} FLOP per byte" if kernel.flops and moved else ""
+    ratio = kernel.flops / moved if kernel.flops and moved else None
+    intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
     time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
     rows = (
         ("Name", kernel.name),

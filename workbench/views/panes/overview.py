@@ -77,7 +77,7 @@ def _traffic(report: Report) -> wire.Figure:
     if traffic is None:
         return _kernels_traffic(report)
     before, after = traffic
-    change = percent_text(after - before, before).replace("-", "−")
+    change = percent_text(after - before, before)
     value = f"{bytes_text(before)} → {bytes_text(after)}"
     return _figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
 

@@ -14,7 +14,7 @@ from workbench.views.charts import heat, spots, strands
 from workbench.views.charts.sheet import FAINT, PALE, sheet, short
 from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.sweep.frame import FIGURES
-from workbench.views.units import bytes_text, count_text, seconds_text
+from workbench.views.units import bytes_text, number_text, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,8 +52,8 @@ def words_of(name: str, value: Any) -> str:
         if name.endswith(ending):
             return words(value)
     if name.startswith("speedup"):
-        return f"{value:.2f} ×"
-    return f"{value:.2g}" if name == "difference" else count_text(value)
+        return number_text(value, "ratio")
+    return number_text(value, "difference" if name == "difference" else "count")
 
 
 def timed(sweep: Sweep) -> list[Trial]:

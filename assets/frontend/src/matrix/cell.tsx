@@ -4,18 +4,19 @@ import { kernelState } from "../kernels/state";
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import type { MatrixCell, MatrixRow } from "../wire";
-import { FIGURES, valueOf } from "./figures";
+import { valueOf, type MatrixFigure } from "./figures";
 import { spotOf } from "./rows";
 
 interface Props {
   store: Store;
+  figures: readonly MatrixFigure[];
   rows: readonly MatrixRow[];
   targets: readonly string[];
   partner: MatrixCell | null;
   mark(id: string | null): void;
 }
 
-export function CellStrip({ store, rows, targets, partner, mark }: Props) {
+export function CellStrip({ store, figures, rows, targets, partner, mark }: Props) {
   const spot = spotOf(rows, store.selected.value);
   const row = spot && rows[spot.row];
   const cell = row?.cells[spot?.column ?? -1];
@@ -27,7 +28,7 @@ export function CellStrip({ store, rows, targets, partner, mark }: Props) {
         estimates.
       </p>
     );
-  const known = FIGURES.filter((figure) => valueOf(cell, figure) !== null);
+  const known = figures.filter((figure) => valueOf(cell, figure) !== null);
   return (
     <div class="hm-strip">
       <div class="row">

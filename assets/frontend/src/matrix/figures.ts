@@ -1,7 +1,7 @@
 // The figures of a matrix: what they are called, how they are written, how they are shaded.
 
-import { bytes, microseconds, percent, whole } from "../format";
-import type { MatrixCell, MatrixRow } from "../wire";
+import { writtenIn } from "../table/units";
+import type { ColumnSpec, MatrixCell, MatrixRow } from "../wire";
 
 export type FigureId =
   "registers" | "spills" | "smem_bytes" | "occupancy" | "instructions" | "bound_us";
@@ -10,8 +10,6 @@ export interface MatrixFigure {
   id: FigureId;
   /** On the button. */
   title: string;
-  /** In the head of a column. */
-  short: string;
   /** What is counted, in a sentence. */
   words: string;
   write(value: number): string;
@@ -21,72 +19,31 @@ export interface MatrixFigure {
   isGood: boolean;
 }
 
-export const FIGURES: readonly MatrixFigure[] = [
-  {
-    id: "registers",
-    title: "Registers",
-    short: "Registers",
-    words: "Registers of a thread",
-    write: whole,
-    isEstimate: false,
-    isGood: false,
-  },
-  {
-    id: "spills",
-    title: "Spills",
-    short: "Spills",
-    words: "Instructions that spill registers to memory and load them again",
-    write: whole,
-    isEstimate: false,
-    isGood: false,
-  },
-  {
-    id: "smem_bytes",
-    title: "Shared memory",
-    short: "Shared",
-    words: "Shared memory of a block",
-    write: bytes,
-    isEstimate: false,
-    isGood: false,
-  },
-  {
-    id: "occupancy",
-    title: "Occupancy",
-    short: "Occupancy (est.)",
-    words: "Warps that fit on a multiprocessor, of those that it can hold (estimate)",
-    write: percent,
-    isEstimate: true,
-    isGood: true,
-  },
-  {
-    id: "instructions",
-    title: "Instructions",
-    short: "Instructions",
-    words: "Instructions of the machine code",
-    write: whole,
-    isEstimate: false,
-    isGood: false,
-  },
-  {
-    id: "bound_us",
-    title: "Roofline bound",
-    short: "Bound (est.)",
-    words: "The least time that the roofline allows (estimate)",
-    write: microseconds,
-    isEstimate: true,
-    isGood: false,
-  },
-];
+/** What a column of the table does not say of its figure. */
+const MORE: Record<FigureId, { title?: string; isEstimate?: boolean; isGood?: boolean }> = {
+  registers: {},
+  spills: {},
+  smem_bytes: { title: "Shared memory" },
+  occupancy: { title: "Occupancy", isEstimate: true, isGood: true },
+  instructions: {},
+  bound_us: { title: "Roofline bound", isEstimate: true },
+};
+
+/** The figures that the table of the cells has columns for. */
+export function figuresOf(specs: readonly ColumnSpec[]): MatrixFigure[] {
+  return specs.flatMap(({ key, title, unit = "", hint = "" }) => {
+    if (!isFigure(key)) return [];
+    const write = (value: number) => writtenIn(unit, value);
+    return [{ id: key, title, words: hint, write, isEstimate: false, isGood: false, ...MORE[key] }];
+  });
+}
+
+function isFigure(key: string): key is FigureId {
+  return key in MORE;
+}
 
 export function valueOf(cell: MatrixCell | null, figure: MatrixFigure): number | null {
   return cell === null ? null : cell[figure.id];
-}
-
-/** The figures that any cell has. */
-export function knownFigures(rows: readonly MatrixRow[]): MatrixFigure[] {
-  return FIGURES.filter((figure) =>
-    rows.some((row) => row.cells.some((cell) => valueOf(cell, figure) !== null)),
-  );
 }
 
 /** The rows, those that differ most in this figure first; among equal ones, most in all. */

@@ -7,7 +7,7 @@ import { CompareButton } from "../targets/dialog";
 import { Frame } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { CellStrip } from "./cell";
-import { FIGURES, inOrder, knownFigures, type FigureId, type MatrixFigure } from "./figures";
+import { figuresOf, inOrder, type FigureId, type MatrixFigure } from "./figures";
 import { HeatMap } from "./heatmap";
 import "./matrix.css";
 import { partnerOf } from "./rows";
@@ -17,9 +17,10 @@ export function MatrixPane({ store }: { store: Store }) {
   const report = store.doc.value;
   const all = report?.matrix ?? [];
   const targets = report?.matrix_targets ?? [];
-  const figures = useMemo(() => knownFigures(all), [all]);
+  const specs = report?.columns["matrix"];
+  const figures = useMemo(() => figuresOf(specs ?? []), [specs]);
   const [chosen, choose] = usePaneState<FigureId | null>(store, "figure", null);
-  const figure = figures.find((each) => each.id === chosen) ?? first(figures);
+  const figure = figures.find((each) => each.id === chosen) ?? (figures[0] as MatrixFigure);
   const rows = useMemo(() => inOrder(all, figure), [all, figure]);
   const [marked, mark] = usePaneState<string | null>(store, "marked", null);
   const partner = partnerOf(rows, store.selected.value, marked);
@@ -42,15 +43,17 @@ export function MatrixPane({ store }: { store: Store }) {
         mark={mark}
         partner={partner}
       />
-      <CellStrip store={store} rows={rows} targets={targets} partner={partner} mark={mark} />
+      <CellStrip
+        store={store}
+        figures={figures}
+        rows={rows}
+        targets={targets}
+        partner={partner}
+        mark={mark}
+      />
       <CellTable store={store} rows={rows} targets={targets} />
     </>
   );
-}
-
-/** The figure to begin with: the first in which something differs, registers before all others. */
-function first(figures: readonly MatrixFigure[]): MatrixFigure {
-  return figures[0] ?? (FIGURES[0] as MatrixFigure);
 }
 
 interface ChooserProps {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.errors import TorchNameMissing
 
@@ -19,7 +19,7 @@ _CUDA, _META = 1, 14  # c10/core/DeviceType.h
 _SLOTS = 21
 
 
-def guard_with_nothing(stand_ins: StandIns) -> None:
+def guard_with_nothing(process_patches: ProcessPatches) -> None:
     """Guard the device by the hooks' own guard where they are loaded, else by that of meta.
 
     The guard of meta is enough for everything but autograd, which needs the hooks.
@@ -32,7 +32,7 @@ def guard_with_nothing(stand_ins: StandIns) -> None:
     def restore() -> None:
         slots[_CUDA] = before
 
-    stand_ins.on_close(restore)
+    process_patches.on_close(restore)
 
 
 def _slots() -> ctypes.Array[ctypes.c_void_p]:

@@ -20,7 +20,7 @@ def can_be_added() -> bool:
     return tp.SCALE_RBLOCK.find() is not None and tp.COULD_SCALE_RBLOCK.find() is not None
 
 
-def add_halved_reductions(tuner: Any, gpu: Device) -> None:
+def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
     """Have Inductor compile what its rule adds; call it once for each tuner, after it compiled."""
     if not can_be_added() or not tuner._could_rblock_scale:
         return

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 
 _TOOLKITS = {"cuda": "13.0", "hip": "7.0"}  # of a build that has none; a real one keeps its own
@@ -28,29 +28,29 @@ class NoOpContext:
         pass
 
 
-def answer_for(gpu: Device, stand_ins: StandIns) -> None:
+def answer_for(gpu: Device, process_patches: ProcessPatches) -> None:
     """Have `torch.cuda` and what stands behind it describe `gpu`; nothing can run on it."""
-    _toolkit(gpu, stand_ins)
+    _toolkit(gpu, process_patches)
     for name, answer in _queries(gpu).items():
-        stand_ins.attribute(torch.cuda, name, answer)
-    stand_ins.name(tp.CUDA_LAZY_INIT, _nothing)
-    stand_ins.name(tp.CUDA_DEVICE_GUARD, NoOpContext)
+        process_patches.attribute(torch.cuda, name, answer)
+    process_patches.name(tp.CUDA_LAZY_INIT, _nothing)
+    process_patches.name(tp.CUDA_DEVICE_GUARD, NoOpContext)
     for row in (*tp.CUDA_DEVICE_SWITCHES, *tp.CUDA_INDEX_CALLS):
-        stand_ins.name(row, _always(0))
-    stand_ins.name(tp.CUDA_ALLOCATOR_ENABLED, _always(True))
-    stand_ins.name(tp.SM_CARVEOUT, _always(None))
-    stand_ins.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
-    _device_interface(gpu, stand_ins)
-    stand_ins.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
+        process_patches.name(row, _always(0))
+    process_patches.name(tp.CUDA_ALLOCATOR_ENABLED, _always(True))
+    process_patches.name(tp.SM_CARVEOUT, _always(None))
+    process_patches.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
+    _device_interface(gpu, process_patches)
+    process_patches.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
 
 
-def _toolkit(gpu: Device, stand_ins: StandIns) -> None:
+def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
     """Name the toolkit where the build has none: a real build must keep what it was built with."""
     vendor, other = ("hip", "cuda") if gpu.is_amd else ("cuda", "hip")
     if getattr(torch.version, vendor) is None:
-        stand_ins.attribute(torch.version, vendor, _TOOLKITS[vendor])
+        process_patches.attribute(torch.version, vendor, _TOOLKITS[vendor])
     if getattr(torch.version, other) is not None:
-        stand_ins.attribute(torch.version, other, None)
+        process_patches.attribute(torch.version, other, None)
 
 
 def _queries(gpu: Device) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def _queries(gpu: Device) -> dict[str, Any]:
     }
 
 
-def _device_interface(gpu: Device, stand_ins: StandIns) -> None:
+def _device_interface(gpu: Device, process_patches: ProcessPatches) -> None:
     """Answer in Dynamo's interface too: it kept torch.cuda's functions when it was imported."""
     registry = tp.DEVICE_INTERFACES.get()
     tp.DEVICE_INTERFACE_OF.get()("cpu")  # fills the registry
     interface = _interface(gpu)
     for key in ("cuda", "cuda:0"):
-        stand_ins.entry(registry, key, interface)
-    stand_ins.entry(tp.WORKER_PROPERTIES.get(), "cuda", [gpu.properties()])
-    stand_ins.entry(tp.WORKER_DEVICES.get(), "cuda", 0)
+        process_patches.entry(registry, key, interface)
+    process_patches.entry(tp.WORKER_PROPERTIES.get(), "cuda", [gpu.properties()])
+    process_patches.entry(tp.WORKER_DEVICES.get(), "cuda", 0)
 
 
 def _interface(gpu: Device) -> Any:

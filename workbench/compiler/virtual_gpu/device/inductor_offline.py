@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_halved_reductions
+from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_dynamic_rblock
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
 
 Rank = Callable[[Any, int], float]
@@ -23,22 +23,22 @@ OPTIONS = {
 }
 
 
-def compile_offline(stand_ins: StandIns, gpu: Device, rank: Rank) -> None:
+def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) -> None:
     """Have Inductor compile every kernel for `gpu` and choose templates by `rank`."""
-    stand_ins.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu))
-    stand_ins.name(tp.MAKE_LAUNCHERS, lambda self: None)
-    stand_ins.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
-    stand_ins.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
-    stand_ins.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
-    stand_ins.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
+    process_patches.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu))
+    process_patches.name(tp.MAKE_LAUNCHERS, lambda self: None)
+    process_patches.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
+    process_patches.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
+    process_patches.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
+    process_patches.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
     options = dict(OPTIONS)
     if can_be_decided():
-        stand_ins.name(tp.SHOULD_PAD, deciding(gpu.spec))
+        process_patches.name(tp.SHOULD_PAD, deciding(gpu.spec))
     else:
         options["shape_padding"] = False  # would allocate and time matrices
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: value for name, value in options.items() if hasattr(config, name)}
-    stand_ins.enter(config.patch(known))
+    process_patches.enter(config.patch(known))
 
 
 def _precompiling(gpu: Device) -> Callable[..., None]:
@@ -54,7 +54,7 @@ def _precompiling(gpu: Device) -> Callable[..., None]:
         is_new = not self.compile_results
         self._precompile_worker()
         if is_new:
-            add_halved_reductions(self, gpu)  # before it is packed: nothing is added at load
+            add_dynamic_rblock(self, gpu)  # before it is packed: nothing is added at load
         if static_triton_bundle_key is not None and self.is_statically_launchable():
             tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
 

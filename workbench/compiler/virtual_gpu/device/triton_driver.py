@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.errors import WorkbenchError
 
@@ -62,9 +62,9 @@ class VirtualDriver:
         )
 
 
-def drive(gpu: Device, stand_ins: StandIns) -> None:
+def drive(gpu: Device, process_patches: ProcessPatches) -> None:
     """Have Triton compile for `gpu` without looking for a driver."""
     import triton
 
-    stand_ins.attribute(triton.runtime.driver, "_active", VirtualDriver(gpu))
-    stand_ins.name(tp.SET_DRIVER_TO_GPU, lambda: None)
+    process_patches.attribute(triton.runtime.driver, "_active", VirtualDriver(gpu))
+    process_patches.name(tp.SET_DRIVER_TO_GPU, lambda: None)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import StandIns
+from workbench.compiler.internals.process_patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.compiler.virtual_gpu.device.device_guard import guard_with_nothing
@@ -26,23 +26,23 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
     and all its threads: enter it in a worker, not beside a user's work.
     """
-    with StandIns() as stand_ins:
+    with ProcessPatches() as process_patches:
         _forget()
-        stand_ins.on_close(_forget)
-        answer_for(gpu, stand_ins)
-        drive(gpu, stand_ins)
-        compile_offline(stand_ins, gpu, rank)
-        guard_with_nothing(stand_ins)
-        _attend(gpu, stand_ins)
-        stand_ins.on_close(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
+        process_patches.on_close(_forget)
+        answer_for(gpu, process_patches)
+        drive(gpu, process_patches)
+        compile_offline(process_patches, gpu, rank)
+        guard_with_nothing(process_patches)
+        _attend(gpu, process_patches)
+        process_patches.on_close(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield
 
 
-def _attend(gpu: Device, stand_ins: StandIns) -> None:
+def _attend(gpu: Device, process_patches: ProcessPatches) -> None:
     """Choose attention kernels by the device; the hooks know how, torch for the CPU does not."""
     capability = gpu.spec.major * 10 + gpu.spec.minor
     if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
-        stand_ins.on_close(partial(native_hooks.choose_attention, 0, is_amd=False))
+        process_patches.on_close(partial(native_hooks.choose_attention, 0, is_amd=False))
 
 
 def _forget() -> None:

@@ -1,0 +1,90 @@
+"""The README's table of figures, made from the recorded ones."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from tests.bench.figure import ROOT
+from tests.bench.record import Record, Recorded
+
+README = ROOT / "README.md"
+BEGIN, END = "<!-- figures: written by make bench -->\n", "<!-- end of figures -->\n"
+HEADLINES = (
+    "import workbench (ms)",
+    "first aot_compile, one kernel, empty cache / torch's",
+    "first aot_compile, four kernels, empty cache / torch's",
+    "compile with full capture / plain torch, 6-layer GPT-2 (CPU s)",
+    "load + first call of an .aot, 6-layer GPT-2, empty cache / torch's loader",
+    "load + first call of an .aot, 6-layer GPT-2, empty cache / torch.compile with its artifacts",
+    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights beside",
+    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights inside",
+    "call of a loaded 2-input function, all checks - without (us)",
+    "call of a package, 2 tensors: checked - check=False (us)",
+    "time per call of 2 threads, 2 runners / 1 runner",
+    "load of a package with 1 GB of mapped weights (s)",
+    "load of a package with 1 GB of mapped weights (s): until their hash is compared",
+    "inspect of a 1 GB package, weights inside: seconds",
+    "inspect of a 1 GB package, weights inside: peak MB",
+    "report of a 24-layer GPT-2 training step (MB)",
+    "report of a 24-layer GPT-2 training step (MB): open",
+    "diff of two 6-layer GPT-2 reports, dynamic sizes (s)",
+    "70 MB TORCH_TRACE log, every table read (s)",
+    "70 MB TORCH_TRACE log, every table read (s): peak memory",
+    "virtual H100: six-layer encoder, warm worker",
+    "kernels of an encoder × 6 GPUs, empty Triton cache (s)",
+    "verify six-layer encoder, virtual H100, whole program (s)",
+)
+"""The figures that the README shows, by their names in the file."""
+CARRIED = "†"
+_UNIT = re.compile(r" \((?:ms|s|us|MB|kB)\)")  # stands behind the value
+_UNITS = {"us": "µs", "ratio": "", "count": ""}
+
+
+def shown(value: float, unit: str) -> str:
+    """A value in two digits, or three from a hundred on, with its unit."""
+    number = f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+    return f"{number} {_UNITS.get(unit, unit)}".strip()
+
+
+def table(record: Record) -> str:
+    """The machine, a row for each headline, and what the marks mean."""
+    rows = [_row(name, record.figures.get(name)) for name in HEADLINES]
+    lines = [_introduction(record), "", "| | measured | to reach | conditions |"]
+    lines += ["| --- | --- | --- | --- |", *rows]
+    if any(row.is_carried for row in record.figures.values()):
+        lines += ["", f"{CARRIED} carried over from an earlier table, not measured by this bench."]
+    return "\n".join(lines) + "\n"
+
+
+def _introduction(record: Record) -> str:
+    here, versions = record.machine, record.versions
+    words = (
+        f"Of `make bench` on {here['cores']} cores ({here['processor']}, {here['vectors']}), "
+        f"{here['memory_gib']} GiB, {here['gpu'] or 'no GPU'}, Python {versions['python']}, "
+        f"torch {versions['torch']}. [tests/bench/bench.json](tests/bench/bench.json) has all of "
+        "them. *a / b* is ours to theirs, measured in turn: below 1 is faster here."
+    )
+    return textwrap.fill(words, 110, break_on_hyphens=False)
+
+
+def _row(name: str, row: Recorded | None) -> str:
+    title = _UNIT.sub("", name)
+    if row is None:
+        return f"| {title} | not measured yet | | |"
+    value = shown(row.value, row.unit) + f" {CARRIED}" * row.is_carried
+    if not row.passed:
+        value += ", **missed**"
+    reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"
+    return f"| {title} | {value} | {reach} | {row.conditions} |"
+
+
+def in_readme(text: str) -> str:
+    """The part of the README between the two marks."""
+    return text.split(BEGIN)[1].split(END)[0]
+
+
+def write(record: Record) -> None:
+    """Put the table into the README."""
+    text = README.read_text()
+    README.write_text(text.replace(in_readme(text), table(record)))

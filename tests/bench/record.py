@@ -1,0 +1,135 @@
+"""The committed file of figures: the machine, the versions, each figure with its conditions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figure import Figure
+
+PATH = Path(__file__).with_name("bench.json")
+PACKAGES = ("aot-workbench", "torch", "triton", "transformers", "numpy")
+BUSY = 0.5
+"""The load of the last minute, in processes, above which a machine is not quiet."""
+
+
+MEASURED, CARRIED = "measured", "carried over from an earlier table"
+"""Where a figure comes from: the bench that its conditions describe, or one before it."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A figure as the file keeps it; `ours` and `other` are None where only the value is known."""
+
+    name: str
+    value: float
+    unit: str
+    reach: float | None
+    conditions: str
+    date: str
+    source: str = MEASURED
+    ours: float | None = None
+    other: float | None = None
+    note: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.reach is None or self.value <= self.reach
+
+    @property
+    def is_carried(self) -> bool:
+        return self.source == CARRIED
+
+
+@dataclass(frozen=True)
+class Record:
+    """The figures of one machine and one set of versions, by name."""
+
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
+    figures: Mapping[str, Recorded]
+
+    @classmethod
+    def load(cls, path: Path = PATH) -> Record:
+        """Read the file; raises `ValueError` when a name stands in it twice."""
+        data = json.loads(path.read_text())
+        rows = [Recorded(**row) for row in data["figures"]]
+        return cls(data["machine"], data["versions"], by_name(rows))
+
+    def save(self, path: Path = PATH) -> None:
+        data = {**asdict(self), "figures": [asdict(row) for row in self.figures.values()]}
+        path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+    def with_figures(self, rows: Iterable[Recorded]) -> Record:
+        """The same with figures measured anew in the place of those of the same name."""
+        return replace(self, figures={**self.figures, **by_name(rows)})
+
+
+def by_name(rows: Iterable[Recorded]) -> dict[str, Recorded]:
+    """The rows by their names; raises `ValueError` when two have the same."""
+    found: dict[str, Recorded] = {}
+    for row in rows:
+        if row.name in found:
+            raise ValueError(f"two figures are called {row.name!r}")
+        found[row.name] = row
+    return found
+
+
+def recorded(figures: Iterable[Figure], conditions: str, date: str) -> list[Recorded]:
+    """The figures of one bench; an indented one belongs to the one before it, and is so named."""
+    rows: list[Recorded] = []
+    parent = ""
+    for figure in figures:
+        is_part = figure.name.startswith("  ")
+        name = f"{parent}: {figure.name.strip()}" if is_part else figure.name
+        parent = parent if is_part else name
+        rows.append(
+            Recorded(
+                name,
+                figure.value,
+                figure.unit,
+                figure.reach,
+                figure.conditions or conditions,
+                date,
+                ours=figure.ours,
+                other=figure.other,
+                note=figure.note,
+            )
+        )
+    return rows
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on, in words that name no single machine."""
+    flags = Path("/proc/cpuinfo").read_text()
+    vectors = next((n for n, f in (("AVX-512", "avx512f"), ("AVX2", "avx2")) if f in flags), "none")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "vectors": vectors,
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30),
+        "gpu": None,
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of what the figures measure."""
+    found = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **found}
+
+
+def refuse_a_busy_machine(load: float | None = None) -> None:
+    """Raise `RuntimeError` where other programs run: their share would be in every figure."""
+    now = os.getloadavg()[0] if load is None else load
+    if now > BUSY:
+        raise RuntimeError(
+            f"{now:.1f} processes ran in the last minute: figures to record need a quiet machine"
+        )

@@ -1,0 +1,116 @@
+"""The tables of a report: a table is added here, with the rows that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, overload
+
+import workbench.report.artifact_rows as artifact_rows
+import workbench.report.machine_rows as machine_rows
+import workbench.report.roundtrip_rows as roundtrip_rows
+import workbench.report.rows as rows
+from workbench.report.table import Table
+
+Row = TypeVar("Row")
+
+
+class TableOf(Generic[Row]):
+    """A table of a record as an attribute; empty where the record does not have it."""
+
+    def __init__(self, row_type: type[Row], doc: str):
+        self.row_type = row_type
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Table of {self.row_type.__name__}: {self.__doc__}"
+
+    @overload
+    def __get__(self, record: None, owner: type) -> TableOf[Row]: ...
+
+    @overload
+    def __get__(self, record: Tables, owner: type) -> Table[Row]: ...
+
+    def __get__(self, record: Tables | None, owner: type) -> TableOf[Row] | Table[Row]:
+        if record is None:
+            return self
+        found = record.tables.get(self.name)
+        return Table.of(self.row_type) if found is None else found
+
+
+class Tables:
+    """Base of a report: its tables by name, in the order in which they are listed."""
+
+    tables: Mapping[str, Table[Any]]
+
+    sources = TableOf(rows.Source, "The user's functions that were traced.")
+    graphs = TableOf(rows.Graph, "FX graphs of every stage, in the order in which they appeared.")
+    nodes = TableOf(rows.Node, "FX nodes of every graph.")
+    breaks = TableOf(rows.Break, "Graph breaks.")
+    guards = TableOf(rows.Guard, "Guards, kept and dropped.")
+    recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
+    fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that was considered.")
+    scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
+    kernels = TableOf(rows.Kernel, "Generated kernels and library calls.")
+    kernel_lines = TableOf(rows.KernelLine, "FX nodes behind the lines of the kernels' sources.")
+    buffers = TableOf(rows.Buffer, "Buffers of the lowered graphs.")
+    wrappers = TableOf(rows.Wrapper, "Generated programs that call the kernels.")
+    autotune = TableOf(rows.AutotuneChoice, "Choices that the autotuner timed.")
+    assembly = TableOf(machine_rows.Assembly, "What each stage made of each Triton kernel.")
+    resources = TableOf(machine_rows.Resources, "What each Triton kernel takes of the device.")
+    fidelity = TableOf(
+        machine_rows.Fidelity,
+        "How code for a GPU that is not there may differ from code made on it.",
+    )
+    roofline = TableOf(
+        machine_rows.KernelRoofline, "Where every kernel lies under the roofline of its GPU."
+    )
+    matrix = TableOf(
+        machine_rows.MatrixCell, "Every kernel on several GPUs, where they were compared."
+    )
+    ranked_configs = TableOf(
+        machine_rows.RankedConfig,
+        "Configurations of kernels that a model has ranked, where that was asked for.",
+    )
+    cuda_graphs = TableOf(
+        machine_rows.CudaGraphPart,
+        "What torch will record as CUDA graphs, where that was asked for.",
+    )
+    artifact = TableOf(
+        artifact_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
+    )
+    members = TableOf(artifact_rows.ArtifactMember, "The members of the file.")
+    contract = TableOf(artifact_rows.ContractLeaf, "What the file takes and gives.")
+    requirements = TableOf(
+        artifact_rows.RequirementRow,
+        "What the file needs, compared with the machine that it was saved or loaded on.",
+    )
+    roundtrip = TableOf(
+        roundtrip_rows.RoundTripWay,
+        "Ways from the file, or from the original, to a result in a fresh process.",
+    )
+    roundtrip_phases = TableOf(
+        roundtrip_rows.RoundTripPhase, "What each of the ways spent its time on."
+    )
+    roundtrip_leaves = TableOf(
+        roundtrip_rows.RoundTripLeaf, "The outputs of each of the ways beside those of eager."
+    )
+    phases = TableOf(rows.Phase, "The timeline, properly nested on each thread.")
+    cache = TableOf(rows.CacheEvent, "What torch's caches answered.")
+    cache_parts = TableOf(rows.CachePart, "What the keys of torch's caches were made from.")
+    capabilities = TableOf(rows.Capability, "What could and could not be captured.")
+    links = TableOf(rows.Link, "Pairs of ids that belong together.")
+
+
+TABLES: Mapping[str, type] = {
+    name: found.row_type for name, found in vars(Tables).items() if isinstance(found, TableOf)
+}
+"""Every table of a report by name; a name is also what `Report.frame` takes."""
+
+ARTIFACT_TABLES = ("artifact", "members", "contract", "requirements")
+"""The tables that a file's manifest gives."""
+
+FILE_TABLES = (*ARTIFACT_TABLES, "roundtrip", "roundtrip_phases", "roundtrip_leaves")
+"""The tables about a file: they never travel in the file itself."""
