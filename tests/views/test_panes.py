@@ -6,11 +6,11 @@ import pytest
 
 from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
-from workbench.views import wire
 from workbench.views.charts.phases import flames
 from workbench.views.document import document
+from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview import figures
-from workbench.views.source_marks import annotated
+from workbench.views.wire import document as wire
 
 
 def head(report: Report, name: str) -> wire.PaneHead:

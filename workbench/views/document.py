@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.report import TABLES, Report
-from workbench.views import target_choices, wire
-from workbench.views.columns import COLUMNS, specs
+from workbench.views.lookups import target_choices
 from workbench.views.panes.pane import Content, Pane, Setting
 from workbench.views.panes.registry import PANES
+from workbench.views.tables.columns import COLUMNS, specs
+from workbench.views.wire import document as wire
 
 __all__ = ["Setting", "document"]
 

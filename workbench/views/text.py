@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.report import Report
-from workbench.views.cuda_graph_words import headline, reasons
 from workbench.views.panes.overview import figures
-from workbench.views.place_words import line_numbers, ops_of, title_of
-from workbench.views.units import bytes_text, percent_text, plural, seconds_text
+from workbench.views.words.cuda_graphs import headline, reasons
+from workbench.views.words.places import line_numbers, ops_of, title_of
+from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 _ROWS = 8
 _WIDTH = 100

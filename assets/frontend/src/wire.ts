@@ -1,4 +1,4 @@
-// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.
+// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
 export const VERSION = 1;
 

@@ -20,7 +20,7 @@ from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
 from workbench.views.static_html.diff import unified
 from workbench.views.static_html.limits import SUMMARY_BYTES
-from workbench.views.wire_diff import DiffDocument, DiffLine
+from workbench.views.wire.diff import DiffDocument, DiffLine
 
 PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
          ("static", "train"), ("static", "again")]  # fmt: skip

@@ -10,10 +10,10 @@ from workbench.errors import UsageError
 from workbench.report import Report, Table
 from workbench.report.machine_rows import Assembly
 from workbench.views.document import document
-from workbench.views.embedding import embedded, part_names
+from workbench.views.pages.embedding import embedded, part_names
 from workbench.views.parts import report_part
-from workbench.views.wire import Document
-from workbench.views.wire_code import ComparePart, StagePart
+from workbench.views.wire.code import ComparePart, StagePart
+from workbench.views.wire.document import Document
 
 RECORD = Path(__file__).parents[2] / "records" / "norm_h100.wbr"
 

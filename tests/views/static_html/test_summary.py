@@ -14,7 +14,7 @@ from sample_report import make
 from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report, Table
 from workbench.views.document import document
-from workbench.views.html import fragment, page
+from workbench.views.pages.report import fragment, page
 from workbench.views.static_html.grids import Column, grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES
 

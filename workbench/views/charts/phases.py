@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from workbench.report import Phase, Report
 from workbench.views.charts.sheet import INK, sheet, short
-from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.units import seconds_text
+from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from os import PathLike
 from workbench.analysis.diff.difference import Diff
 from workbench.settings import Embed
 from workbench.views.diff.document import document, title
-from workbench.views.interactive import interactive
+from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.diff import body, summary
-from workbench.views.wire_codec import SMALL, pack
+from workbench.views.wire.codec import SMALL, pack
 
 
 def page(diff: Diff, path: str | PathLike[str] | None = None) -> str:

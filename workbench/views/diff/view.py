@@ -12,9 +12,9 @@ from workbench.settings import options
 from workbench.views.diff.document import document
 from workbench.views.diff.page import saved
 from workbench.views.diff.text import text
-from workbench.views.display import carries_bundle, kernel_shell, live_output, publish
-from workbench.views.request_widget import Answering
-from workbench.views.wire_codec import pack
+from workbench.views.widgets.display import carries_bundle, kernel_shell, live_output, publish
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
 
 
 class DiffView(Answering):

@@ -8,11 +8,10 @@ from typing import cast
 
 from workbench.report import Report
 from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
-from workbench.views import wire
+from workbench.views.answers.roundtrip import against_eager, title_of, words_of
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.roundtrip import against_eager, title_of, words_of
-from workbench.views.units import bytes_text, difference_text, plural
-from workbench.views.wire_artifact import (
+from workbench.views.wire import document as wire
+from workbench.views.wire.artifact import (
     ContractLeaf,
     Member,
     Requirement,
@@ -21,6 +20,7 @@ from workbench.views.wire_artifact import (
     TripPhase,
     TripWay,
 )
+from workbench.views.words.units import bytes_text, difference_text, plural
 
 _OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"

@@ -8,10 +8,10 @@ from typing import cast
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.views import wire
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.wire_machine import Ranked
+from workbench.views.wire import document as wire
+from workbench.views.wire.machine import Ranked
 
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Guard, Node, Report
 from workbench.report.column_filter import rows_with
-from workbench.views import wire
-from workbench.views.linked_ids import line_ids
+from workbench.views.lookups.linked_ids import line_ids
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
 
 _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),

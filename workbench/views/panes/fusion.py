@@ -8,12 +8,12 @@ from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
-from workbench.views import wire
-from workbench.views.cuda_graph_words import headline, name_of, reasons, remedy
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.place_words import ops_of
-from workbench.views.wire_machine import CudaGraphs
+from workbench.views.wire import document as wire
+from workbench.views.wire.machine import CudaGraphs
+from workbench.views.words.cuda_graphs import headline, name_of, reasons, remedy
+from workbench.views.words.places import ops_of
 
 _NOTHING = 0.005
 _MOST = 5000

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from workbench.report import Graph, Report
 from workbench.report.column_filter import linked_pairs
-from workbench.views import wire
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
 
 _STAGE_NAMES = {
     "dynamo": "Captured graph",

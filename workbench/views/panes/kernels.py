@@ -7,13 +7,13 @@ from collections import defaultdict
 from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
-from workbench.views import wire
-from workbench.views.kernel_configs import configs, why_no_assembly
-from workbench.views.linked_ids import fx_graphs, groups_of_kernels
+from workbench.views.lookups.kernel_configs import configs, why_no_assembly
+from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.place_words import line_numbers, ops_of, text_of
-from workbench.views.units import bytes_text, count_text, number_text, plural, seconds_text
+from workbench.views.wire import document as wire
+from workbench.views.words.places import line_numbers, ops_of, text_of
+from workbench.views.words.units import bytes_text, count_text, number_text, plural, seconds_text
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 

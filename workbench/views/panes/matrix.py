@@ -5,10 +5,10 @@ from __future__ import annotations
 from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
-from workbench.views import wire_machine as wire
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.wire import Note
+from workbench.views.wire import machine as wire
+from workbench.views.wire.document import Note
 
 _LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views.wire import Note
+from workbench.views.wire.document import Note
 
 
 def missing(report: Report, part: str, title: str, otherwise: str) -> Note:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from workbench.analysis.fusion.fusion import traffic_before_and_after
 from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
-from workbench.views import wire
-from workbench.views.cuda_graph_words import remark
+from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.source_marks import sources
-from workbench.views.units import bytes_text, percent_text, plural, seconds_text
+from workbench.views.wire import document as wire
+from workbench.views.words.cuda_graphs import remark
+from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 
 def document(report: Report, setting: Setting) -> Content:

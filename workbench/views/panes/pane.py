@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.report import Report
-from workbench.views import wire
-from workbench.views.wire_machine import Targets
+from workbench.views.wire import document as wire
+from workbench.views.wire.machine import Targets
 
 
 @dataclass(frozen=True)

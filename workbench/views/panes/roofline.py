@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views import wire_machine as wire
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.wire import Note
+from workbench.views.wire import machine as wire
+from workbench.views.wire.document import Note
 
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views import wire
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
 
 
 def document(report: Report, setting: Setting) -> Content:

@@ -9,8 +9,8 @@ from typing import Any
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, frame_call, grid
 from workbench.views.static_html.limits import PAGE, Limits
-from workbench.views.units import ABSENT, plural
-from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart
+from workbench.views.wire.diff import DiffDocument, DiffKernels, DiffLine, DiffPart
+from workbench.views.words.units import ABSENT, plural
 
 _COLUMNS = (
     Column("", "change"),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from workbench.views.static_html.limits import Limits
-from workbench.views.units import (
+from workbench.views.words.units import (
     ABSENT,
     bytes_text,
     count_text,

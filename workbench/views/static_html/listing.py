@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.views.highlight import line_pieces
+from workbench.views.static_html.highlight import line_pieces
 from workbench.views.static_html.limits import Limits
-from workbench.views.units import bytes_text, plural
-from workbench.views.wire import Line, Note, Source
+from workbench.views.wire.document import Line, Note, Source
+from workbench.views.words.units import bytes_text, plural
 
 _SHORT, _TINY = 24, 12  # lines: functions up to this length are not folded where there is room
 _KERNELS = 2  # named beside a line

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.views.charts.heat import Map
-from workbench.views.columns import specs
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Grid, grid
 from workbench.views.static_html.limits import Limits
 from workbench.views.static_html.tables import columns_of
-from workbench.views.wire_artifact import TripWay
+from workbench.views.tables.columns import specs
+from workbench.views.wire.artifact import TripWay
 
 Grids = Callable[[Limits], Sequence[Grid | None]]
 

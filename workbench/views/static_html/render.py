@@ -10,14 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from workbench.views.highlight import line_pieces
-from workbench.views.outputs import output
-from workbench.views.roundtrip import bar
+from workbench.views.answers.roundtrip import bar
+from workbench.views.pages.outputs import output
+from workbench.views.static_html.highlight import line_pieces
 from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.static_html.listing import gutter, more_functions
 from workbench.views.static_html.skin import Skin, page_style
-from workbench.views.units import bytes_text, seconds_text
-from workbench.views.vocabulary import SIGNS, WORDS
+from workbench.views.words.units import bytes_text, seconds_text
+from workbench.views.words.vocabulary import SIGNS, WORDS
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "

@@ -12,7 +12,7 @@ from workbench.views.static_html.grids import Column, Grid, frame_call, grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
-from workbench.views.wire import Document, Note, Source
+from workbench.views.wire.document import Document, Note, Source
 
 _TABLED: Mapping[str, tuple[str, ...]] = {
     "timeline": ("phases",),

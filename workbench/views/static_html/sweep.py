@@ -10,7 +10,7 @@ from typing import Any
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, grid
 from workbench.views.static_html.limits import Limits
-from workbench.views.wire_sweep import SweepDocument, SweepRow
+from workbench.views.wire.sweep import SweepDocument, SweepRow
 
 _CHOICES = (
     Column("Operation", "op", "code"),

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from workbench.views.static_html.grids import Column, Grid, Unit, frame_call, grid
 from workbench.views.static_html.limits import Limits
-from workbench.views.units import plural
-from workbench.views.wire import Document
-from workbench.views.wire_tables import ColumnSpec
+from workbench.views.wire.document import Document
+from workbench.views.wire.tables import ColumnSpec
+from workbench.views.words.units import plural
 
 _OWN: Mapping[str, tuple[Column, ...]] = {
     "kernels": (

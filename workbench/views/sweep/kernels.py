@@ -9,10 +9,10 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import WorkbenchError
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.views.rivals import codes, sentence
+from workbench.views.answers.rivals import codes, sentence
 from workbench.views.static_html.sweep import Inside
 from workbench.views.sweep.choices import choices
-from workbench.views.units import seconds_text
+from workbench.views.words.units import seconds_text
 
 _PAIRS = 3
 

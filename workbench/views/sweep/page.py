@@ -10,13 +10,13 @@ from os import PathLike
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.settings import Embed
-from workbench.views.interactive import interactive
+from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.sweep import body, summary
 from workbench.views.sweep.document import document
 from workbench.views.sweep.figures import plot
 from workbench.views.sweep.kernels import inside
-from workbench.views.wire_codec import SMALL, pack
+from workbench.views.wire.codec import SMALL, pack
 
 _CHARTS = ("pareto", "heat", "parallel", "distribution")
 
