@@ -11,8 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.progress import is_interactive
-from workbench.notebook.subshell import apart
-from workbench.report.number_text import number_text
+from workbench.notebook.subshell import in_subshell
+from workbench.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.views.widgets.display import publish_live, take_back
 from workbench.views.words.units import seconds_text
@@ -55,7 +55,7 @@ class Following:
         def made() -> SweepView:
             return SweepView(running.so_far(), self._live(), cancel=running.cancel)
 
-        self.view = apart(self._shell, made)
+        self.view = in_subshell(self._shell, made)
         self.view.cell = running_cell(self._shell)
         publish_live(self._shell, self.view)
         self._ticker.start()
@@ -91,7 +91,7 @@ class Following:
             state = (len(self._running.rows), self._running.tried)
             if state != self._told or now - self._at > _LONGEST_S:
                 self._told, self._at = state, now
-                apart(self._shell, self._tell)
+                in_subshell(self._shell, self._tell)
 
     def _tell(self) -> None:
         if self.view is not None:

@@ -11,10 +11,10 @@ from IPython.core.interactiveshell import InteractiveShell
 T = TypeVar("T")
 
 
-def apart(shell: InteractiveShell, call: Callable[[], T]) -> T:
-    """Call something whose widget messages have no parent; what they are answered is heard at once.
+def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
+    """Call something whose widget messages have no parent, so that answers arrive at once.
 
-    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which hears it while a cell
+    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
     runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
     instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
     """

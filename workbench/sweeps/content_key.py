@@ -2,7 +2,7 @@
 
 Code counts without file names and line numbers, parameters by their shapes, user functions with
 everything that they call; what belongs to Python or to an installed distribution counts by name,
-its version stands in `versions`.
+its version is in `versions`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Walk:
     packages: set[str] = field(default_factory=set)
 
     def of(self, value: Any, where: str, depth: int = 0) -> Any:
-        """The description of a value that stands at `where`."""
+        """The description of a value at `where`."""
         if isinstance(value, _PLAIN):
             return [type(value).__name__, repr(value)]
         if depth > _DEPTH:
@@ -136,7 +136,7 @@ class _Walk:
             return "empty"
 
     def _code(self, code: CodeType) -> Any:
-        """The code without where it stands, and without the docstring."""
+        """The code without its place and its docstring."""
         constants = [
             self._code(c) if isinstance(c, CodeType) else self.of(c, "a constant")
             for c in _constants(code)
@@ -214,7 +214,7 @@ def _is_library(top: str) -> bool:
 
 
 def _constants(code: CodeType) -> tuple[Any, ...]:
-    """The constants without the docstring, which stands first."""
+    """The constants without the docstring, which comes first."""
     is_function = bool(code.co_flags & inspect.CO_NEWLOCALS) and code.co_name != "<lambda>"
     first = code.co_consts[:1]
     has_doc = is_function and bool(first) and isinstance(first[0], str)

@@ -19,7 +19,7 @@ from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
 from workbench.sweeps.live import Running
 from workbench.sweeps.load_sweep import store_path
-from workbench.sweeps.running import OnTrial, Runner, SweptFunction
+from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search
@@ -44,7 +44,7 @@ def run_sweep(
 ) -> Sweep:
     """Try the settings and return their rows.
 
-    Where `on_trial` has a method `started`, that is told first what runs, a `Running`. On an
+    Where `on_trial` has a method `started`, it is called first with what runs, a `Running`. On an
     interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
     space = Space.of(wanted.over, _sizes(args, wanted.over))

@@ -11,7 +11,7 @@ import torch
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.sweeps.load_sweep import note, reader
-from workbench.sweeps.running import Runner
+from workbench.sweeps.scheduler import Runner
 from workbench.sweeps.space import Space, value_text
 
 Texts = tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ Texts = tuple[tuple[str, str], ...]
 
 @dataclass
 class Running:
-    """What `progress.started` is told; may be asked by any thread.
+    """What `progress.started` is given; any thread may read it.
 
     `planned` are the settings that are tried; None where a search decides that.
     """

@@ -1,4 +1,4 @@
-"""A sweep out of a store, with its records: of this user, or of somebody else, read-only."""
+"""A sweep out of a store, with its records: of this user, or of another one, read-only."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Shared:
 
 @contextmanager
 def compiling(folder: Path | None = None) -> Iterator[Shared]:
-    """Hold the machine together with other compilations; waits while somebody measures."""
+    """Hold the machine together with other compilations; waits while another process measures."""
     with _held(folder, fcntl.LOCK_SH) as handle:
         yield Shared(handle)
 

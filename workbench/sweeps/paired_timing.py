@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.analysis.sweep.medians import Interval, median_interval
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000
@@ -122,7 +122,7 @@ def _calls(run: Run) -> int:
 
 
 def _time(run: Run, count: int) -> tuple[int, bool]:
-    """Nanoseconds of so many calls, and whether nobody else had the processor meanwhile."""
+    """Nanoseconds of so many calls, and whether no other process had the processor meanwhile."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
     start = time.perf_counter_ns()
     for _ in range(count):

@@ -14,7 +14,7 @@ _RESET_PEAK = "5"  # proc(5): "reset the peak resident set size (high water mark
 
 
 def peak_of(run: Callable[[], object]) -> int | None:
-    """Bytes that one call has taken at most; None where the system does not tell.
+    """Bytes that one call has taken at most; None where the system does not say.
 
     On a GPU it is the allocator's own peak. On the CPU it is the process's resident memory, in
     whole pages: small tensors come from memory that is there already and count as nothing.

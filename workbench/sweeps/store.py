@@ -48,7 +48,7 @@ class Store:
             if not self.path.exists():
                 raise ArtifactError(f"There is no store {self.path}.")
             where = f"{self.path.resolve().as_uri()}?mode=ro"
-            if not Path(f"{self.path}-wal").exists():  # nobody writes: no lock files either
+            if not Path(f"{self.path}-wal").exists():  # without a writer: no lock files either
                 where += "&immutable=1"
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,16 +151,6 @@ class Store:
                 "SELECT content FROM reports WHERE hash = ?", (trial.report,)
             ).fetchone()
         return None if found is None else bytes(found[0])
-
-    def import_from(self, other: Store, sweep: str) -> int:
-        """Take over the trials of another store that this one does not have; how many."""
-        have = self.find(trial.key for trial in other.trials())
-        fresh = [trial for trial in other.trials() if trial.key not in have]
-        for trial in fresh:
-            self.keep(sweep, trial, other.report(trial))
-        for id, about, _ in other.sweeps():
-            self.note(id, about, again=False)
-        return len(fresh)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -21,7 +21,7 @@ _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)")
 
 @dataclass
 class CodeBuffer:
-    """One buffer; of inputs and results of library calls the program does not tell the dtype."""
+    """One buffer; the program does not say the dtype of inputs and results of library calls."""
 
     name: str
     kind: str  # "input", "output" or "intermediate"
@@ -40,7 +40,7 @@ class CodeBuffer:
 
 
 class BufferReader:
-    """Follows the allocations of a program; a name that takes a buffer over stands for it."""
+    """Follows the allocations of a program; a name that takes a buffer over means it."""
 
     def __init__(self) -> None:
         self._found: dict[str, CodeBuffer] = {}
@@ -84,7 +84,7 @@ class BufferReader:
             self._add(CodeBuffer(name, "intermediate", None))
 
     def resolved(self, name: str) -> str | None:
-        """The buffer that a name stands for; None when it is none."""
+        """The buffer of a name; None when it is none."""
         seen = {name}
         while name not in self._found:
             name = self._alias.get(name, "")

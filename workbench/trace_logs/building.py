@@ -1,4 +1,4 @@
-"""From what logs tell to the tables of a report; the big ones are made when first looked at."""
+"""From logs to the tables of a report; the big ones are made on their first use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Building:
         return self._made.tables[name]
 
     def prefix(self, content: LogContent) -> str:
-        """What stands before the compile ids of a log."""
+        """The prefix of the compile ids of a log."""
         return f"{content.label}: " if content.label else ""
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What one log tells, sorted by what it is about; nothing in it is parsed yet that can wait."""
+"""The content of one log, sorted by subject; what can wait is not parsed yet."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LARGEST = 1 << 20
 class Piece:
     """One record that is read later.
 
-    `after` is how many graphs stand before it, or programs, for what tells of a program.
+    `after` is how many graphs come before it, or programs, for what belongs to a program.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The log files that a path stands for: one, or those of a folder, compressed or not."""
+"""The log files of a path: one, or those of a folder, compressed or not."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class GraphRows:
         return found
 
     def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
-        """Tie nodes to those of equal name in the stage before; nothing where torch traced anew."""
+        """Tie nodes to those of equal name in the stage before; none where torch traced again."""
         parent = _parent(graph, before)
         if parent is None or graph.stage in RETRACED:
             return

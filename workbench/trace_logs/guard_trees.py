@@ -45,6 +45,6 @@ def _leaf(id: str, kind: str, text: str, source: str, resolve: Resolve) -> Guard
 
 
 def threads(text: str) -> int:
-    """Torch's intra-op thread count when the guards were made; 0 when they do not tell."""
+    """Torch's intra-op thread count when the guards were made; 0 when they do not say."""
     found = _THREADS.search(text)
     return int(found[1]) if found else 0

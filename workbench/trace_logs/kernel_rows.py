@@ -47,7 +47,7 @@ class KernelRows:
     def __init__(self, texts: TextWriter):
         self.buffers: list[Buffer] = []
         self.links: list[Link] = []
-        self.unexplained = 0  # generated kernels of which no record tells the nodes
+        self.unexplained = 0  # generated kernels whose nodes are in no record
         self.foreign = 0  # programs that are not in Python
         self._texts = texts
         self._lowerings: list[_Lowering] = []
@@ -142,7 +142,7 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
 def _tell_results(
     program: LoggedProgram, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
 ) -> None:
-    """Give the result of a library call the dtype of the node that it stands for."""
+    """Give the result of a library call the dtype of the node that it computes."""
     unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}
     for kernel in program.kernels:
         results = [unknown[name] for name in kernel.writes if name in unknown]

@@ -1,4 +1,4 @@
-"""What a log tells of the run as a whole, and what it cannot tell."""
+"""What a log says of the run as a whole, and what it cannot say."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capabil
 
 
 def environment(contents: Sequence[LogContent], places: Sequence[LogPlaces]) -> Environment:
-    """What the logs tell of the machine; processor and platform are in none."""
+    """What the logs say of the machine; processor and platform are in none."""
     metrics = [row for content in contents for _, row in content.metrics]
     python = next((str(r["python_version"]) for r in metrics if r.get("python_version")), "")
     triton = next((str(r["triton_version"]) for r in metrics if r.get("triton_version")), None)
@@ -106,7 +106,7 @@ def environment(contents: Sequence[LogContent], places: Sequence[LogPlaces]) -> 
 
 
 def request(contents: Sequence[LogContent]) -> Request:
-    """What was compiled, as far as logs tell; notes say what was passed over in them."""
+    """What was compiled, as far as the logs say; notes name what was skipped in them."""
     names = dict.fromkeys(named(name) for name in functions(contents).values() if name)
     names = names or dict.fromkeys(_captured(contents))
     shown = list(names)[:3]
@@ -202,7 +202,7 @@ def _symbols(contents: Sequence[LogContent]) -> str | None:
 
 
 def _options(contents: Sequence[LogContent]) -> tuple[tuple[str, str], ...]:
-    """Inductor's options that are off unless somebody turned them on."""
+    """Inductor's options that are off by default."""
     rows = (row for content in contents for _, row in content.metrics)
     text = next((row["inductor_config"] for row in rows if row.get("inductor_config")), None)
     try:

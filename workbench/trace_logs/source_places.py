@@ -20,7 +20,7 @@ _PYTHON = re.compile(r"/lib/python(\d+\.\d+)/")
 
 
 class LogPlaces:
-    """Names the files of one log; `lines` keeps what the log tells of their texts."""
+    """Names the files of one log; `lines` keeps what the log holds of their texts."""
 
     def __init__(self, files: Iterable[str]):
         self._files = tuple(dict.fromkeys(files))
@@ -29,13 +29,13 @@ class LogPlaces:
 
     @cached_property
     def torch_folder(self) -> str:
-        """Torch's folder on that machine, with its slash; empty when no file tells it."""
+        """Torch's folder on that machine, with its slash; empty when no file shows it."""
         found = (f.partition(_TORCH) for f in self._files)
         return next((f"{head}/torch/" for head, mark, _ in found if mark), "")
 
     @cached_property
     def python(self) -> str:
-        """Python's version there, as far as the names of folders tell it."""
+        """Python's version there, as far as the names of folders show it."""
         found = (_PYTHON.search(file) for file in self._files)
         return next((match[1] for match in found if match), "")
 
@@ -45,7 +45,7 @@ class LogPlaces:
         return not (own or "/site-packages/torch/" in file or file.startswith("<eval_with_key>"))
 
     def shown(self, file: str) -> str:
-        """The name under which a file stands in the report."""
+        """The name of a file in the report."""
         name = self._shown.get(file)
         if name is None:
             name = self._shown[file] = self._show(file)

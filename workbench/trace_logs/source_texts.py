@@ -10,7 +10,7 @@ from workbench.compiler.sources.sources import span_around
 from workbench.report import Source, TextWriter
 from workbench.trace_logs.source_places import LogPlaces
 
-GAP = "⋮"  # a line that no record quotes; no Python, so that nobody takes the rest for a function
+GAP = "⋮"  # a line that no record quotes; no Python, so that the rest is not taken for a function
 _LONGEST = 400  # lines between two that are quoted
 
 
@@ -66,7 +66,7 @@ def _quoted(lines: Mapping[int, str]) -> list[str]:
 
 
 def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
-    """The lines of a file of this machine, if every line that the log quotes stands there."""
+    """The lines of a file of this machine, if every line that the log quotes is there."""
     quoted = {number: text for number, text in lines.items() if text}
     if not file.endswith(".py") or not quoted:
         return None

@@ -1,7 +1,7 @@
 """The lines of a log, put together to records: a header with its metadata, and a payload.
 
 A record is `V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] {"kind": …}`, then the lines of
-its payload, each after a tab. Whatever else stands in the file is counted.
+its payload, each after a tab. Everything else in the file is counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import pairwise
 
-from workbench.report.number_text import plural
+from workbench.number_text import plural
 
 _HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
 _BLOCK = 4 << 20
@@ -23,7 +23,7 @@ LARGEST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One record as it stands in the file; the payload still has a tab before every line."""
+    """One record as in the file; the payload still has a tab before every line."""
 
     metadata: bytes
     payload: bytes

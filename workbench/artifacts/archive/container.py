@@ -117,7 +117,7 @@ def _entries(frame: Frame) -> dict[str, zipfile.ZipInfo]:
 
 
 def _checked(entry: zipfile.ZipInfo) -> str:
-    """The name of a member that may stand in an artifact; raises `ArtifactError` for others."""
+    """The name of a member that may be in an artifact; raises `ArtifactError` for others."""
     if not _NAME.fullmatch(entry.filename):
         raise ArtifactError(
             f"The artifact holds a member named {entry.filename!r}, which does not belong "

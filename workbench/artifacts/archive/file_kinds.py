@@ -84,7 +84,7 @@ def pickle_start(content: bytes) -> int:
 
 @contextmanager
 def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
-    """Open a file and tell what it is; executes nothing.
+    """Open a file and find out its kind; executes nothing.
 
     Raises `ArtifactError` when it is missing, empty, damaged or of another kind.
     """

@@ -1,4 +1,4 @@
-"""Opening a file that somebody gave: nothing but a regular file."""
+"""Opens a file that a user names: nothing but a regular file."""
 
 from __future__ import annotations
 

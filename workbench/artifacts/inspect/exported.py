@@ -58,7 +58,7 @@ def _model(name: str, constants: list[ConstantFacts]) -> ModelFacts:
 
 
 def _at(data: Any, *keys: str) -> Any:
-    """What stands below keys in JSON, or None where something else stands."""
+    """The value below keys in JSON, or None where there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data

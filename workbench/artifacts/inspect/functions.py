@@ -71,7 +71,7 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
 
 
 def torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Facts:
-    """What the texts inside a pickle of torch tell; what it checks is not written as text."""
+    """Facts from the texts inside a pickle of torch; what it checks is not written as text."""
     system = written_after(content, _SYSTEM)
     return Facts(
         models=[ModelFacts("function", "", "", "given by the caller", 0, 0)],

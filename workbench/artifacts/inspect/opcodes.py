@@ -16,7 +16,7 @@ _TEXT, _TEXTS = 80, 16 << 20  # the shortest text of several lines that is kept,
 
 
 class _Mark:
-    """Where a MARK stands on the stack."""
+    """The position of a MARK on the stack."""
 
 
 _MARK = _Mark()
@@ -55,7 +55,7 @@ class PickleFacts:
 
 @dataclass
 class _Reading:
-    """The part of a pickle machine's state that tells which names are imported."""
+    """The part of a pickle machine's state that decides which names are imported."""
 
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:
             end = place
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         problem = f"unreadable after {len(state.globals)} names: {error}"
-    rest = content[(end or 0) + 1 :]  # what stands behind STOP
+    rest = content[(end or 0) + 1 :]  # what follows STOP
     if not problem and _is_pickle(rest):
         state.nested.append(rest)
     inner = tuple(_nested(state.nested, depth, budget))

@@ -87,7 +87,7 @@ class Elf:
 
 @dataclass(frozen=True)
 class Part:
-    """One header of a section as it stands in the file."""
+    """One header of a section as in the file."""
 
     name: int
     kind: int
@@ -207,7 +207,7 @@ class _Reading:
         for part in self._of(DYNSYM):
             table = _all(self._file, part.offset, min(part.size, 24 * left))
             for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", _rows(table, 24)):
-                if name and info >> 4:  # local symbols are nobody else's
+                if name and info >> 4:  # other files cannot see local symbols
                     kind = _SYMBOL_KINDS.get(info & 15, "other")
                     yield Symbol(self._text(part.link, name), kind, section != 0, size)
             left -= len(table) // 24

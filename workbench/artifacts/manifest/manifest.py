@@ -32,7 +32,7 @@ class BuiltFor:
     """The GPU and the releases that code was compiled for on a machine without them.
 
     `gpu` is the name of the target, `arch` that of its machine code, such as "sm_90a". `torch`
-    without a build (+cu130) stands for every build, `toolkit` None for every release. `torch_key`
+    without a build (+cu130) means every build, `toolkit` None for every release. `torch_key`
     is torch's name (in hex) for the sources by which it finds the packed kernels.
     """
 

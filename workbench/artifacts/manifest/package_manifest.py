@@ -26,7 +26,7 @@ WEIGHTS = ("inside", "beside", "later")
 class PackagedConstant:
     """One weight, buffer or constant: `name` in the library, `fqn` in the module.
 
-    `size` is in bytes. With weights beside the library its bytes stand at `offset` of the member
+    `size` is in bytes. With weights beside the library its bytes are at `offset` of the member
     `member`. `kind` is "parameter", "buffer" or "constant"; `aliases` are the other names of the
     same tensor in the module (tied weights); a `mutated` buffer is written by the library.
     """

@@ -30,7 +30,7 @@ from workbench.artifacts.preflight.preflight import requirements, system_rows
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
-_PTX_HEAD = 4096  # bytes; the target stands in the first lines
+_PTX_HEAD = 4096  # bytes; the target is in the first lines
 _SM = re.compile(r"\d+")
 
 

@@ -122,7 +122,7 @@ def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
     for content in libraries:
         try:
             library = read_library(content)
-        except ValueError:  # another system's format: the loader there will tell
+        except ValueError:  # another system's format: the loader there checks it
             continue
         names.update(library.needed)
         for version in library.versions:

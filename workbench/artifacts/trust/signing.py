@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _LOCAL_HEADER, _ZIP64_EXTRA, _EXTRA_HEADER = 30, 20, 4
-_ALIGNMENT = 64  # weights are mapped from where they stand
+_ALIGNMENT = 64  # weights are mapped from their places
 _PADDING = 0x4246  # the id that torch gives to bytes that only align
 _SMALL = 1 << 30
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ED25519 = "ed25519"
 _PREFIX = f"{ED25519}:"
 _KEY_FILE_LIMIT = 1 << 16
-_SIGNATURES_LIMIT = 64  # nobody signs that often: a longer list is there to keep the reader busy
+_SIGNATURES_LIMIT = 64  # no file needs more: a longer list is an attack on the reader's time
 
 
 class Signed(Protocol):
@@ -45,7 +45,7 @@ class TeamKey:
 
     @property
     def id(self) -> str:
-        """A short name that follows from the key; it stands in signatures."""
+        """A short name that follows from the key; signatures hold it."""
         return hashlib.sha256(b"ed25519 key" + bytes.fromhex(self.public)).hexdigest()[:32]
 
     @property
@@ -165,7 +165,7 @@ def _name_of(path: str | bytes | PathLike[str]) -> str:
 def _hex(word: str) -> str:
     digits = word.removeprefix(_PREFIX).lower()
     if len(digits) != 64 or not set(digits) <= set("0123456789abcdef"):
-        raise UsageError(f"{word!r} is no key: after 'ed25519:' stand 64 hexadecimal digits.")
+        raise UsageError(f"{word!r} is no key: 'ed25519:' is followed by 64 hexadecimal digits.")
     return digits
 
 

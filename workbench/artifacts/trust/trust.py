@@ -213,7 +213,7 @@ def check_trust(
     store: TrustStore,
     manifest: Signed | None = None,
 ) -> None:
-    """Raise `TrustError` unless somebody vouches for the file and the policy allows it.
+    """Raise `TrustError` unless the file is vouched for and the policy allows it.
 
     `trust` is what the caller of load gave: False, True (warns), or the digest.
     """

@@ -17,11 +17,10 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files import weights as packing
 from workbench.compiler.aot_files.isa_builds import packed_builds
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
+from workbench.compiler.aot_files.weights import pack
 from workbench.report import Report
-from workbench.report.storage import to_bytes
 
 BUNDLE = "bundle"
 WEIGHTS = ("separate", BUNDLE)
@@ -89,7 +88,7 @@ def write_serialized(
             for kernel in kernels:
                 members[container.kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
-            members[container.REPORT] = to_bytes(report)
+            members[container.REPORT] = report.to_bytes()
         whole = replace(
             manifest,
             versions=current_versions(),
@@ -129,7 +128,7 @@ def _options(report: Report | None) -> dict[str, Any]:
 def _bundle(
     module: Any, folder: Path, members: dict[str, container.Content], device: str | None
 ) -> Mapping[str, Any]:
-    bundle = packing.pack(module, folder)
+    bundle = pack(module, folder)
     members[container.WEIGHTS] = bundle.file
     members[container.SKELETON] = bundle.skeleton
     if device is None:

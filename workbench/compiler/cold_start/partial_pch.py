@@ -72,9 +72,9 @@ def compile_arguments(command_line: str) -> tuple[str, ...]:
 
 
 def expected_arguments() -> tuple[str, ...]:
-    """What torch passes for a kernel of this processor when nobody changed an option.
+    """What torch passes for a kernel of this processor with default options.
 
-    Told without importing torch's compiler. A wrong guess costs the header, nothing else.
+    Found without importing torch's compiler. A wrong guess costs the header, nothing else.
     """
     include = _torch_include()
     folders = (sysconfig.get_path("include"), include, include / "torch/csrc/api/include")

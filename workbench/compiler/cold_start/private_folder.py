@@ -16,7 +16,7 @@ def private_folder(path: Path) -> Path:
     Raises
     ------
     WorkbenchError
-        When the path is a link, not a folder, or belongs to somebody else.
+        When the path is a link, not a folder, or belongs to another user.
     OSError
         When it cannot be created, for example in a read-only home.
     """

@@ -40,7 +40,7 @@ def gnu_release(banner: str) -> int | None:
 
 
 def knows_flags(flags: str, release: int | None) -> bool | None:
-    """Whether GNU C++ of this release builds for these flags; None when only a trial can tell."""
+    """Whether GNU C++ of this release builds for these flags; None where only a trial shows it."""
     wanted = flags.split()
     if release is None or not wanted or any(flag not in _SINCE for flag in wanted):
         return None

@@ -1,4 +1,4 @@
-"""The values that arguments of `aot_compile` can have, apart from what checks them."""
+"""The values that arguments of `aot_compile` can have."""
 
 from __future__ import annotations
 

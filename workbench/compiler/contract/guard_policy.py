@@ -1,4 +1,4 @@
-"""Which guards a compiled function keeps, and what stands in for the ones it cannot keep."""
+"""Which guards a compiled function keeps, and what replaces those that it cannot keep."""
 
 from __future__ import annotations
 

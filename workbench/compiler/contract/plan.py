@@ -1,4 +1,4 @@
-"""Everything a compiled function is checked with and called with, apart from its code."""
+"""Everything a compiled function is checked with and called with, except its code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class CallPlan:
     """How a compiled function is called and what a call has to fulfil.
 
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global
-    that the compiled code reads to the scope in which its current value stands. `plain` says that
-    a quick check may stand before torch's guards. `closure` are the names that a call has besides
+    that the compiled code reads to the scope that holds its current value. `plain` says that
+    a fast guard may run before torch's guards. `closure` are the names that a call has besides
     its arguments.
     """
 

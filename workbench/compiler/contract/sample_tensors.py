@@ -12,7 +12,7 @@ import torch
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import UsageError
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
@@ -96,7 +96,7 @@ def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
 
 
 def _addressed(like: TensorLike) -> torch.Tensor:
-    """A tensor over addresses that have no memory until somebody touches them."""
+    """A tensor over addresses that have no memory until they are touched."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
     storage = torch.frombuffer(mmap.mmap(-1, like.span, flags=flags), dtype=torch.uint8)
     return replace(like, offset=0).view(storage.untyped_storage())

@@ -61,7 +61,7 @@ class SpecializedValue:
 def specialize(
     path: Path, value: Any, owner: str | None, *, length: bool = False
 ) -> SpecializedValue | None:
-    """The check that stands in for a dropped guard, or None when the value is no constant."""
+    """The check that replaces a dropped guard, or None when the value is no constant."""
     if length:
         return SpecializedValue(path, len(value), "length", owner)
     if value is None or isinstance(value, bool | enum.Enum):

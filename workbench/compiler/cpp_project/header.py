@@ -45,7 +45,7 @@ DEVICES: Mapping[str, str] = {"cpu": "at::kCPU", "cuda": "at::kCUDA", "xpu": "at
 
 
 def contract_values(model: PackagedModel) -> dict[str, str]:
-    """What stands where in `contract.hpp`, except the names of the package and its namespace.
+    """What fills the places of `contract.hpp`, except the names of the package and its namespace.
 
     Raises UsageError for a model whose inputs C++ code cannot hand over.
     """
@@ -81,7 +81,7 @@ def input_leaves(model: PackagedModel) -> list[Leaf]:
 
 
 def literal(text: str) -> str:
-    """A C++ string literal; JSON's escapes are C++'s for what stands in names."""
+    """A C++ string literal; JSON's escapes are C++'s for all characters of names."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Keeps torch's memory of the sizes that it has seen apart from what we compile."""
+"""Keeps our compilations out of torch's memory of sizes."""
 
 from __future__ import annotations
 

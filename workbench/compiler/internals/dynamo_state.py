@@ -1,4 +1,4 @@
-"""Keeps what Dynamo has compiled apart from what we compile to look at a function."""
+"""Keeps our explanations of a function out of what Dynamo has compiled."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 CPython keeps the frames of a thread in chunks of 16 KiB and gives a chunk back to the system as
 soon as its first frame returns (`_PyThreadState_PushFrame` and `PopFrame` in Python/pystate.c). A
-busy loop that happens to stand at the end of a chunk maps and unmaps memory with every call: in a
+busy loop that happens to run at the end of a chunk maps and unmaps memory with every call: in a
 compilation tens of thousands of page faults, 3 to 7 % of its time. A frame that does not fit into
 16 KiB gets the next power of two, and what it leaves over is there for all frames above it.
 """

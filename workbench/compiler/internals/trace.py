@@ -41,9 +41,9 @@ class Record:
 
 
 class TraceHandler(logging.Handler):
-    """Hands records of the recorded threads to whoever asked for their name.
+    """Passes records of the recorded threads to the listeners for their names.
 
-    Records that nobody asked for are counted by name: a new torch may send new kinds.
+    Records without a listener are counted by name: a new torch may send new kinds.
     """
 
     def __init__(self, patches: Patches):
@@ -67,14 +67,14 @@ class TraceHandler(logging.Handler):
         table = tp.INTERN_TABLE.find() or {}
         self.strings.update({index: text for text, index in table.items()})
         log.addHandler(self)
-        self._patches.on_close(lambda: log.removeHandler(self))
+        self._patches.callback(lambda: log.removeHandler(self))
         compile_id, context, enter = (
             tp.COMPILE_ID.find(),
             tp.COMPILE_CONTEXT.find(),
             tp.IN_CONTEXT.find(),
         )
         if compile_id is not None and context is not None and enter is not None:
-            self._patches.enter(
+            self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
             )
 
@@ -86,7 +86,7 @@ class TraceHandler(logging.Handler):
         kind = next((key for key in metadata if key not in CONTEXT), None)
         if kind is None:
             return
-        if kind == "str":  # file names are sent once per process, whoever compiles
+        if kind == "str":  # file names are sent once per process, for all compilations
             text, index = metadata["str"]
             self.strings[index] = text
             return

@@ -53,7 +53,7 @@ class MachineCodeRecorder:
         self._found.append((config, self._pool.submit(read_code, config, self._device)))
 
     def hurry(self) -> None:
-        """Leave out what nobody has begun to read; somebody waits for what there is."""
+        """Leave out what is not being read yet, so that what was read can be used at once."""
         self._found = [found for found in self._found if not found[1].cancel()]
 
     def registers(self) -> dict[bytes, int | None]:

@@ -29,7 +29,7 @@ LIBRARY = 0.9
 """The share of the roofline that a library call is taken to reach."""
 _UNKNOWN_SIZE = 512  # of a dynamic dimension
 IMPOSSIBLE_MS = 1e6
-"""What stands for a template that needs more shared memory than a block can have."""
+"""The time given to a template that needs more shared memory than a block can have."""
 _RATES = {
     "float64": "fp64",
     "float16": "fp16",
@@ -138,7 +138,7 @@ def _product(choice: Any) -> Product:
         pixels = sizes[0] * prod(sizes[2:])
         return Product(1, pixels, sizes[1], prod(weights[1:]), width, out_width)
     m, n = ([1, 1, *sizes])[-2:]
-    # a bias may stand among the inputs: the left operand has m rows, the right one n columns
+    # a bias may be among the inputs: the left operand has m rows, the right one n columns
     depths = [size[-1] for size in inputs if len(size) > 1 and size[-2] == m]
     k = depths[0] if depths else _UNKNOWN_SIZE
     return Product(prod(sizes[:-2]), m, n, k, width, out_width)

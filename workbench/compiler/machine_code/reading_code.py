@@ -54,7 +54,7 @@ def read_code(config: CompiledConfig, device: Device) -> MachineCode:
 
 
 def read_resources(config: CompiledConfig, device: Device) -> Resources:
-    """What a configuration takes of the device, its code read only where that tells of spills.
+    """What a configuration takes of the device, its code read only where that shows spills.
 
     A third of the time of `read_code`: instructions are not counted.
     """

@@ -65,7 +65,7 @@ def _text(program: Any) -> str:
 
 
 def _training_lines(program: Any) -> Iterator[str]:
-    """The lines of operators that were told to train."""
+    """The lines of operators in train mode."""
     places, seen = Places(), set()
     for node in program.graph.nodes:
         schema = getattr(node.target, "_schema", None)
@@ -192,7 +192,7 @@ class _Method:
     owner: str  # what it calls its module, normally "self"
 
     def line(self, node: ast.AST) -> str:
-        """Where a part of it stands, with its text."""
+        """The place of a part of it, with its text."""
         number = self.first + int(getattr(node, "lineno", 1)) - 1
         return f'{self.file}:{number}: "{ast.unparse(node)}"'
 

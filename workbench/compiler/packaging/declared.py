@@ -1,4 +1,4 @@
-"""`dynamic_shapes` as the user wrote it: which Dim stands at which dimension of which input."""
+"""`dynamic_shapes` as the user wrote it: the Dim of each dimension of each input."""
 
 from __future__ import annotations
 

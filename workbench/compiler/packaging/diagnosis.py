@@ -131,7 +131,7 @@ def _first_lines(words: str, most: int = 4) -> str:
 
 
 @contextlib.contextmanager
-def told_once() -> Iterator[None]:
+def without_torch_log() -> Iterator[None]:
     """Hold back what torch logs of a size without a line: the error names the line."""
 
     def hold_back(record: logging.LogRecord) -> bool:

@@ -25,7 +25,7 @@ from workbench.compiler.packaging.declared import Declared, declared_dims
 from workbench.compiler.packaging.diagnosis import (
     explain_export,
     line_here,
-    told_once,
+    without_torch_log,
 )
 from workbench.compiler.packaging.inputs import CallInputs, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
@@ -146,7 +146,7 @@ def _captured(found: Exportable) -> Any:
     request = found.request
     with (
         Patches() as patches,
-        told_once(),
+        without_torch_log(),
         warnings.catch_warnings(),
     ):
         patches.wrap(tp.TRACEBACK_FRAMES, _with_user_frames, "source lines")

@@ -53,7 +53,7 @@ def _default(value: Any) -> str | None:
 
 
 def _roots(signature: inspect.Signature, count: int) -> Iterator[Path]:
-    """Where each positional argument stands: a parameter, or an item of `*args`."""
+    """The place of each positional argument: a parameter, or an item of `*args`."""
     names = [
         p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)
     ]

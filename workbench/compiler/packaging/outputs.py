@@ -32,7 +32,7 @@ def check_inputs(found: Exportable, program: Any) -> None:
 def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
     """The handles that the library returns, one for each leaf of the outputs.
 
-    Symbolic sizes stand under the names of the dimensions, where they are given.
+    Symbolic sizes have the names of the dimensions, where they are given.
 
     Raises `CaptureError` for a leaf that a library cannot return, such as a text.
     """

@@ -15,7 +15,7 @@ from workbench.compiler.packaging.inputs import CallInputs
 
 @dataclass(frozen=True)
 class Names:
-    """The name of each symbol: that of its Dim, or else of the first place where it stands."""
+    """The name of each symbol: that of its Dim, or else of its first place."""
 
     by_symbol: Mapping[Any, str]
 

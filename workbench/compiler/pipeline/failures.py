@@ -21,8 +21,8 @@ _OF_GUARDS = ("Error while creating guard", "Created at")
 
 
 @contextlib.contextmanager
-def told_once() -> Iterator[None]:
-    """Hold back the pages that torch logs of a guard that cannot be made: the error tells it."""
+def without_torch_log() -> Iterator[None]:
+    """Hold back the pages that torch logs of a guard that cannot be made: the error says it."""
 
     def hold_back(record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith(_OF_GUARDS)

@@ -236,7 +236,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_for_serialization(run.decisions, run.bound), failures.told_once():
+    with compiling_for_serialization(run.decisions, run.bound), failures.without_torch_log():
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

@@ -60,7 +60,7 @@ class BreakRecorder:
                 self.take(value, translator)
 
     def take(self, error: BaseException, translator: Any = None) -> None:
-        """Take the error that stands for a break; the same error counts once."""
+        """Record the error that a break raises; the same error counts once."""
         if id(error) in self._seen or not hasattr(error, "msg"):
             return
         self._seen.add(id(error))

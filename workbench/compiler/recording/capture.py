@@ -37,7 +37,6 @@ from workbench.report import (
 from workbench.report.wbr_file import Lazy
 
 FULL = "full"
-LIGHT = "light"
 _LOST_BY_HITS = (
     *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
 )
@@ -84,7 +83,7 @@ class Recorder:
         )
 
     def tell(self, progress: Progress | None) -> None:
-        """Tell `progress` what happens: phases, and kernels and ends where it has methods."""
+        """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
         self.phases.on_phase = progress
         self.phases.on_phase_end = getattr(progress, "end", None)
         self.kernels.on_kernel = getattr(progress, "kernel", None)

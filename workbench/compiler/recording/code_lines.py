@@ -70,7 +70,7 @@ def _owners(lines: Sequence[str], bodies: Sequence[Body]) -> dict[int, Body]:
 def _placed(
     lines: Sequence[str], where: dict[str, list[int]], body: Body, taken: dict[int, Body]
 ) -> list[int] | None:
-    """Where the blocks of one object stand, in order, or None when one of them is not there."""
+    """The places of the blocks of one object, in order; None when one of them is missing."""
     places: list[int] = []
     start = 0
     for block in body.blocks:

@@ -129,7 +129,7 @@ class CudaGraphRecorder:
 
 
 def _shown(reason: str) -> str:
-    """The first line of torch's words; the others are a stack trace, which `lines` stand for."""
+    """The first line of torch's words; the others are a stack trace, given by `lines`."""
     words = reason.strip().split("\n")[0].split(". Found from")[0]
     # Without any device torch says "multiple devices: " and lists none.
     return "nothing in it runs on a GPU" if words.endswith("multiple devices:") else words

@@ -16,7 +16,7 @@ _IDENTITY = re.compile(r"\b\d{9,}\b")
 
 
 class GuardRecorder:
-    """Takes the guards from whoever filters them, or from Dynamo where nobody does."""
+    """Takes the guards from the filter of a compilation, or from Dynamo where there is none."""
 
     def __init__(self, patches: Patches, places: Places):
         self._patches = patches

@@ -22,7 +22,7 @@ class LineRecorder:
     """Follows an FX node through lowering, the loop body and code generation.
 
     A loop body is traced by calling the functions that lowering made, which call one another: the
-    innermost one that runs tells the node of the operation that is traced. While code is
+    innermost one that runs names the node of the operation that is traced. While code is
     generated, torch knows which operation of the loop body it writes. References are only kept
     until `close`.
     """

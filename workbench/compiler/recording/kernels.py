@@ -165,7 +165,7 @@ class KernelRecorder:
         )
 
     def line_reader(self) -> Callable[[], Table[KernelLine]]:
-        """What makes the table of FX nodes by kernel line, when somebody asks for it."""
+        """What makes the table of FX nodes by kernel line on its first use."""
         parts = []
         for n, kernel in enumerate(self._kernels.values()):
             key = kernel.lowered.id, kernel.name

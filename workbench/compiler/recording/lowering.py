@@ -138,7 +138,7 @@ def fx_nodes(snodes: Iterable[Any]) -> list[Any]:
 
 
 def origins_of(node: Any) -> list[Any]:
-    """The FX nodes behind one IR node; for a library call the one that it stands for."""
+    """The FX nodes behind one IR node; for a library call the one that it computes."""
     exact = node.get_origin_node() if not hasattr(node, "data") else None
     return [exact] if exact is not None else list(node.get_origins())
 

@@ -33,7 +33,7 @@ class Mark:
 class PhaseRecorder:
     """Collects the marks that torch sends.
 
-    `on_phase` hears of every begin in the thread that compiles, `on_phase_end` of every end.
+    `on_phase` is called at every begin in the thread that compiles, `on_phase_end` at every end.
     """
 
     def __init__(self, on_phase: Progress | None = None):

@@ -1,4 +1,4 @@
-"""The texts of Dynamo's messages about graph breaks and recompilations, taken apart."""
+"""The texts of Dynamo's messages about graph breaks and recompilations, split into parts."""
 
 from __future__ import annotations
 

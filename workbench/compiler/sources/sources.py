@@ -102,11 +102,11 @@ class Places:
         self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)
 
     def note(self, file: str, line: int, function: str) -> None:
-        """Remember a line whose function belongs in the report."""
+        """Record a line whose function belongs in the report."""
         self._note(Frame(file, line, function))
 
     def shown(self, file: str) -> str:
-        """The name under which a file stands in the report."""
+        """The name of a file in the report."""
         name = self._shown.get(file)
         if name is None:
             name = self._shown[file] = self._show(file)
@@ -246,7 +246,7 @@ def span_around(lines: Sequence[str], function: str, line: int) -> tuple[int, in
 
 
 def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
-    """First and last line of the `def` around `line`; None when it stands outside of functions."""
+    """First and last line of the `def` around `line`; None when it is outside of functions."""
     wanted = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
     if function == "<module>":
         return None

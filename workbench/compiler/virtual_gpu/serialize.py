@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.artifacts.machine.machine import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
-from workbench.compiler.aot_files import serializability as portable
+from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.packed_kernels import kernels_asked_for, packed_binaries
 from workbench.compiler.aot_files.payload import generated_programs, serialize
 from workbench.compiler.aot_files.program import NoProgram, Program
@@ -33,8 +33,8 @@ def program_of(
     plan = compiled.plan
     request = replace(compiled.report.request, target=gpu.name)
     try:
-        aot_fn, emptied = portable.saveable(compiled.aot_fn, plan.guarded)
-        modules, functions = portable.kept_outside(aot_fn)
+        aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
+        modules, functions = serializability.kept_outside(aot_fn)
         outside = {**modules, **{name: function for name, (function, _) in functions.items()}}
         serialized = serialize(aot_fn, outside)
         programs = generated_programs(aot_fn)

@@ -1,4 +1,4 @@
-"""Which opcodes stand in a text of a compiler's stage."""
+"""The opcodes in a text of a compiler's stage."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.report.budget import MissedBudget
-from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.roundtrip_rows import RoundTripWay
 from workbench.views.words.units import bytes_text, difference_text, number_text, seconds_text
 

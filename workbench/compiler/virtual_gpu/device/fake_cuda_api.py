@@ -28,8 +28,8 @@ class NoOpContext:
         pass
 
 
-def answer_for(gpu: Device, process_patches: ProcessPatches) -> None:
-    """Have `torch.cuda` and what stands behind it describe `gpu`; nothing can run on it."""
+def fake_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
+    """Have `torch.cuda` and what it calls describe `gpu`; nothing can run on it."""
     _toolkit(gpu, process_patches)
     for name, answer in _queries(gpu).items():
         process_patches.attribute(torch.cuda, name, answer)

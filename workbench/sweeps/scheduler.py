@@ -48,7 +48,7 @@ class SweptFunction:
         return resolve(self.function).name
 
     def key(self) -> ContentKey:
-        """What the code and the inputs are, without where they stand."""
+        """What the code and the inputs are, without their places."""
         return content_key(self.function, self.args, self.kwargs, {})
 
 

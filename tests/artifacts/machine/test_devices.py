@@ -1,0 +1,69 @@
+"""The GPUs of a machine, asked of NVIDIA's management library without CUDA."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from workbench.artifacts.machine import devices
+from workbench.artifacts.machine.devices import GpuFacts, GpusOfMachine, gpus_here
+
+LIBRARY = """
+#include <string.h>
+typedef struct { unsigned long long total, free, used; } Memory;
+int nvmlInit_v2(void) { return STARTED; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+int nvmlSystemGetDriverVersion(char *text, unsigned size) { strcpy(text, "570.1"); return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **to) { *to = (char *)0 + i + 1; return 0; }
+int nvmlDeviceGetName(void *which, char *text, unsigned size) {
+    strcpy(text, which == (void *)1 ? "NVIDIA H100 80GB HBM3" : "NVIDIA L4");
+    return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void *which, int *major, int *minor) {
+    *major = which == (void *)1 ? 9 : 8;
+    *minor = which == (void *)1 ? 0 : 9;
+    return 0;
+}
+int nvmlDeviceGetMemoryInfo(void *which, Memory *memory) {
+    memory->total = 85520809984;
+    return which == (void *)1 ? 0 : 3;
+}
+"""
+
+
+def nvml(folder: Path, started: int) -> str:
+    """A library that answers for two GPUs; its start gives `started`, which is 0 where it works."""
+    (folder / "nvml.c").write_text(LIBRARY)
+    command = ["gcc", "-shared", "-fPIC", f"-DSTARTED={started}", "nvml.c", "-o", "nvml.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    return str(folder / "nvml.so")
+
+
+def test_every_nvidia_gpu_has_its_name_architecture_and_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "_NVML", nvml(tmp_path, started=0))
+    assert gpus_here() == GpusOfMachine(
+        (GpuFacts("NVIDIA H100 80GB HBM3", "sm_90", 85520809984), GpuFacts("NVIDIA L4", "sm_89")),
+        driver="570.1",
+    )
+
+
+def test_without_a_driver_that_starts_the_kernel_is_asked_for_amd_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = tmp_path / "kfd" / "1" / "properties"
+    node.parent.mkdir(parents=True)
+    node.write_text("gfx_target_version 90402\n")
+    monkeypatch.setattr(devices, "_NVML", nvml(tmp_path, started=9))
+    assert gpus_here(tmp_path / "kfd") == GpusOfMachine((GpuFacts("AMD gfx942", "gfx942"),))
+
+
+def test_a_machine_without_drivers_has_no_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "_NVML", str(tmp_path / "none.so"))
+    assert gpus_here(tmp_path / "kfd") == GpusOfMachine()
