@@ -61,7 +61,7 @@ test-all: .venv/.test browser packages
 test-gpu: .venv/.test
 	@$(BIN)/python -m tests.gpu
 
-# without the widgets' state, in which every view has the whole front end once more
+# without the widgets' state, in which the front end is once more
 notebooks: .venv/.test
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(sort $(wildcard notebooks/*.ipynb)) \
 		--ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False
