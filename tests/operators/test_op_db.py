@@ -15,10 +15,9 @@ from tests.fresh_process import run_fresh
 
 pytest.importorskip("expecttest", reason="torch's operator database needs it")
 
+from tests.operators import cases
 from tests.operators.excluding import torch_compiles, why_not
 from tests.operators.results import assert_agrees, results
-
-from tests.operators import cases
 
 SAMPLE = (
     "__getitem__",
