@@ -77,6 +77,16 @@ test-newest: .venv-newest/.test browser packages
 	$(NEWEST)/python $(PYTEST) tests/compiler/internals/test_torch_private.py
 	$(NEWEST)/python $(PYTEST) -m 'not slow and not gpu'
 
+# the private names that one release has, in an environment with nothing else: make snapshot-2.15
+.venv-torch-%/.torch:
+	$(PYTHON) -m venv .venv-torch-$*
+	.venv-torch-$*/bin/pip install --quiet 'torch==$*.*' numpy
+	touch $@
+
+.PRECIOUS: .venv-torch-%/.torch
+snapshot-%: .venv-torch-%/.torch
+	.venv-torch-$*/bin/python -m tests.compiler.internals.snapshot
+
 $(FRONTEND)/node_modules/.installed: $(FRONTEND)/package-lock.json
 	sh $(FRONTEND)/install_node.sh
 	cd $(FRONTEND) && npm ci --no-audit --no-fund --loglevel=error

@@ -77,8 +77,10 @@ def load(folder: Path) -> None:
     difference = (logits - expected["logits"]).abs().max().item()
     print(f"  load {loaded - start:.2f} s, first call {called - loaded:.2f} s")
     print(f"  largest difference from the model: {difference:.1e}")
-    if difference > _TOLERANCE:
-        sys.exit(f"  that is more than {_TOLERANCE}: the artifact is wrong")
+    try:
+        torch.testing.assert_close(logits, expected["logits"], rtol=0, atol=_TOLERANCE)
+    except AssertionError as error:
+        sys.exit(f"  the artifact is wrong: {error}")
 
 
 if __name__ == "__main__":

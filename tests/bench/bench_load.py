@@ -90,6 +90,8 @@ def measure_here(way: str, folder: Path) -> dict[str, float]:
     """Seconds from having torch and the model to the first result."""
     import torch
 
+    from tests.agreement import largest_difference
+
     case = gpt2()
     with torch.no_grad():
         start = time.perf_counter()
@@ -106,8 +108,8 @@ def measure_here(way: str, folder: Path) -> dict[str, float]:
             aliases = json.loads((folder / "aliases.json").read_text())
             found = torch_path.load(folder / "torch.bin", aliases)(case.model, **case.inputs)
         seconds = time.perf_counter() - start
-        difference = (found.logits - case.model(**case.inputs).logits).abs().max()
-    return {"seconds": seconds, "difference": float(difference)}
+        difference = largest_difference(found, case.model(**case.inputs))
+    return {"seconds": seconds, "difference": difference}
 
 
 if __name__ == "__main__":

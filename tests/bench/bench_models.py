@@ -64,6 +64,7 @@ def save_here(way: str, name: str, path: Path) -> bool:
 def difference_here(way: str, name: str, path: Path) -> float:
     import torch
 
+    from tests.agreement import largest_difference
     from tests.bench import torch_path
     from tests.models import loads, zoo
 
@@ -72,7 +73,7 @@ def difference_here(way: str, name: str, path: Path) -> float:
     case = zoo.build(name)
     with torch.no_grad():
         found = torch_path.load(path, {})(case.model, **case.inputs)
-        return loads.largest_difference(found, case.model(**case.inputs))
+        return largest_difference(found, case.model(**case.inputs))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions, save_artifact
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
-from workbench.report.storage import to_bytes
 
 FOLDER = "data/aotinductor/model"
 
@@ -88,7 +87,7 @@ def write_like_package(path: Path, library: bytes, store: TrustStore) -> None:
         f"{FOLDER}/a.wrapper.cpp": b"int main() {}\n" * 50,
         f"{FOLDER}/a.wrapper_metadata.json": b'{"AOTI_DEVICE_KEY": "cpu"}',
         f"{FOLDER}/w.blob": bytes(range(256)),
-        "extra/workbench/model.wbr.b64": package_report.encode(to_bytes(sample_report.make())),
+        "extra/workbench/model.wbr.b64": package_report.encode(sample_report.make().to_bytes()),
     }
     manifest = PackageManifest(
         "model", (model,), versions=current_versions(), needs=system_needs([library])

@@ -48,9 +48,10 @@ def letter_of(kind: str, path: Path) -> str:
             big, small = container.PAYLOAD, container.SKELETON
             manifest = opened.manifest
         else:
-            from workbench.artifacts.archive.package_container import open_package
+            from workbench.artifacts.archive.package_container import package_in
+            from workbench.artifacts.archive.zip_frame import read_frame
 
-            opened = open_package(file)
+            opened = package_in(read_frame(file))
             big, small = "data/a", "data/b"
             manifest = opened.manifest
         assert all(opened.is_whole(name) for name in manifest.members)

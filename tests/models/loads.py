@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
+from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 import workbench as wb
+from tests.agreement import assert_agrees, largest_difference
 from tests.models import zoo
+
+
+def wrong(name: str, path: str) -> str | None:
+    """What the loaded model gives otherwise than the eager one; None when they agree."""
+    case = zoo.build(name)
+    compiled = wb.load(path, module=case.model)
+    try:
+        assert_agrees(result(compiled, case), result(case.model, case))
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+def result(call: Any, case: zoo.Case) -> dict[str, Any]:
+    """What a call gives, how it leaves its inputs, and the gradients where they are wanted."""
+    inputs = copy.deepcopy(dict(case.inputs))
+    with torch.set_grad_enabled(case.learns):
+        output = call(**inputs)
+    if not case.learns:
+        return {"output": output, "inputs": inputs}
+    learned = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
+    output[0].square().mean().backward()
+    gradients = {name: None if p.grad is None else p.grad.clone() for name, p in learned.items()}
+    assert any(gradient is not None for gradient in gradients.values())
+    case.model.zero_grad()
+    return {"output": output, "inputs": inputs, "gradients": gradients}
 
 
 def difference(name: str, path: str) -> float:
@@ -17,22 +45,10 @@ def difference(name: str, path: str) -> float:
     case = zoo.build(name)
     compiled = wb.load(path, module=case.model)
     with torch.no_grad():
-        found, expected = compiled(**case.inputs), case.model(**case.inputs)
-    return largest_difference(found, expected)
-
-
-def largest_difference(found: object, expected: object) -> float:
-    """The largest difference between two outputs of the same kind."""
-    assert type(found) is type(expected)
-    pairs = zip(_tensors(found), _tensors(expected), strict=True)
-    return max(float((a - b).abs().max()) for a, b in pairs)
-
-
-def _tensors(outputs: object) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
+        return largest_difference(compiled(**case.inputs), case.model(**case.inputs))
 
 
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         model, _, file = argument.partition("=")
-        print(json.dumps([model, difference(model, file)]))
+        print(json.dumps([model, wrong(model, file)]))

@@ -12,10 +12,11 @@ WIDTH, HEADS, LAYERS, WORDS, BATCH, LENGTH = 32, 2, 2, 99, 2, 10
 
 
 class Case(NamedTuple):
-    """A model and the keyword arguments of one call."""
+    """A model and the keyword arguments of one call; `learns` where gradients are wanted."""
 
     model: torch.nn.Module
-    inputs: Mapping[str, torch.Tensor]
+    inputs: Mapping[str, Any]
+    learns: bool = False
 
 
 def tokens(words: int = WORDS, length: int = LENGTH) -> torch.Tensor:
@@ -253,8 +254,30 @@ BUILDERS: Mapping[str, Callable[[], Case]] = {
 }
 
 
+CACHED = ("gpt2", "llama", "mistral", "qwen2", "gemma", "phi", "opt", "gpt_neox")
+LEARNING = ("gpt2", "bert", "llama", "vit", "convnext", "clip")
+VARIANTS = {"cache": CACHED, "step": CACHED, "gradients": LEARNING}
+
+
+def names() -> tuple[str, ...]:
+    """The models, then `NAME+VARIANT`.
+
+    "cache" gives the keys and values too, "step" goes on with those of an earlier call.
+    """
+    variants = (f"{name}+{kind}" for kind, models in VARIANTS.items() for name in models)
+    return (*BUILDERS, *variants)
+
+
 def build(name: str, seed: int = 0, **options: Any) -> Case:
     """The same model with the same weights and inputs in every process."""
     torch.manual_seed(seed)
-    model, inputs = BUILDERS[name](**options)
-    return Case(model.eval(), inputs)
+    name, _, variant = name.partition("+")
+    model, inputs, _ = BUILDERS[name](**options)
+    model.eval()
+    if variant in ("cache", "step"):
+        model.config.use_cache = True  # type: ignore[union-attr]
+    if variant == "step":
+        with torch.no_grad():
+            cache = model(**inputs).past_key_values
+        inputs = {"input_ids": tokens(length=1), "past_key_values": cache}
+    return Case(model, inputs, learns=variant == "gradients")

@@ -1,18 +1,35 @@
-"""Operators of torch's own test database, each with its first float32 sample inputs."""
+"""Operators of torch's own test database, each with its first inputs that can be compared."""
 
 from __future__ import annotations
 
 import functools
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 SEED = 3
-UNDEFINED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty")
-GPU_ONLY = ("jiterator",)
+VARIANTS: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "gradients": torch.float32,
+    "bfloat16": torch.bfloat16,
+}
+"""What is compared: the results, the gradients too, the results of operators that have them."""
+
+NO_DTYPE = "takes no values of this dtype on the CPU"
+NO_GRADIENT = "has no gradient"
+UNDEFINED = "its result is memory that nobody wrote to"
+GPU_ONLY = "is for GPUs only"
+NOT_DENSE = "has no sample whose inputs and results are dense"
+RANDOM = "its result is random"
+REFUSED = "torch.compile(fullgraph=True) refuses it"
+
+_UNDEFINED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty")
+_FILE = Path(__file__).with_name("excluded.toml")
 
 
 class Case(NamedTuple):
@@ -26,26 +43,65 @@ class Case(NamedTuple):
 
 @functools.cache
 def entries() -> Mapping[str, Any]:
-    """The entries of the database that take float32 on the CPU, by name."""
-    found = {}
-    for entry in op_db:
-        name = ".".join(filter(None, (entry.name, entry.variant_test_name)))
-        if torch.float32 in entry.supported_dtypes("cpu") and not name.startswith(
-            UNDEFINED + GPU_ONLY
-        ):
-            found[name] = entry
-    return found
+    """Every entry of the database by its name."""
+    return {".".join(filter(None, (e.name, e.variant_test_name))): e for e in op_db}
 
 
-def case(name: str) -> Case | None:
-    """The operator with inputs; None when it has no dense sample or its result is random."""
-    entry = entries()[name]
+@functools.cache
+def excluded(variant: str) -> Mapping[str, str]:
+    """The operators that are not compared, and why: `excluded.toml` the other way round."""
+    reasons = tomllib.loads(_FILE.read_text())[variant]
+    return {name: reason for reason, names in reasons.items() for name in names}
+
+
+def compared(variant: str) -> tuple[str, ...]:
+    """The operators that are compared."""
+    return tuple(name for name in entries() if name not in excluded(variant))
+
+
+def groups(variant: str, size: int) -> Iterator[tuple[str, ...]]:
+    """Every name that is compared, in groups that are saved and loaded together."""
+    names = compared(variant)
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+def case(name: str, variant: str = "float32") -> Case | str:
+    """The operator with inputs, or why there is nothing to compare."""
+    entry, dtype = entries()[name], VARIANTS[variant]
+    if name.startswith("jiterator"):
+        return GPU_ONLY
+    if name.startswith(_UNDEFINED):
+        return UNDEFINED
+    if dtype not in entry.supported_dtypes("cpu"):
+        return NO_DTYPE
+    if variant != "float32" and not entry.supports_autograd:
+        return NO_GRADIENT
     torch.manual_seed(SEED)
-    for sample in entry.sample_inputs("cpu", torch.float32):
-        made = Case(name, entry.op, (sample.input, *sample.args), dict(sample.kwargs))
-        if all(_is_dense(leaf) for leaf in tree_leaves((made.args, made.kwargs))):
-            first, second = _run(made, 0), _run(made, 1)
-            return made if all(map(_is_dense, first)) and _same(first, second) else None
+    learns = variant == "gradients"
+    for sample in entry.sample_inputs("cpu", dtype, requires_grad=learns):
+        call = tree_map(_own, ((sample.input, *sample.args), dict(sample.kwargs)))
+        if all(map(_is_dense, tree_leaves(call))):
+            made = Case(name, entry.op, *call)
+            return _why_not(made, learns=learns) or made
+    return NOT_DENSE
+
+
+def _own(leaf: Any) -> Any:
+    """A tensor that no other was computed from."""
+    if not isinstance(leaf, torch.Tensor) or not leaf.requires_grad:
+        return leaf
+    return leaf.detach().requires_grad_()
+
+
+def _why_not(made: Case, *, learns: bool) -> str | None:
+    first, second = _run(made, 0), _run(made, 1)
+    if not all(map(_is_dense, first)):
+        return NOT_DENSE
+    if not _same(first, second):
+        return RANDOM
+    if learns and not any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in first):
+        return NO_GRADIENT
     return None
 
 
@@ -70,10 +126,3 @@ def _same(first: list[Any], second: list[Any]) -> bool:
         torch.equal(_defined(a), _defined(b)) if isinstance(a, torch.Tensor) else True
         for a, b in pairs
     )
-
-
-def groups(size: int) -> Iterator[tuple[str, ...]]:
-    """Every name, in groups that are saved and loaded together."""
-    names = tuple(entries())
-    for start in range(0, len(names), size):
-        yield names[start : start + size]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.errors import UsageError
-from workbench.report.budget import seconds_of
+from workbench.report.roundtrip import seconds_of
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def modules_after(program: str) -> set[str]:
 
 
 def test_records_are_read_without_a_view() -> None:
-    found = modules_after("from workbench.report import Report, storage; Report()")
+    found = modules_after("from workbench.report import Report; Report()")
     assert {"workbench.report.record", "workbench.report.presenting"} <= found
     heavy = {"pandas", "matplotlib", "numpy", "torch", "anywidget", "workbench.views"}
     assert not heavy & found

@@ -73,15 +73,6 @@ def test_a_read_only_store_is_not_written_to(tmp_path: Path) -> None:
         path.parent.chmod(0o755)
 
 
-def test_another_store_is_taken_over(tmp_path: Path) -> None:
-    with Store(tmp_path / "a.sqlite") as a, Store(tmp_path / "b.sqlite") as b:
-        a.keep("sweep", trial("k1"), b"record")
-        b.keep("sweep", trial("k1"))
-        a.keep("sweep", trial("k2"), b"record")
-        assert b.import_from(a, "sweep") == 1
-        assert b.report(b.find(["k2"])["k2"]) == b"record"
-
-
 def test_threads_may_write_at_once(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store, Store(tmp_path / "s.sqlite") as other:
         threads = [

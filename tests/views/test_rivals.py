@@ -7,7 +7,6 @@ from dataclasses import replace
 from tests.sample_report import make
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import AutotuneChoice, Report, Table, TextWriter
-from workbench.report.storage import to_bytes
 from workbench.report.trials import Trial
 from workbench.views.sweep.kernels import section
 
@@ -49,7 +48,7 @@ def test_every_choice_of_a_sweep_is_a_row() -> None:
         Trial("b", (("mode", "default"),), status="failed"),
     )
     sweep = Sweep(
-        "f", {"mode": ("max-autotune", "default")}, (), trials, read=lambda _: to_bytes(tuned())
+        "f", {"mode": ("max-autotune", "default")}, (), trials, read=lambda _: tuned().to_bytes()
     )
     found = sweep.choices()
     timed = found[found["op"] == OP]

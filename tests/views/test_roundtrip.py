@@ -11,8 +11,7 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from workbench.report import Report
-from workbench.report.budget import MissedBudget
-from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.table import Table
 from workbench.views import wire
 from workbench.views.display import show

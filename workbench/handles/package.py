@@ -155,9 +155,9 @@ class Package(ReportHolder, Derived):
             content = self._opened.raw(member) if not self._opened.file.closed else None
         if content is None:
             raise UsageError(CLOSED)
-        from workbench.report.storage import from_bytes
+        from workbench.report.record import Report
 
-        return from_bytes(package_report.decode(content))
+        return Report.from_bytes(package_report.decode(content))
 
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None

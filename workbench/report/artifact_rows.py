@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERDICTS = ("pass", "warn", "fail")
-
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFact:

@@ -14,7 +14,7 @@ from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import Table
 from workbench.report.tables import Tables
 from workbench.report.texts import Texts
-from workbench.report.wbr_file import read_file, read_json, write_file
+from workbench.report.wbr_file import read_bytes, read_file, read_json, write_bytes, write_file
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -118,6 +118,15 @@ class Report(Tables):
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
         return cls(**read_file(path))
+
+    def to_bytes(self) -> bytes:
+        """The content of a `.wbr` file; any gzip tool shows it as lines of JSON."""
+        return write_bytes(self.to_json())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Report:
+        """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
+        return cls(**read_bytes(content))
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame: those of `TABLES`, and two that are made of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
@@ -83,6 +84,7 @@ def way_of(
 ) -> RoundTripWay:
     """A way that ran, summed up from its phases and outputs."""
     took = {phase.phase: phase.duration_s for phase in phases}
+    errors = [leaf.max_abs_error for leaf in leaves]
     loading = [took[name] for name in LOADING if name in took]
     parts = (took.get("imports"), sum(loading) if loading else None, took["first_call"])
     return RoundTripWay(
@@ -90,7 +92,7 @@ def way_of(
         ran=True,
         ok=all(leaf.ok for leaf in leaves) if leaves else None,
         bit_exact=all(leaf.bit_exact for leaf in leaves) if leaves else None,
-        max_abs_error=max((leaf.max_abs_error for leaf in leaves), default=None),
+        max_abs_error=math.nan if any(map(math.isnan, errors)) else max(errors, default=None),
         imports_s=parts[0],
         load_s=parts[1],
         first_call_s=parts[2],

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-STATUSES = ("done", "wrong", "failed", "crashed", "timeout", "out of memory", "cancelled")
-"""How a trial ends; only a done one has times."""
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One setting, compiled and measured.
 
     `settings` are the axes with their values as texts, `key` the hash of all that the measurement
-    depends on. Times are those of one call: `call_us` the median, `low_us` and `high_us` its
-    confidence interval; `baseline_us` what the function took uncompiled in the same rounds, and
-    `speedup` the median of baseline over compiled with its interval. `samples_us` are the rounds
-    of both in order. Sizes are bytes. `difference` is the largest one from eager. With `is_model`
-    nothing was run: `call_us` is what a cost model gives. `warning` says why a figure is to be
-    doubted, `chosen` is what the autotuner took for each operation, `report` the hash of the full
-    record.
+    depends on. `status` is "done", "wrong", "failed", "crashed", "timeout", "out of memory" or
+    "cancelled"; only a done one has times. Times are those of one call: `call_us` the median,
+    `low_us` and `high_us` its confidence interval; `baseline_us` what the function took uncompiled
+    in the same rounds, and `speedup` the median of baseline over compiled with its interval.
+    `samples_us` are the rounds of both in order. Sizes are bytes. `difference` is the largest one
+    from eager. With `is_model` nothing was run: `call_us` is what a cost model gives. `warning`
+    says why a figure is to be doubted, `chosen` is what the autotuner took for each operation,
+    `report` the hash of the full record.
     """
 
     key: str

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +203,12 @@ def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripL
         if where == "inputs" and not _differ(left, right):
             continue
         exact = {name: _same_bytes(a, b) for (name, a), (_, b) in zip(left, right, strict=False)}
-        for row, (name, _) in zip(compare(where, left, right, None, None), left, strict=False):
-            yield RoundTripLeaf(way=way, bit_exact=row.ok and exact.get(name, False), **vars(row))
+        names = [name for name, _ in left]
+        rows = list(compare(where, left, right, None, None))
+        for row, name in zip_longest(rows, names[: len(rows)]):  # one row where the leaves differ
+            figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
+            is_exact = row.ok and exact.get(name, False)
+            yield RoundTripLeaf(way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, **figures)
 
 
 def _comparable(leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -211,7 +216,8 @@ def _comparable(leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _differ(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> bool:
-    return any(not _same_bytes(a, b) for (_, a), (_, b) in zip(left, right, strict=False))
+    pairs = zip_longest(left, right, fillvalue=("", None))
+    return any(n != m or not _same_bytes(a, b) for (n, a), (m, b) in pairs)
 
 
 def _same_bytes(a: Any, b: Any) -> bool:

@@ -152,16 +152,6 @@ class Store:
             ).fetchone()
         return None if found is None else bytes(found[0])
 
-    def import_from(self, other: Store, sweep: str) -> int:
-        """Take over the trials of another store that this one does not have; how many."""
-        have = self.find(trial.key for trial in other.trials())
-        fresh = [trial for trial in other.trials() if trial.key not in have]
-        for trial in fresh:
-            self.keep(sweep, trial, other.report(trial))
-        for id, about, _ in other.sweeps():
-            self.note(id, about, again=False)
-        return len(fresh)
-
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:

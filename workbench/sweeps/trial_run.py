@@ -13,12 +13,18 @@ from typing import Any
 import torch
 
 from workbench.analysis.fusion.traffic import fusion_traffic
-from workbench.compiler.measuring.output_comparison import compare, copies, leaves_of, restored
+from workbench.compiler.measuring.output_comparison import (
+    compare,
+    copies,
+    largest_error,
+    leaves_of,
+    restored,
+)
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
+from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
@@ -140,7 +146,7 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
             with restored(module):
                 expected = leaves_of(case.function(*args, **kwargs))
         rows = list(compare("output", expected, actual, plan.rtol, plan.atol))
-        trial = replace(trial, difference=max((r.max_abs_error for r in rows), default=None))
+        trial = replace(trial, difference=largest_error(rows))
         wrong = [row for row in rows if not row.ok]
         if wrong:
             return replace(trial, status="wrong", reason=_difference(wrong[0]))
@@ -154,7 +160,7 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
 
 
 def _difference(row: Any) -> str:
-    note = f": {row.note}" if row.note else ""
+    note = f": {row.reason}" if row.reason else ""
     return (
         f"{row.leaf} differs from eager by {number_text(row.max_abs_error, 'difference')} (allowed "
         f"{number_text(row.atol, 'difference')} + {number_text(row.rtol, 'difference')} of the "

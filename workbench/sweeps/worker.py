@@ -21,7 +21,6 @@ def main(parent: Parent) -> None:
 
 def _done(parcel: str, context: CallerContext, task: bytes) -> tuple[Trial, bytes | None]:
     from workbench.processes.shipping import unpack
-    from workbench.report.storage import to_bytes
     from workbench.sweeps.trial_run import run_trial
 
     with context.entered():
@@ -32,7 +31,7 @@ def _done(parcel: str, context: CallerContext, task: bytes) -> tuple[Trial, byte
             row, report = run_trial(
                 *(content["function"], content["args"], content["kwargs"]), *(setting, plan, trial)
             )
-    return row, None if report is None else to_bytes(report)
+    return row, None if report is None else report.to_bytes()
 
 
 def _limit_memory(more: int | None) -> None:

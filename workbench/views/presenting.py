@@ -22,12 +22,11 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
-from workbench.report.budget import MissedBudget
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.presenting import Presented
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
-from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.table import Table
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from workbench.report.budget import MissedBudget
-from workbench.report.roundtrip import RoundTrip
+from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
 from workbench.views.units import ABSENT, bytes_text, difference_text, number_text, seconds_text
 

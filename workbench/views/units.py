@@ -1,8 +1,8 @@
-"""The quantities that views write most, as `report.number_text` writes them."""
+"""The quantities that views write most, as `number_text` writes them."""
 
 from __future__ import annotations
 
-from workbench.report.number_text import ABSENT, number_text, plural
+from workbench.number_text import ABSENT, number_text, plural
 
 __all__ = [
     "ABSENT",

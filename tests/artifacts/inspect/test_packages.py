@@ -17,7 +17,6 @@ from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
-from workbench.report.storage import to_bytes
 
 WRAPPER = (Path(__file__).parent / "wrapper_of_torch.cpp").read_bytes()
 FOLDER = "data/aotinductor/model"
@@ -83,7 +82,7 @@ def test_weights_that_come_later_are_objects_from_outside(tmp_path: Path) -> Non
 
 def test_the_report_in_it_is_opened_when_asked_for(tmp_path: Path, sample_report: Report) -> None:
     name = "extra/workbench/model.wbr.b64"
-    members = {**sample.parts(), name: package_report.encode(to_bytes(sample_report))}
+    members = {**sample.parts(), name: package_report.encode(sample_report.to_bytes())}
     sample.write_package(tmp_path / "m.pt2", sample.model(report=name), members=members)
     report = inspect(tmp_path / "m.pt2")
     assert repr(report.report()) == repr(sample_report)

@@ -13,9 +13,8 @@ from workbench.artifacts.inspect.report_in import names_of, report_in, report_of
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import FOLDER
 from workbench.errors import ArtifactError, UsageError
-from workbench.report.storage import to_bytes
 
-CONTENT = to_bytes(recorded("static"))
+CONTENT = recorded("static").to_bytes()
 
 
 def artifact(path: Path, **members: bytes) -> Path:

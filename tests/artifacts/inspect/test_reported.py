@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import sample_report
+from workbench.report.storage import to_bytes
 
 from workbench.artifacts.inspect.reported import report_facts
 from workbench.report import Report
-from workbench.report.storage import to_bytes
 
 BLOCK = Path(__file__).parents[2] / "records" / "block.wbr"
 

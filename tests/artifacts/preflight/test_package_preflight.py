@@ -12,7 +12,8 @@ import pytest
 
 from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
-from workbench.artifacts.archive.package_container import open_package
+from workbench.artifacts.archive.package_container import package_in
+from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows, ptx_runs_on
 from workbench.artifacts.machine.machine import Machine, current_machine
@@ -52,7 +53,7 @@ def test_each_difference_is_named(tmp_path: Path) -> None:
     failed = {name for name, verdict in verdicts(path).items() if verdict == "fail"}
     assert failed == {"system", "processor", "GLIBC", "instructions"}
     with path.open("rb") as file, pytest.raises(ArtifactError, match=r"GLIBC: needs 99\.0"):
-        check_package_fits("m.pt2", open_package(file), HERE)
+        check_package_fits("m.pt2", package_in(read_frame(file)), HERE)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_package_of_torch_is_checked_by_its_metadata(tmp_path: Path) -> None:
     lesser = replace(there, cpu_flags=intel - {"avx512_vnni"})
     assert verdicts(path, lesser)["instructions"] == "fail"
     with path.open("rb") as file, pytest.raises(ArtifactError, match="without avx512_vnni"):
-        check_package_fits("m.pt2", open_package(file), lesser)
+        check_package_fits("m.pt2", package_in(read_frame(file)), lesser)
 
 
 def test_a_machine_describes_itself_for_others(tmp_path: Path) -> None:

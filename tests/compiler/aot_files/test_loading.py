@@ -37,8 +37,7 @@ from workbench.compiler.aot_files.loading import load_artifact
 files = json.loads(sys.argv[1])
 def load(name, **kwargs):
     return load_artifact(files[name][0], trust=files[name][1], **kwargs)
-def difference(a, b):
-    return (a - b).abs().max().item()
+from tests.agreement import largest_difference as difference
 x, y = samples.inputs()
 result = {}
 """
@@ -139,9 +138,8 @@ expected = plain(x)
 trained["out"].pow(2).sum().backward()
 expected["out"].pow(2).sum().backward()
 result["training"] = difference(trained["out"], expected["out"])
-result["gradient"] = max(
-    difference(a.grad, b.grad) for a, b in zip(module.parameters(), plain.parameters())
-)
+gradients = [[p.grad for p in owner.parameters()] for owner in (module, plain)]
+result["gradient"] = difference(*gradients)
 result["calls"] = module.calls.item()
 loaded = load("bundle")
 alone = loaded.callable(loaded.module, x)

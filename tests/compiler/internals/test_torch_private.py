@@ -1,7 +1,7 @@
 """Every private name of torch exists in every supported release, with the shape that was checked.
 
-Of a release that joins the range in pyproject.toml, `python -m tests.compiler.internals.snapshot`
-writes the snapshot, in an environment that has it.
+A name that is new in the table, or a release that is new in pyproject.toml, needs the snapshots
+anew: `make snapshot-2.13`, and so for each release, in environments of their own.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_every_supported_release_has_a_snapshot_and_no_other() -> None:
 def test_a_snapshot_has_every_name_and_lacks_those_with_a_reason(release: str) -> None:
     kept = snapshot.read(release)
     targets = {row.target for row in snapshot.names().values()}
-    assert kept.keys() == targets - snapshot.BY_BUILD.keys(), "write the snapshots anew"
+    assert kept.keys() == targets - snapshot.BY_BUILD.keys(), f"run make snapshot-{release}"
     missing = {target for target, shape in kept.items() if shape == snapshot.MISSING}
     assert missing == {target for target, (releases, _) in ABSENT.items() if release in releases}
 

@@ -33,6 +33,23 @@ def test_every_kernel_of_a_training_step(worker: CrossCompiler, interpreter: Int
     assert {row.graph for row in found.kernels} == {"forward", "backward"}
 
 
+@pytest.mark.parametrize(
+    ("case", "kernel"),
+    [
+        ("attention_in_float32", "torch.ops.aten._scaled_dot_product_efficient_attention.default"),
+        ("convolution", "extern_kernels.convolution"),  # its bias is added by another kernel
+    ],
+)
+def test_library_calls_are_checked(
+    case: str, kernel: str, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    compiled, args = compiled_case(case, worker)
+    found = verified(compiled, args, interpreter, per_kernel=True)
+    assert found.ok
+    assert kernel in {row.kernel for row in found.kernels if row.ok}
+    assert found.unchecked == {}
+
+
 def test_a_wrong_kernel_is_named(worker: CrossCompiler, interpreter: Interpreter) -> None:
     compiled, args = compiled_case("transformer", worker)
     chosen = "triton_per_fused_add_addmm_native_layer_norm_transpose_view_5"
@@ -55,7 +72,7 @@ def test_a_kernel_that_writes_outside_is_named(
 
     found = verified(compiled, args, interpreter, edit=edit)
     assert not found.ok
-    assert "writes" in found.kernels[-1].note
+    assert "writes" in found.kernels[-1].reason
     assert found.wrong_kernel == found.kernels[-1].kernel
 
 

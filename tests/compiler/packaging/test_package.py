@@ -14,7 +14,7 @@ from tests.compiler.packaging.conftest import Made, nested_call
 from workbench.artifacts.archive import package_report
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.report.storage import from_bytes
+from workbench.report.record import Report
 
 
 def manifest_of(made: Made) -> PackageManifest:
@@ -25,7 +25,7 @@ def manifest_of(made: Made) -> PackageManifest:
 def report_of(made: Made, name: str) -> wb.Report:
     member = manifest_of(made).model(name).report
     with zipfile.ZipFile(made.path) as archive:
-        return from_bytes(package_report.decode(archive.read(f"{made.path.stem}/{member}")))
+        return Report.from_bytes(package_report.decode(archive.read(f"{made.path.stem}/{member}")))
 
 
 def test_it_is_called_like_the_model(two: Made) -> None:

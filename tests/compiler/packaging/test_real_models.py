@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch.export import Dim
 
 import workbench as wb
+from tests.agreement import assert_agrees
 from tests.models import zoo
 
 SAMPLE = "gpt2"
 REST = ("bert", "llama", "t5", "resnet", "vit", "clip", "whisper")
-TOLERANCE = 1e-5
-
-
-def tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
-
-
-def difference(found: Any, expected: Any) -> float:
-    assert type(found) is type(expected)
-    pairs = list(zip(tensors(found), tensors(expected), strict=True))
-    assert pairs
-    return max(float((a - b).abs().max()) for a, b in pairs)
 
 
 def packaged(name: str, path: Path) -> None:
@@ -42,8 +30,8 @@ def packaged(name: str, path: Path) -> None:
                 for key, value in case.inputs.items()
             }
             expected = case.model(**inputs)
-            assert difference(package(**inputs), expected) <= TOLERANCE
-            assert difference(theirs(**inputs), expected) <= TOLERANCE
+            assert_agrees(package(**inputs), expected)
+            assert_agrees(theirs(**inputs), expected)
         with pytest.raises(wb.ContractError, match=r"outside the declared batch in 1\.\.8"):
             package(**{key: value.repeat_interleave(5, 0) for key, value in inputs.items()})
     kernels = package.report.kernels

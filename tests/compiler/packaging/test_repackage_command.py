@@ -12,7 +12,6 @@ import workbench as wb
 from tests.artifacts.package_sample import CODE, manifest, model, parts, write_package
 from workbench.artifacts.archive import package_report
 from workbench.report import Request
-from workbench.report.storage import to_bytes
 
 REPORT = f"{CODE}/m{package_report.SUFFIX}"
 
@@ -20,7 +19,7 @@ REPORT = f"{CODE}/m{package_report.SUFFIX}"
 def written(path: Path, request: Request, **changes: str) -> Path:
     """A package whose report holds this request."""
     report = replace(sample_report.make(), request=request)
-    members = {**parts(), REPORT: package_report.encode(to_bytes(report))}
+    members = {**parts(), REPORT: package_report.encode(report.to_bytes())}
     write_package(path, model(report=REPORT, **changes), members=members)
     return path
 

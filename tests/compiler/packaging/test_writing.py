@@ -12,8 +12,9 @@ from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
 from tests.compiler.packaging.samples import Branching, Mlp
-from workbench.artifacts.archive.package_container import open_package
+from workbench.artifacts.archive.package_container import package_in
 from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.request import ModelRequest
@@ -29,7 +30,7 @@ def test_members_lie_where_they_can_be_mapped(tmp_path: Path, root: str) -> None
     path = tmp_path / "m.pt2"
     write_archive(path, manifest, members)
     with open_file(path) as file:
-        opened = open_package(file)
+        opened = package_in(read_frame(file))
         assert {opened.offset(name) % 64 for name in members} == {0}
         assert opened.raw("data/weights") == weights.read_bytes()
         assert all(opened.is_whole(name) for name in members)

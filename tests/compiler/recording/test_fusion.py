@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 import torch
 from recording import record_function
 
 from workbench.compiler.recording.capture import Recorder
-from workbench.compiler.recording.fusion import replay
 from workbench.report import FusionPair, Report
+
+
+def replay(pairs: Iterable[FusionPair], initial: Iterable[str]) -> list[tuple[str, ...]]:
+    """The final groups of one lowered graph, from its pairs in order and its initial nodes."""
+    groups: dict[str, tuple[str, ...]] = {name: (name,) for name in initial}
+    for pair in pairs:
+        if pair.verdict == "fused" and pair.result is not None:
+            groups[pair.result] = groups.pop(pair.a) + groups.pop(pair.b)
+    return sorted(tuple(sorted(members)) for members in groups.values())
 
 
 def assert_replays(report: Report) -> None:

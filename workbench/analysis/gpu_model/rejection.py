@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from workbench.number_text import number_text
 from workbench.report.machine_rows import RankedConfig
-from workbench.report.number_text import number_text
 
 _SLOWER = 1.1  # times the best of the model
 _EMPTIER = 0.5  # of the occupancy of the best

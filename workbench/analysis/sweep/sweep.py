@@ -11,7 +11,6 @@ from workbench.errors import UsageError
 from workbench.report.presenting import Presented, presenter, sweep_files
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
-from workbench.report.storage import from_bytes
 from workbench.report.trials import Trial, apart
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class Sweep(Presented):
             raise UsageError(
                 f"There is no record of {trial.title}: {trial.reason or 'it was not kept'}."
             )
-        return from_bytes(content)
+        return Report.from_bytes(content)
 
     def diff(self, a: int | Trial, b: int | Trial) -> Diff:
         """What differs between the records of two rows, by their numbers or themselves.

@@ -6,10 +6,9 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import BinaryIO
 
 from workbench.artifacts.archive.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.archive.zip_frame import AGAIN, Frame, frame_hash, read_frame
+from workbench.artifacts.archive.zip_frame import AGAIN, Frame, frame_hash
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
 
@@ -32,14 +31,6 @@ class OpenedPackage(Members):
         """The SHA-256 in hex that the manifest gives; None in a file of torch."""
         listed = None if self.manifest is None else self.manifest.members.get(name)
         return None if listed is None else listed.sha256
-
-
-def open_package(file: BinaryIO) -> OpenedPackage:
-    """Check the frame of a `.pt2` and read its manifest; executes nothing.
-
-    Raises what `package_in` raises.
-    """
-    return package_in(read_frame(file))
 
 
 def package_in(frame: Frame) -> OpenedPackage:

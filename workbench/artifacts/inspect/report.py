@@ -121,14 +121,14 @@ class ArtifactReport(Presented):
         Raises `UsageError` when there is none, or several and no name; `ArtifactError` for a
         damaged one.
         """
-        from workbench.report.storage import from_bytes
+        from workbench.report.record import Report
 
         if model is None and len(self.reports) == 1:
-            return from_bytes(next(iter(self.reports.values())))
+            return Report.from_bytes(next(iter(self.reports.values())))
         if model is None or model not in self.reports:
             names = ", ".join(self.reports) or "none: the file was written without one"
             raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
-        return from_bytes(self.reports[model])
+        return Report.from_bytes(self.reports[model])
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""

@@ -15,7 +15,6 @@ from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
-from workbench.report.storage import from_bytes
 
 _GZIP = b"\x1f\x8b"
 
@@ -49,7 +48,7 @@ def report_in(path: str | os.PathLike[str]) -> Report:
     with open_file(path) as file:
         if file.read(2) == _GZIP:
             file.seek(0)
-            return from_bytes(file.read())
+            return Report.from_bytes(file.read())
     with open_any(path) as opened:
         if opened.artifact is not None:
             return _member(opened.artifact, REPORT, path)
@@ -78,7 +77,7 @@ def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
     if not opened.is_whole(name):
         raise ArtifactError(f"The report in {os.fspath(path)} is damaged. Get the file again.")
     content = opened.raw(name)
-    return from_bytes(package_report.decode(content) if name.endswith(SUFFIX) else content)
+    return Report.from_bytes(package_report.decode(content) if name.endswith(SUFFIX) else content)
 
 
 def names_of(a: Any, b: Any) -> tuple[str, str]:

@@ -28,10 +28,10 @@ def report_facts(model: str, content: bytes | None) -> ReportFacts:
     """The rows from the content of a `.wbr` file; a damaged one is a note."""
     if content is None:
         return ReportFacts(notes=["the file holds no report"])
-    from workbench.report.storage import from_bytes  # records take 0.06 s to define
+    from workbench.report.record import Report  # records take 0.06 s to define
 
     try:
-        report = from_bytes(content)
+        report = Report.from_bytes(content)
         return ReportFacts(_outputs(model, report), _guards(model, report), report_texts(report))
     except (ArtifactError, LookupError, TypeError, ValueError, AttributeError) as error:
         return ReportFacts(notes=[f"the report of {model} cannot be read: {error}"])

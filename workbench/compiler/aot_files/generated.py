@@ -117,7 +117,7 @@ class _CppWrapperCodeCache:
 
 
 def _importer(provider: KernelProvider, triton: TritonProvider | None) -> Callable[..., Any]:
-    stand_ins = {
+    patches = {
         ASYNC_COMPILE: _Module(
             tp.ASYNC_COMPILE_MODULE, {"AsyncCompile": lambda: _AsyncCompile(provider, triton)}
         ),
@@ -133,8 +133,8 @@ def _importer(provider: KernelProvider, triton: TritonProvider | None) -> Callab
     def import_(
         name: str, globals_: Any = None, locals_: Any = None, names: Any = (), level: int = 0
     ) -> Any:
-        if names and level == 0 and name in stand_ins:
-            return stand_ins[name]
+        if names and level == 0 and name in patches:
+            return patches[name]
         return builtins.__import__(name, globals_, locals_, names, level)
 
     return import_

@@ -30,7 +30,6 @@ from workbench.compiler.aot_files.payload import resolve_place
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.report import Report
-from workbench.report.storage import from_bytes
 
 if TYPE_CHECKING:
     from workbench.compiler.aot_files.weights import Weights
@@ -163,7 +162,7 @@ def _load(
         callable=function,
         digest=opened.digest,
         manifest=manifest,
-        report=from_bytes(report.read_bytes()) if report else None,
+        report=Report.from_bytes(report.read_bytes()) if report else None,
         module=module,
     )
 

@@ -21,7 +21,6 @@ from workbench.compiler.aot_files.isa_builds import packed_builds
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
 from workbench.compiler.aot_files.weights import pack
 from workbench.report import Report
-from workbench.report.storage import to_bytes
 
 BUNDLE = "bundle"
 WEIGHTS = ("separate", BUNDLE)
@@ -89,7 +88,7 @@ def write_serialized(
             for kernel in kernels:
                 members[container.kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
-            members[container.REPORT] = to_bytes(report)
+            members[container.REPORT] = report.to_bytes()
         whole = replace(
             manifest,
             versions=current_versions(),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
-from types import TracebackType
+from contextlib import ExitStack
 from typing import Any
 
 from workbench.compiler.internals.torch_private import Name
@@ -34,7 +33,7 @@ class _Link:
         return self.inner(*args, **kwargs)
 
 
-class Patches:
+class Patches(ExitStack):
     """Wraps of private names, undone together; what does not exist is listed in `missing`.
 
     Every wrap is passed through by threads other than those in `threads`, so that a compilation
@@ -43,33 +42,10 @@ class Patches:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.threads: set[int] = {threading.get_ident()}
         self.missing: dict[str, str] = {}
         self.failed: dict[str, str] = {}
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Patches:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Undo everything, last first; calling it twice is harmless."""
-        self._stack.close()
-
-    def on_close(self, undo: Callable[[], object]) -> None:
-        """Call `undo` when the patches are undone."""
-        self._stack.callback(undo)
-
-    def enter(self, context: AbstractContextManager[object]) -> None:
-        """Enter a context that is left when the patches are undone."""
-        self._stack.enter_context(context)
 
     def wrap(self, name: Name, make: Callable[[Function], Function], pane: str = "") -> bool:
         """Replace a function by what `make` returns for it; False when torch does not have it."""
@@ -84,7 +60,7 @@ class Patches:
             )
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
-        self._stack.callback(_unlink, holder, attribute, wrapper)
+        self.callback(_unlink, holder, attribute, wrapper)
         return True
 
     def _wrapper(self, link: _Link, make: Callable[[Function], Function]) -> Function:
@@ -159,7 +135,7 @@ class Patches:
         for key in values.keys() - known.keys():
             self.missing.setdefault(pane, f"this torch has no option {key}")
         if config is not None and known:
-            self._stack.enter_context(config.patch(known))
+            self.enter_context(config.patch(known))
 
 
 def _has(config: Any, key: str) -> bool:

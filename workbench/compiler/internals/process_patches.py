@@ -1,11 +1,10 @@
-"""Patches of attributes and entries of other modules, undone together, last first."""
+"""Replacements of attributes and entries of other modules, undone together, last first."""
 
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 from workbench.compiler.internals.torch_private import Name
@@ -13,35 +12,21 @@ from workbench.compiler.internals.torch_private import Name
 _ABSENT = object()
 
 
-class ProcessPatches:
+class ProcessPatches(ExitStack):
     """Replaces what a process believes about its machine, until it is left.
 
     Unlike `Patches`, which watch one thread, these hold for the whole process: use them where
     nothing else runs.
     """
 
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-
-    def __enter__(self) -> ProcessPatches:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
-
     def attribute(self, holder: Any, name: str, value: object) -> None:
         """Set one attribute of a module or class; one that was not there is removed later."""
         before = vars(holder).get(name, _ABSENT)
         setattr(holder, name, value)
         if before is _ABSENT:
-            self._stack.callback(delattr, holder, name)
+            self.callback(delattr, holder, name)
         else:
-            self._stack.callback(setattr, holder, name, before)
+            self.callback(setattr, holder, name, before)
 
     def name(self, name: Name, value: object) -> None:
         """Set one private name of torch, whether this release and build has it or not."""
@@ -53,14 +38,6 @@ class ProcessPatches:
         before = mapping.get(key, _ABSENT)
         mapping[key] = value
         if before is _ABSENT:
-            self._stack.callback(mapping.pop, key, None)
+            self.callback(mapping.pop, key, None)
         else:
-            self._stack.callback(partial(mapping.__setitem__, key, before))
-
-    def enter(self, context: AbstractContextManager[Any]) -> None:
-        """Enter a context that is left when the patches are undone."""
-        self._stack.enter_context(context)
-
-    def on_close(self, undo: Any) -> None:
-        """Call `undo` when the patches are undone."""
-        self._stack.callback(undo)
+            self.callback(partial(mapping.__setitem__, key, before))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # a buffer is a tensor with marks
 _MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
 _SIMPLE = (bool, int, float, str, type(None), set, frozenset, tuple, dict)
 
@@ -77,8 +77,6 @@ class TensorLike:
         """A tensor with its layout as one of its kind, with gradient and marks."""
         if self.kind == "Parameter":
             value = torch.nn.Parameter(value, requires_grad=self.requires_grad)
-        elif self.kind == "Buffer":
-            value = torch.nn.Buffer(value)
         elif self.requires_grad:
             value.requires_grad_()
         for name, mark in self.marks.items():

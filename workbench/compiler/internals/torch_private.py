@@ -60,7 +60,6 @@ class Name:
         return found
 
 
-DYNAMO = Name("torch._dynamo:", "resetting and configuring capture")
 DYNAMO_CONFIG = Name("torch._dynamo.config:", "options of capture")
 INDUCTOR_CONFIG = Name("torch._inductor.config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
@@ -150,7 +149,6 @@ BACKEND_WRAPPER = Name("torch:_TorchCompileWrapper", "backends other than Induct
 LIST_MODE_OPTIONS = Name("torch._inductor:list_mode_options", "expanding a compile mode")
 LIST_BACKENDS = Name("torch._dynamo:list_backends", "naming the backends that exist")
 UNSUPPORTED = Name("torch._dynamo.exc:Unsupported", "recognising a graph break")
-PACKAGE_ERROR = Name("torch._dynamo.exc:PackageError", "recognising an unserialisable guard")
 FLOAT_RESTART = Name(
     "torch._dynamo.exc:TensorifyScalarRestartAnalysis", "retrying a capture with float arguments"
 )
@@ -182,7 +180,6 @@ DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
-MARK_STATIC = Name("torch._dynamo:mark_static", "dimensions of Dim.STATIC")
 ADD_SOURCE = Name("torch._dynamo.package:SourceInfo.add_code", "code without a source file")
 
 # The record of a compilation.

@@ -67,14 +67,14 @@ class TraceHandler(logging.Handler):
         table = tp.INTERN_TABLE.find() or {}
         self.strings.update({index: text for text, index in table.items()})
         log.addHandler(self)
-        self._patches.on_close(lambda: log.removeHandler(self))
+        self._patches.callback(lambda: log.removeHandler(self))
         compile_id, context, enter = (
             tp.COMPILE_ID.find(),
             tp.COMPILE_CONTEXT.find(),
             tp.IN_CONTEXT.find(),
         )
         if compile_id is not None and context is not None and enter is not None:
-            self._patches.enter(
+            self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf, nan
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from workbench.compiler.measuring.output_comparison import (
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""
@@ -59,8 +60,11 @@ class Checker:
         values: Mapping[str, Any],
         tolerance: Tolerance,
         in_double: Callable[[], Mapping[str, Any]] = dict,
+        *,
+        float64: bool = False,
     ):
         self._in_double = in_double
+        self._float64 = float64
         self._exact: Mapping[str, Any] | None = None
         self._reference = _References(graph, values)
         self._tolerance = tolerance
@@ -77,6 +81,7 @@ class Checker:
         self, step: str, variables: Mapping[str, Any], written: frozenset[int] | None
     ) -> None:
         """Compare the variables that a step wrote to."""
+        before = len(self.rows)
         for name, value in variables.items():
             if not isinstance(value, torch.Tensor) or not self._left.get(name):
                 continue
@@ -87,6 +92,8 @@ class Checker:
             self.rows.append(
                 self._compared(step, name, value, self._expected(name, is_first=is_first))
             )
+        if len(self.rows) == before:
+            self.rows.append(self._unchecked(step, "", "it wrote to no buffer of the graph"))
 
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
         """What a buffer should hold now: in between only its own loops say it."""
@@ -113,27 +120,31 @@ class Checker:
         value: torch.Tensor,
         expect: Callable[[], tuple[str, torch.Tensor]],
     ) -> KernelComparison:
-        dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
-        node, note = "", ""
         try:
             node, expected = expect()
         except LoopsNotComputed as error:
-            note = f"nothing to compare with: {error}"
-        if not note and expected.numel() != value.numel():
-            note = f"nothing to compare with: {node} has the shape {list(expected.shape)}"
-        if not note:
-            same = expected.reshape(value.shape)
-            if same.dtype != value.dtype and same.is_floating_point():
-                same = same.to(value.dtype)
-            found = compare_tensors(name, same, value, *self._tolerance.of(same))
-            if not found.ok:
-                found = settled(found, (name, same, value), self._wide(node, value))
-            return KernelComparison(
-                step, name, node, found.dtype, found.shape, found.max_abs_error,
-                found.max_rel_error, found.rtol, found.atol, found.ok, self._name, found.note,
-            )  # fmt: skip
+            return self._unchecked(step, name, str(error), value)
+        if expected.numel() != value.numel():
+            reason = f"{node} has the shape {list(expected.shape)}"
+            return self._unchecked(step, name, reason, value)
+        same = expected.reshape(value.shape)
+        if self._float64 and same.is_floating_point() and value.is_floating_point():
+            same = same.to(value.dtype)
+        found = compare_tensors(name, same, value, *self._tolerance.of(same))
+        if not found.ok:
+            found = settled(found, (name, same, value), self._wide(node, value))
         return KernelComparison(
-            step, name, node, dtype, shape, 0.0, 0.0, 0.0, 0.0, True, self._name, note
+            step, name, node, found.dtype, found.shape, found.max_abs_error,
+            found.max_rel_error, found.rtol, found.atol, found.verdict, self._name, found.reason,
+        )  # fmt: skip
+
+    def _unchecked(
+        self, step: str, name: str, reason: str, value: torch.Tensor | None = None
+    ) -> KernelComparison:
+        dtype = "" if value is None else str(value.dtype).removeprefix("torch.")
+        shape = () if value is None else tuple(value.shape)
+        return KernelComparison(
+            step, name, "", dtype, shape, nan, nan, nan, nan, "not checked", self._name, reason
         )
 
 
@@ -176,6 +187,13 @@ class _References:
         return self._flat[name]
 
 
+def failed(kernel: str, reason: str) -> KernelComparison:
+    """A kernel that could not be run to its end."""
+    return KernelComparison(
+        kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason
+    )  # fmt: skip
+
+
 def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Comparison:
     """A second opinion on a value that differs: the same in double precision.
 
@@ -186,17 +204,22 @@ def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Compariso
     tensors = (left, right, wide)
     if not all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in tensors):
         return row
-    if left.shape != right.shape or left.shape != wide.shape or not left.numel():
+    if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
         return row
-    own = float((left.double() - wide.double()).abs().max())
-    its = float((right.double() - wide.double()).abs().max())
-    if not its <= ROUNDINGS * own:  # NaN is no rounding
+    if not (left.isfinite() & wide.isfinite()).any():
         return row
-    note = (
+    finite = left.isfinite() & wide.isfinite()
+    if not torch.allclose(left[~finite], right[~finite], 0.0, 0.0, equal_nan=True):
+        return row  # an infinity or a NaN is no rounding
+    own = float((left.double() - wide.double())[finite].abs().max())
+    its = float((right.double() - wide.double())[finite].abs().max())
+    if not its <= ROUNDINGS * own:  # NaN is no rounding either
+        return row
+    reason = (
         f"within rounding: from double precision {number_text(own, 'difference')} was expected, "
         f"this is off by {number_text(its, 'difference')}"
     )
-    return replace(row, ok=True, note=note)
+    return replace(row, verdict="passed", reason=reason)
 
 
 def _final_nodes(graph: CapturedGraph) -> dict[str, str]:

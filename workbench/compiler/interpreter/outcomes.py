@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.calling import grad_mode
 from workbench.compiler.interpreter.checking import Tolerance
 from workbench.compiler.measuring.output_comparison import (
@@ -81,16 +82,24 @@ def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[Pair]:
     """The leaves of two runs side by side; inputs and buffers where one of the runs wrote."""
     yield from _leaves("output", expected.output, actual.output)
     sides = [leaves_of(outcome.inputs) for outcome in (expected, actual)]
-    given = leaves_of((before.args, dict(before.kwargs)))
-    for old, left, right in zip(given, *sides, strict=True):
-        if isinstance(old[1], torch.Tensor) and not (
-            torch.equal(old[1], left[1]) and torch.equal(old[1], right[1])
-        ):
-            yield old[0].replace("out", "input", 1), left[1], right[1]
-    for name, buffer in expected.buffers.items():
-        yield f"buffer {name}", buffer, actual.buffers[name]
+    given = {
+        name.replace("out", "input", 1): leaf
+        for name, leaf in leaves_of((before.args, dict(before.kwargs)))
+    }
+    for name, left, right in _leaves("input", *sides):
+        if not (_same(given.get(name), left) and _same(given.get(name), right)):
+            yield name, left, right
+    for name in {**expected.buffers, **actual.buffers}:
+        yield f"buffer {name}", expected.buffers.get(name), actual.buffers.get(name)
     for name in {**expected.gradients, **actual.gradients}:
         yield f"gradient of {name}", expected.gradients.get(name), actual.gradients.get(name)
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Whether an input was left as it was; only tensors can be written to."""
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        return torch.equal(before, after)
+    return type(before) is type(after)
 
 
 def _leaves(where: str, expected: Any, actual: Any) -> Iterator[Pair]:
@@ -110,3 +119,19 @@ def compared(pair: Pair, tolerance: Tolerance, *, float64: bool) -> Comparison:
             left = left.to(right.dtype)
         return compare_tensors(name, left, right, *tolerance.of(left))
     return next(compare(name, [("out", left)], [("out", right)], None, None))
+
+
+def copied_inputs(inputs: list[Any]) -> list[Any]:
+    """The same inputs in memory of their own; those that share a storage go on sharing it."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    made = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            made.append(value)
+            continue
+        place = value.untyped_storage().data_ptr()
+        if place not in storages:
+            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            storages[place] = whole.clone().untyped_storage()
+        made.append(TensorLike.of(value).view(storages[place]))
+    return made

@@ -41,7 +41,8 @@ class Host(Protocol):
 
 def on_cpu(source: str, name: str, host: Host, attributes: Mapping[str, Any]) -> ModuleType:
     """Run the generated program for the CPU and return its module, which has `call`."""
-    tree = _Rewriter().visit(ast.parse(source))
+    parsed = ast.parse(source)
+    tree = _Rewriter(_taken_apart(parsed)).visit(parsed)
     ast.fix_missing_locations(tree)
     file = f"generated/{name}.py"
     module = ModuleType(f"workbench_generated.{name}")
@@ -132,7 +133,14 @@ def _restrided(value: Any, size: Any, stride: Any, *_: Any) -> Any:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Names of the device say "cpu", and after every step the observer is called."""
+    """Names of the device say "cpu", and after every step the observer is called.
+
+    For a step whose result is `taken_apart`, it is called with each part.
+    """
+
+    def __init__(self, taken_apart: frozenset[str]):
+        self._taken_apart = taken_apart
+        self._steps: dict[str, str] = {}
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         names = [
@@ -171,6 +179,13 @@ class _Rewriter(ast.NodeTransformer):
         is_kernel = isinstance(call, ast.Call) and _text(call.func) == "async_compile.triton"
         if isinstance(call, ast.Call) and is_kernel and isinstance(target, ast.Name):
             call.keywords.append(ast.keyword("variable", ast.Constant(target.id)))
+        if isinstance(target, ast.Name) and target.id in self._taken_apart:
+            step = _step(call)
+            if step is not None:
+                self._steps[target.id] = step
+                return self.generic_visit(node)
+        if isinstance(target, ast.Name) and (whole := _whole(node)) in self._steps:
+            return [node, _observation(self._steps[whole], [target.id])]
         return self._observed(node)
 
     def _assertion(self, call: ast.Call) -> ast.AST:
@@ -190,14 +205,29 @@ class _Rewriter(ast.NodeTransformer):
         if step is None:
             return made
         names = sorted({part.id for part in used} - _GLOBAL)
-        # a subscript or an attribute of a module is no variable of the program
-        pairs = ast.parse(
-            f"{_OBSERVER}({step!r}, {{n: v for n, v in locals().items() if n in {names!r}}})"
-        ).body
-        return [made, *pairs]
+        return [made, _observation(step, names)]
 
 
 _GLOBAL = {"torch", "aten", "extern_kernels", "reinterpret_tensor", "inductor_ops", "self"}
+
+
+def _observation(step: str, names: list[str]) -> ast.stmt:
+    """Tell the observer; a subscript or an attribute of a module is no variable of the program."""
+    values = f"{{n: v for n, v in locals().items() if n in {names!r}}}"
+    return ast.parse(f"{_OBSERVER}({step!r}, {values})").body[0]
+
+
+def _whole(node: ast.AST) -> str:
+    """The name of the tuple of which an assignment takes a part, or ""."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        return value.value.id if isinstance(value.value, ast.Name) else ""
+    return ""
+
+
+def _taken_apart(tree: ast.AST) -> frozenset[str]:
+    """The variables of a program that hold several values."""
+    return frozenset(filter(None, map(_whole, ast.walk(tree))))
 
 
 def _step(call: ast.AST) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter import random_numbers
 from workbench.compiler.interpreter.device_operators import STAND_INS
-from workbench.compiler.virtual_gpu.captured import CapturedGraph
+from workbench.compiler.virtual_gpu.captured import WITHOUT_BIAS, CapturedGraph
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
@@ -57,6 +58,8 @@ class GraphRunner:
                 values[node.name] = self._wide(self._value(graph, node, values))
             if node.name in kept:
                 found[node.name] = values[node.name]
+            if (bare := f"{node.name}{WITHOUT_BIAS}") in kept:
+                found[bare] = self._wide(self._value(graph, _without_bias(node), values))
             for name in last.get(number, ()):
                 values.pop(name, None)
         return output, found
@@ -121,6 +124,11 @@ def _function(target: Any) -> Callable[..., Any]:
         found = getattr(found, part)
     function = found
     return function
+
+
+def _without_bias(convolution: CapturedNode) -> CapturedNode:
+    features, weight, _, *others = convolution.args
+    return replace(convolution, args=(features, weight, None, *others))
 
 
 def _last_uses(graph: CapturedGraph) -> dict[int, list[str]]:

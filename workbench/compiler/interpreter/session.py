@@ -15,8 +15,10 @@ from workbench.compiler.interpreter.messages import Define, Finished, Forget, Ru
 from workbench.compiler.interpreter.shared_memory import Arena
 from workbench.processes.worker import WorkerEnded
 
+PROGRAMS = ("the forward program", "the backward program")
+
 Edit = Callable[[str, str], str]
-"""The name of a kernel in the program and its source → the source that is run instead."""
+"""The name of a kernel or one of `PROGRAMS`, and its source → the source that is run instead."""
 
 Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
 """A step, the variables that it was given, the storages that it wrote to (None: not known)."""

@@ -12,21 +12,27 @@ import torch
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
-from workbench.compiler.interpreter.checking import Checker, Tolerance, settled, wanted_nodes
+from workbench.compiler.interpreter.checking import (
+    Checker,
+    Tolerance,
+    failed,
+    settled,
+    wanted_nodes,
+)
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
 from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
 from workbench.compiler.interpreter.outcomes import (
     Inputs,
     Outcome,
     compared,
+    copied_inputs,
     pairs,
     run,
 )
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
 from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
-from workbench.compiler.interpreter.session import Edit, KernelFailed, Session
+from workbench.compiler.interpreter.session import PROGRAMS, Edit, KernelFailed, Session
 from workbench.compiler.interpreter.shared_memory import Arena
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
@@ -127,7 +133,7 @@ class _Verifier:
         try:
             actual = run(self._callable(self._starter(session)), self._inputs)
         except KernelFailed as failure:
-            return self._verification(name, session, (), [_failed(failure)])
+            return self._verification(name, session, (), [failed(failure.kernel, str(failure))])
         rows = self._rows(session, expected, actual, is_original=reference == self._eager)
         return self._verification(name, session, rows)
 
@@ -154,13 +160,13 @@ class _Verifier:
         name: str,
         session: Session,
         rows: tuple[Comparison, ...],
-        failed: Sequence[KernelComparison] = (),
+        stopped: Sequence[KernelComparison] = (),
     ) -> Verification:
         kernels = [row for checker in self._checkers for row in checker.rows]
         configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
-        return Verification(rows, name, (*kernels, *failed), (NOT_MODELLED, *ran, *lost))
+        return Verification(rows, name, (*kernels, *stopped), (NOT_MODELLED, *ran, *lost))
 
     def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
@@ -226,7 +232,10 @@ class _Verifier:
 
     def _starter(self, session: Session) -> Callable[[Any, bool], Call]:
         def start(graph: Any, is_backward: bool) -> Call:
-            module = on_cpu(graph.source_code, graph.cache_key, session, constants_of(graph))
+            source, edit = graph.source_code, self._question.edit
+            if edit is not None:
+                source = edit(PROGRAMS[is_backward], source)
+            module = on_cpu(source, graph.cache_key, session, constants_of(graph))
             call: Call = module.call
             if not self._question.per_kernel:
                 return call
@@ -245,7 +254,7 @@ class _Verifier:
         runner = self._runner(compiled, session, float64=self._question.float64)
 
         def checked(inputs: list[Any]) -> Any:
-            given, again = _copied(inputs), _copied(inputs)
+            given, again = copied_inputs(inputs), copied_inputs(inputs)
             state = torch.random.get_rng_state()
 
             def in_double() -> Mapping[str, Any]:
@@ -256,7 +265,10 @@ class _Verifier:
 
             with torch.random.fork_rng(), torch.no_grad():
                 _, values = runner.run(graph, given, wanted_nodes(graph))
-            checker = Checker(graph, values, self._question.tolerance, in_double)
+            question = self._question
+            checker = Checker(
+                graph, values, question.tolerance, in_double, float64=question.float64
+            )
             self._checkers.append(checker)
             session.observer = checker
             try:
@@ -277,26 +289,3 @@ def _not_run(name: str, error: Exception) -> UsageError:
         f"The captured graph of {name} cannot be run on the CPU ({words}). Leave out float64, or "
         "pass what to compare with: verify(x, args, reference=function)."
     )
-
-
-def _failed(failure: KernelFailed) -> KernelComparison:
-    infinite = float("inf")
-    return KernelComparison(
-        failure.kernel, "", "", "", (), infinite, infinite, 0.0, 0.0, False, note=str(failure)
-    )
-
-
-def _copied(inputs: list[Any]) -> list[Any]:
-    """The same inputs in memory of their own; those that share a storage go on sharing it."""
-    storages: dict[int, torch.UntypedStorage] = {}
-    made = []
-    for value in inputs:
-        if not isinstance(value, torch.Tensor):
-            made.append(value)
-            continue
-        place = value.untyped_storage().data_ptr()
-        if place not in storages:
-            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
-            storages[place] = whole.clone().untyped_storage()
-        made.append(TensorLike.of(value).view(storages[place]))
-    return made

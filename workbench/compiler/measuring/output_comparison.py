@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -30,6 +31,9 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 of 1e-3 and 1e-2: a fused kernel keeps intermediates in float32 and rounds once. Other dtypes have
 to be equal."""
 
+Verdict = Literal["passed", "failed", "not checked"]
+"""What became of a comparison; "not checked" is what there was nothing to compare with."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -42,16 +46,21 @@ class Comparison:
     max_rel_error: float
     rtol: float
     atol: float
-    ok: bool
-    note: str = ""
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was compared and agrees."""
+        return self.verdict == "passed"
 
 
 @dataclass(frozen=True)
 class KernelComparison:
     """A value that a kernel or library call gave, beside that of the captured graph.
 
-    `value` is the variable of the generated program, `node` the node of the graph; a row that has
-    no node says in its note why there is nothing to compare with, or why the kernel failed.
+    `value` is the variable of the generated program, `node` the node of the graph. What is not
+    checked has no errors (NaN); `reason` says why, or why the kernel failed.
     """
 
     kernel: str
@@ -63,9 +72,14 @@ class KernelComparison:
     max_rel_error: float
     rtol: float
     atol: float
-    ok: bool
+    verdict: Verdict
     graph: str = "forward"
-    note: str = ""
+    reason: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was compared and agrees."""
+        return self.verdict == "passed"
 
 
 @dataclass(frozen=True)
@@ -82,13 +96,19 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether every leaf, and every value of a kernel, agrees within its tolerance."""
-        return bool(self.rows) and all(r.ok for r in self.rows) and all(k.ok for k in self.kernels)
+        """Whether leaves were compared (and kernels, where it was asked for) and none differs."""
+        parts = (self.rows, self.kernels) if self.kernels else (self.rows,)
+        return all(_agrees(rows) for rows in parts)
 
     @property
     def wrong_kernel(self) -> str | None:
         """The first kernel or library call that gave a wrong value, or None."""
-        return next((row.kernel for row in self.kernels if not row.ok), None)
+        return next((row.kernel for row in self.kernels if row.verdict == "failed"), None)
+
+    @property
+    def unchecked(self) -> Mapping[str, str]:
+        """The kernels and library calls with a value that was not checked, and why."""
+        return {row.kernel: row.reason for row in self.kernels if row.verdict == "not checked"}
 
     table = FormerTable()
     kernel_table = FormerTable("kernels")
@@ -97,25 +117,47 @@ class Verification:
         """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
 
         A row of `leaves` is an output (or an input that was written to), one of `kernels` a value
-        that a kernel or library call gave, in the order of the program. Raises `UsageError` for
-        another name.
+        that a kernel or library call gave, in the order of the program. The `verdict` is "passed",
+        "failed" or "not checked", with the `reason`. Raises `UsageError` for another name.
         """
         if name == "leaves":
-            return presenter().rows_frame(self.rows, Comparison)
-        if name == "kernels":
-            return presenter().rows_frame(self.kernels, KernelComparison)
-        raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
+            found = presenter().rows_frame(self.rows, Comparison)
+        elif name == "kernels":
+            found = presenter().rows_frame(self.kernels, KernelComparison)
+        else:
+            raise UsageError(f"There is no table {name!r}. Take one of: leaves, kernels.")
+        # "note" is what version 0.1.0 calls the reason
+        return found.assign(ok=found["verdict"] == "passed", note=found["reason"])
 
     def __repr__(self) -> str:
         """A short stable summary."""
-        wrong = [row.leaf for row in self.rows if not row.ok]
+        wrong = [row.leaf for row in self.rows if row.verdict == "failed"]
         if self.wrong_kernel is not None:
             wrong.insert(0, f"kernel {self.wrong_kernel}")
-        verdict = "ok" if self.ok else f"differs in {', '.join(wrong) or 'nothing: no outputs'}"
+        verdict = (
+            "ok" if self.ok
+            else f"differs in {', '.join(wrong)}" if wrong
+            else "nothing was checked"
+        )  # fmt: skip
+        known = sum(row.verdict != "not checked" for row in self.rows)
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
-        kernels = f", {len(self.kernels)} values of kernels" if self.kernels else ""
+        leaves_checked = count if known == len(self.rows) else f"{known} of {count} checked"
+        names = {row.kernel for row in self.kernels}
+        done = f"{len(names) - len(self.unchecked)} of {len(names)} kernels checked"
         notes = f", {len(self.notes)} notes" if self.notes else ""
-        return f"Verification({verdict}, {count}{kernels} against {self.reference}{notes})"
+        parts = f"{verdict}, {leaves_checked}{f', {done}' if names else ''}"
+        return f"Verification({parts} against {self.reference}{notes})"
+
+
+def _agrees(rows: Sequence[Comparison] | Sequence[KernelComparison]) -> bool:
+    verdicts = {row.verdict for row in rows}
+    return "passed" in verdicts and "failed" not in verdicts
+
+
+def largest_error(rows: Sequence[Comparison]) -> float | None:
+    """The largest absolute error; NaN where one is NaN, None without rows."""
+    errors = [row.max_abs_error for row in rows]
+    return nan if any(map(isnan, errors)) else max(errors, default=None)
 
 
 def copies(
@@ -135,10 +177,10 @@ def copies(
 
 def wrote(args: Any, kwargs: Any, after: Any) -> bool:
     """Whether a call changed the copies of the inputs that it was given."""
-    before = list(leaves((args, dict(kwargs or {})), Path("call")))
-    return any(
+    before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
+    return [name for name, _ in before] != [name for name, _ in later] or any(
         isinstance(old, torch.Tensor) and not torch.equal(old, new)
-        for (_, old), (_, new) in zip(before, leaves(after, Path("call")), strict=True)
+        for (_, old), (_, new) in zip(before, later, strict=True)
     )
 
 
@@ -156,11 +198,36 @@ def restored(module: torch.nn.Module | None) -> Iterator[None]:
 
 
 def leaves_of(value: Any) -> Any:
-    """The leaves of an output with their names, without gradients."""
+    """The leaves of an output with their names, without gradients.
+
+    Of an object that has no == of its own these are the tensors and plain values in it.
+    """
     return [
         (str(path), leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
-        for path, leaf in leaves(value, Path("out"))
+        for whole, part in leaves(value, Path("out"))
+        for path, leaf in _opened(whole, part, frozenset())
     ]
+
+
+def _opened(path: Path, leaf: Any, within: frozenset[int]) -> Iterator[tuple[Path, Any]]:
+    inside = [
+        found
+        for name, value in (vars(leaf).items() if _can_be_opened(leaf, within) else ())
+        for place, part in leaves(value, path.attr(name))
+        for found in _opened(place, part, within | {id(leaf)})
+        if isinstance(found[1], torch.Tensor | bool | int | float | complex | str)
+    ]
+    yield from inside or [(path, leaf)]
+
+
+def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
+    is_known = isinstance(leaf, torch.Tensor | torch.nn.Module | type) or callable(leaf)
+    has_parts = hasattr(leaf, "__dict__") and not _has_equality(leaf)
+    return has_parts and not is_known and id(leaf) not in within
+
+
+def _has_equality(leaf: Any) -> bool:
+    return type(leaf).__eq__ is not object.__eq__
 
 
 def compare(
@@ -171,17 +238,28 @@ def compare(
         expected, actual = leaves_of(expected), leaves_of(actual)
     names = [name for name, _ in expected]
     if names != [name for name, _ in actual]:
-        note = f"expected leaves {names}, got {[name for name, _ in actual]}"
-        yield Comparison(where, "", (), float("inf"), float("inf"), 0.0, 0.0, False, note)
+        reason = f"expected leaves {names}, got {[name for name, _ in actual]}"
+        yield Comparison(where, "", (), inf, inf, 0.0, 0.0, "failed", reason)
         return
     for (name, left), (_, right) in zip(expected, actual, strict=True):
         shown = name.replace("out", where, 1)
         if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
             yield compare_tensors(shown, left, right, rtol, atol)
         else:
-            same = type(left) is type(right) and bool(left == right)
-            note = "" if same else f"expected {left!r}, got {right!r}"
-            yield Comparison(shown, type(left).__name__, (), 0.0, 0.0, 0.0, 0.0, same, note)
+            yield _compare_objects(shown, left, right)
+
+
+def _compare_objects(name: str, left: Any, right: Any) -> Comparison:
+    """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
+    kind = type(left)
+    if kind is type(right) and not _has_equality(left) and left is not right:
+        reason = f"a {kind.__name__} cannot be compared with another: it has no == of its own"
+        return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
+    same = kind is type(right) and bool(left == right or (left != left and right != right))
+    reason = "" if same else f"expected {left!r}, got {right!r}"
+    error = 0.0 if same else inf
+    verdict: Verdict = "passed" if same else "failed"
+    return Comparison(name, kind.__name__, (), error, error, 0.0, 0.0, verdict, reason)
 
 
 def compare_tensors(
@@ -191,15 +269,32 @@ def compare_tensors(
     dtype, shape = str(left.dtype).removeprefix("torch."), tuple(left.shape)
     default = TOLERANCES.get(left.dtype, (0.0, 0.0))
     limits = (default[0] if rtol is None else rtol, default[1] if atol is None else atol)
-    if (left.shape, left.dtype, left.device) != (right.shape, right.dtype, right.device):
-        note = f"expected {dtype} {list(shape)}, got {right.dtype} {list(right.shape)}"
-        return Comparison(name, dtype, shape, float("inf"), float("inf"), *limits, False, note)
+    if _kind(left) != _kind(right):
+        reason = f"expected {_words(left)}, got {_words(right)}"
+        return Comparison(name, dtype, shape, inf, inf, *limits, "failed", reason)
     wide = torch.complex128 if left.is_complex() else torch.float64
     a, b = left.to(wide), right.to(wide)
     error = (a - b).abs()
-    error = error.masked_fill((a == b) | (a.isnan() & b.isnan()), 0.0)
+    if left.is_floating_point() or left.is_complex():
+        same = (a == b) | (a.isnan() & b.isnan())
+    else:  # double precision would not tell large integers apart
+        same = left == right
+        error = error.clamp_min(1.0)
+    error = error.masked_fill(same, 0.0)
     relative = error / a.abs().clamp_min(torch.finfo(torch.float64).tiny)
     worst = float(error.max()) if error.numel() else 0.0
     worst_relative = float(relative.max()) if error.numel() else 0.0
     ok = bool((error <= limits[1] + limits[0] * a.abs().nan_to_num()).all())
-    return Comparison(name, dtype, shape, worst, worst_relative, *limits, ok)
+    return Comparison(
+        name, dtype, shape, worst, worst_relative, *limits, "passed" if ok else "failed"
+    )
+
+
+def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
+    return tensor.shape, tensor.dtype, tensor.device, tensor.layout
+
+
+def _words(tensor: torch.Tensor) -> str:
+    words = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+    is_usual = tensor.device.type == "cpu" and tensor.layout is torch.strided
+    return words if is_usual else f"{words} ({tensor.device}, {tensor.layout})"

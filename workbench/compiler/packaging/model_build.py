@@ -30,7 +30,6 @@ from workbench.compiler.recording.capture import Recorder
 from workbench.errors import WorkbenchError
 from workbench.processes.messages import Progress
 from workbench.report import Outcome, Report, Request
-from workbench.report.storage import to_bytes
 
 CODE_FOLDER = "data/aotinductor"
 
@@ -175,7 +174,7 @@ def _packed(
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
     page = f"{FOLDER}/{request.name}{package_report.SUFFIX}"
-    members = _members(built, folder, {page: package_report.encode(to_bytes(report))})
+    members = _members(built, folder, {page: package_report.encode(report.to_bytes())})
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
     constants = placed(with_names(built.library.constants, program), place)

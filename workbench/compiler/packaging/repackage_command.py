@@ -8,7 +8,7 @@ from workbench.artifacts.archive import package_report
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.report import Request
-from workbench.report.storage import from_bytes
+from workbench.report.record import Report
 
 
 def repackage_command(path: str, package: OpenedPackage) -> str:
@@ -42,4 +42,4 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 def _request(package: OpenedPackage, model: PackagedModel) -> Request:
     if model.report is None:
         return Request(name=model.name)
-    return from_bytes(package_report.decode(package.raw(model.report))).request
+    return Report.from_bytes(package_report.decode(package.raw(model.report))).request

@@ -167,7 +167,9 @@ def _same(expected: Any, actual: Any) -> bool:
     """Equal but for rounding: a wrong decision by size shows in shapes or in whole values."""
     if not isinstance(expected, torch.Tensor):
         return actual is None if expected is None else float(actual) == float(expected)
-    if not isinstance(actual, torch.Tensor) or expected.shape != actual.shape:
+    if not isinstance(actual, torch.Tensor):
+        return False
+    if (expected.shape, expected.dtype) != (actual.shape, actual.dtype):
         return False
     if not expected.is_floating_point() and not expected.is_complex():
         return torch.equal(expected, actual)

@@ -20,9 +20,6 @@ from workbench.compiler.internals import torch_private as tp
 if TYPE_CHECKING:
     import pandas
 
-CHECKED_ON = "2.13"
-"""The release of torch on which each row was tried."""
-
 
 @dataclass(frozen=True)
 class WrittenName:

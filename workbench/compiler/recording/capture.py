@@ -37,7 +37,6 @@ from workbench.report import (
 from workbench.report.wbr_file import Lazy
 
 FULL = "full"
-LIGHT = "light"
 _LOST_BY_HITS = (
     *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
 )

@@ -188,14 +188,6 @@ class FusionRecorder:
         ]
 
 
-def replay(pairs: Iterable[FusionPair], initial: Iterable[str]) -> list[tuple[str, ...]]:
-    """The final groups of one lowered graph, from its pairs in order and its initial nodes.
-
-    Each group holds the names of its initial nodes; groups and names are sorted.
-    """
-    return sorted(tuple(sorted(members)) for members, _ in _named_groups(pairs, initial))
-
-
 def _named_groups(
     pairs: Iterable[FusionPair], initial: Iterable[str]
 ) -> Iterator[tuple[tuple[str, ...], str]]:

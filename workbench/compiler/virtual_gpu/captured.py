@@ -27,6 +27,8 @@ from workbench.compiler.virtual_gpu.captured_nodes import (
 from workbench.compiler.virtual_gpu.loop_bodies import LoopBody, layout_of, loop_body
 
 PANE = "captured_graphs"
+WITHOUT_BIAS = " without its bias"
+"""Behind the name of a convolution: what it gives without the bias."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Write:
     """A buffer that a kernel writes, and the node whose value it then holds.
 
     `buffer` is the variable of the program: for a mutation the one that is changed. Buffers that
-    are allocated only have nothing written to them.
+    are allocated only have nothing written to them. `node` may end in `WITHOUT_BIAS`.
     """
 
     buffer: str
@@ -117,11 +119,20 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
     is_allocation = type(node).__name__ == "NopKernelSchedulerNode"
     for output in node.get_outputs():
         name = output.get_name()
-        origin = output.node.get_origin_node()
+        held = _value_of(output.node, is_library=node.is_extern())
         for real in output.get_mutations() or (name,):
             root = scheduler.mutation_real_name.get(real, real)
-            found.append(Write(root, None if origin is None else origin.name, is_allocation))
+            found.append(Write(root, held, is_allocation))
     return tuple(found)
+
+
+def _value_of(buffer: Any, *, is_library: bool) -> str | None:
+    """The node whose value a buffer holds; a library's convolution leaves the bias to a kernel."""
+    origin = buffer.get_origin_node()
+    if origin is not None or not is_library:
+        return None if origin is None else str(origin.name)
+    nodes = [n for n in buffer.origins if str(n.target) == "aten.convolution.default"]
+    return f"{nodes[0].name}{WITHOUT_BIAS}" if len(nodes) == 1 else None
 
 
 def _loops(

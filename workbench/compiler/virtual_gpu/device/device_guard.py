@@ -32,7 +32,7 @@ def guard_with_nothing(process_patches: ProcessPatches) -> None:
     def restore() -> None:
         slots[_CUDA] = before
 
-    process_patches.on_close(restore)
+    process_patches.callback(restore)
 
 
 def _slots() -> ctypes.Array[ctypes.c_void_p]:

@@ -38,7 +38,7 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
         options["shape_padding"] = False  # would allocate and time matrices
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: value for name, value in options.items() if hasattr(config, name)}
-    process_patches.enter(config.patch(known))
+    process_patches.enter_context(config.patch(known))
 
 
 def _precompiling(gpu: Device) -> Callable[..., None]:

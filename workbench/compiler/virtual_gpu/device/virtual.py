@@ -28,13 +28,13 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
     """
     with ProcessPatches() as process_patches:
         _forget()
-        process_patches.on_close(_forget)
+        process_patches.callback(_forget)
         fake_cuda_api(gpu, process_patches)
         drive(gpu, process_patches)
         compile_offline(process_patches, gpu, rank)
         guard_with_nothing(process_patches)
         _attend(gpu, process_patches)
-        process_patches.on_close(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
+        process_patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield
 
 
@@ -42,7 +42,7 @@ def _attend(gpu: Device, process_patches: ProcessPatches) -> None:
     """Choose attention kernels by the device; the hooks know how, torch for the CPU does not."""
     capability = gpu.spec.major * 10 + gpu.spec.minor
     if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
-        process_patches.on_close(partial(native_hooks.choose_attention, 0, is_amd=False))
+        process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
 
 
 def _forget() -> None:

@@ -16,7 +16,7 @@ import torch
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.paired_timing import Patience
-from workbench.sweeps.running import Runner, SweptFunction
+from workbench.sweeps.scheduler import Runner, SweptFunction
 from workbench.sweeps.space import Space
 from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan

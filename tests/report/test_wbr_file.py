@@ -11,7 +11,6 @@ import pytest
 
 from workbench.errors import ArtifactError
 from workbench.report import SCHEMA, Report, TextWriter
-from workbench.report.storage import from_bytes, to_bytes
 from workbench.report.wbr_file import LazyTexts
 
 
@@ -32,7 +31,7 @@ def test_links_are_followed_both_ways(sample_report: Report) -> None:
 
 
 def test_a_file_is_lines_of_json_for_any_gzip_tool(sample_report: Report) -> None:
-    lines = gzip.decompress(to_bytes(sample_report)).decode().splitlines()
+    lines = gzip.decompress(sample_report.to_bytes()).decode().splitlines()
     assert json.loads(lines[0])["schema"] == SCHEMA
     assert len(lines) == len(json.loads(lines[0])["sizes"]) + 1
 
@@ -58,14 +57,14 @@ def test_unknown_record_kinds_are_kept(sample_report: Report) -> None:
 )
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     with pytest.raises(ArtifactError):
-        from_bytes(content)
+        Report.from_bytes(content)
 
 
 def test_a_truncated_report_is_refused(sample_report: Report) -> None:
-    content = to_bytes(sample_report)
+    content = sample_report.to_bytes()
     for size in (10, len(content) // 2, len(content) - 1):
         with pytest.raises(ArtifactError):
-            from_bytes(content[:size])
+            Report.from_bytes(content[:size])
 
 
 def test_a_failed_write_leaves_the_old_file(sample_report: Report, tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_texts_that_share_lines_share_storage() -> None:
 def test_a_part_that_grows_without_bound_is_refused(sample_report: Report) -> None:
     bomb = gzip.compress(bytes(300 << 20), compresslevel=1)
     with pytest.raises(ArtifactError, match=r"more than \d+ bytes"):
-        from_bytes(bomb)
+        Report.from_bytes(bomb)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.report import number_text as module
-from workbench.report.number_text import Quantity, number_text, plural
+import workbench.number_text as module
+from workbench.number_text import Quantity, number_text, plural
 
 CASES = json.loads(Path(__file__).with_name("number_cases.json").read_text(encoding="utf-8"))
 """The front end's tests read the same cases."""

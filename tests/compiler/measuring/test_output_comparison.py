@@ -1,0 +1,143 @@
+"""What differs in value, dtype, shape or kind does not pass, and what has no == is not checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.compiler.interpreter.checking import settled
+from workbench.compiler.measuring.output_comparison import (
+    Comparison,
+    KernelComparison,
+    Verdict,
+    Verification,
+    compare,
+    compare_tensors,
+    largest_error,
+    leaves_of,
+)
+
+NAN, INF = math.nan, math.inf
+
+
+def compared(expected: Any, actual: Any) -> list[Comparison]:
+    return list(compare("output", leaves_of(expected), leaves_of(actual), None, None))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (torch.ones(3), torch.tensor([1.0, NAN, 1.0])),
+        (torch.tensor([1.0, NAN]), torch.ones(2)),
+        (torch.tensor([INF]), torch.tensor([-INF])),
+        (torch.tensor([INF]), torch.tensor([3e38])),
+        (torch.ones(1), torch.ones(4)),  # would broadcast
+        (torch.ones(4, 1), torch.ones(1, 4)),
+        (torch.ones(2), torch.ones(2, dtype=torch.float64)),
+        (torch.ones(2), torch.ones(2).to_sparse()),
+        (torch.tensor([2**53]), torch.tensor([2**53 + 1])),  # equal in double precision
+        (torch.ones(2), [1.0, 1.0]),
+        (3, 3.0),
+        (1.0, NAN),
+        ((torch.ones(2),), (torch.ones(2), torch.ones(2))),
+        ((torch.ones(2), torch.ones(2)), (torch.ones(2),)),
+    ],
+)
+def test_what_does_not_pass(expected: Any, actual: Any) -> None:
+    assert "failed" in {row.verdict for row in compared(expected, actual)}
+
+
+@pytest.mark.parametrize("value", [NAN, INF, 2**60, True, "x", torch.tensor([NAN, INF, 1.0])])
+def test_a_value_agrees_with_itself(value: Any) -> None:
+    (row,) = compared(value, value)
+    assert row.verdict == "passed"
+    assert row.max_abs_error == 0
+
+
+class Cache:
+    """Has no == of its own, as the caches of keys and values have none."""
+
+    def __init__(self, keys: torch.Tensor, seen: int = 0):
+        self.layers = [{"keys": keys}]
+        self.seen = seen
+        self.itself = self
+
+
+class Handle:
+    """Nothing in it can be compared."""
+
+    __slots__ = ()
+
+
+def test_an_object_is_compared_by_what_is_in_it() -> None:
+    rows = compared((Cache(torch.ones(2), 1),), (Cache(torch.ones(2), 1),))
+    assert [row.leaf for row in rows] == ["output[0].layers[0]['keys']", "output[0].seen"]
+    assert all(row.ok for row in rows)
+    other = compared(Cache(torch.ones(2)), Cache(torch.zeros(2)))
+    assert [row.verdict for row in other] == ["failed", "passed"]
+
+
+def test_what_has_no_equality_is_not_checked() -> None:
+    (row,) = compared(Handle(), Handle())
+    assert row.verdict == "not checked"
+    assert "no == of its own" in row.reason
+    assert math.isnan(row.max_abs_error)
+    found = Verification((row,), "eager")
+    assert not found.ok
+    assert repr(found) == "Verification(nothing was checked, 0 of 1 leaf checked against eager)"
+
+
+def test_the_largest_error_of_nan_is_nan() -> None:
+    rows = compared((torch.ones(1), torch.ones(1)), (torch.ones(1), torch.tensor([NAN])))
+    assert math.isnan(largest_error(rows) or 0.0)
+    assert math.isnan(largest_error(rows[::-1]) or 0.0)
+
+
+def of_kernels(*kernels: tuple[str, Verdict]) -> Verification:
+    """The verification of one output that agrees, by what became of the values of its kernels."""
+    rows = tuple(
+        KernelComparison(
+            name, "buf0", "", "float32", (), 0.0, 0.0, 0.0, 0.0, verdict,
+            reason="no node has it" if verdict == "not checked" else "",
+        )
+        for name, verdict in kernels
+    )  # fmt: skip
+    return Verification(tuple(compared(torch.ones(1), torch.ones(1))), "eager", rows)
+
+
+def test_kernels_that_are_not_checked_are_counted() -> None:
+    made = of_kernels(("a", "passed"), ("b", "passed"), ("b", "not checked"), ("c", "passed"))
+    assert made.ok
+    assert made.wrong_kernel is None
+    assert made.unchecked == {"b": "no node has it"}
+    assert repr(made) == "Verification(ok, 1 leaf, 2 of 3 kernels checked against eager)"
+    assert list(made.frame("kernels")["verdict"]) == ["passed", "passed", "not checked", "passed"]
+    assert list(made.frame("kernels")["reason"])[2] == "no node has it"
+    assert list(made.frame("kernels")["ok"]) == [True, True, False, True]
+
+
+def test_nothing_checked_is_not_ok() -> None:
+    made = of_kernels(("a", "not checked"))
+    assert not made.ok
+    assert made.wrong_kernel is None
+    assert "nothing was checked" in repr(made)
+    assert not of_kernels(("a", "passed"), ("b", "failed")).ok
+
+
+def opinion(expected: list[float], actual: list[float], exact: list[float]) -> Comparison:
+    """What double precision says of values that differ."""
+    left, right = torch.tensor(expected), torch.tensor(actual)
+    row = compare_tensors("x", left, right, None, None)
+    assert not row.ok
+    return settled(row, ("x", left, right), torch.tensor(exact, dtype=torch.float64))
+
+
+def test_double_precision_excuses_rounding_only() -> None:
+    assert opinion([1.1, 2.0], [0.9, 2.0], [1.0, 2.0]).ok
+    assert not opinion([1.1, 2.0], [1.9, 2.0], [1.0, 2.0]).ok
+    assert not opinion([INF, 2.0], [7.0, 9.0], [1e39, 2.0]).ok  # the reference overflowed
+    assert not opinion([1.1, 2.0], [NAN, 2.0], [1.0, 2.0]).ok
+    assert not opinion([1.1, INF], [0.9, 5.0], [1.0, INF]).ok

@@ -1,0 +1,95 @@
+"""A worker answers many requests, is replaced when it died, and is not used after an interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from workbench.errors import CaptureError, UsageError
+from workbench.processes.worker import Worker, WorkerEnded
+
+BODY = """
+import os, time
+from workbench.errors import UsageError
+from workbench.processes.messages import Done, Failed
+
+def answer(request):
+    if request == "die":
+        print("out of memory", flush=True)
+        os._exit(3)
+    if request == "sleep":
+        time.sleep(600)
+    if request == "refuse":
+        return Failed.of(UsageError("no"))
+    if request == "break":
+        return 1 / 0
+    parent("work", 0.0)
+    return Done((request, os.getpid()))
+
+parent.done("ready")
+parent.serve(answer)
+"""
+
+
+class Echo(Worker):
+    program = "child_program"
+    said: object = None
+
+    def on_ready(self, value: object) -> None:
+        self.said = value
+
+
+@pytest.fixture
+def worker(program: Callable[[str], str]) -> Iterator[Echo]:
+    program(BODY)
+    worker = Echo(job_s=60)
+    yield worker
+    worker.close()
+
+
+def test_one_process_answers_every_request(worker: Echo) -> None:
+    worker.begin()
+    assert worker.pid is not None
+    assert worker.ask("a", "echo") == ("a", worker.pid)
+    assert worker.ask("b", "echo") == ("b", worker.pid)
+    assert worker.said == "ready"
+    with pytest.raises(UsageError, match="no"):
+        worker.ask("refuse", "echo")
+    with pytest.raises(CaptureError, match="The worker failed: ZeroDivisionError"):
+        worker.ask("break", "echo")
+    assert worker.ask("c", "echo") == ("c", worker.pid)
+
+
+def test_one_that_died_is_replaced(worker: Echo) -> None:
+    worker.start()
+    first = worker.pid
+    with pytest.raises(WorkerEnded, match=r"was to echo ended with code 3;(?s:.*)out of memory"):
+        worker.ask("die", "echo")
+    assert worker.ask("a", "echo")[1] != first
+
+
+def test_one_that_takes_too_long_is_ended(program: Callable[[str], str]) -> None:
+    program(BODY)
+    worker = Echo(job_s=0.1)
+    worker.start()
+    with pytest.raises(CaptureError, match="did not echo in time"):
+        worker.ask("sleep", "echo")
+    assert worker.pid is None
+
+
+def test_an_interrupt_ends_it(worker: Echo) -> None:
+    def interrupt(name: str, elapsed: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        worker.ask("a", "echo", interrupt)
+    assert caught.value.report is None  # type: ignore[attr-defined]
+    assert worker.pid is None
+
+
+def test_one_that_is_retired_starts_no_other(worker: Echo) -> None:
+    worker.start()
+    worker.retire()
+    with pytest.raises(WorkerEnded):
+        worker.ask("a", "echo")
