@@ -53,7 +53,16 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
     "analysis": set(),
     "artifacts": {"cryptography"},  # where a team's signature is made or checked
     "trace_logs": {"orjson"},
-    "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets", "jinja2"},
+    "views": {
+        "pandas",
+        "matplotlib",
+        "anywidget",
+        "pygments",
+        "traitlets",
+        "ipywidgets",
+        "jinja2",
+        "markupsafe",
+    },
     "notebook": {"IPython", "ipykernel", "torch"},  # torch.export.Dim, the form that -d takes
 }
 

@@ -18,7 +18,9 @@ from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.presenting import FormerTable, Presented, presenter
-from workbench.views import figures, frames, html
+from workbench.views.charts import figures
+from workbench.views.pages import report as html
+from workbench.views.tables import frames
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +38,7 @@ def test_an_unknown_kind_is_text(tmp_path: Path) -> None:
     assert record._repr_html_() is None
     assert record._repr_mimebundle_() == {"text/plain": repr(record)}
     page = presenter().page(record, tmp_path / "a.html")
-    assert "Unknown(name=&#x27;&lt;a&gt;&#x27;, size=3)" in page
+    assert "Unknown(name=&#39;&lt;a&gt;&#39;, size=3)" in page
     assert (tmp_path / "a.html").read_text() == page
 
 
@@ -117,4 +119,4 @@ def test_a_check_is_described_without_pandas() -> None:
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )
-    assert "workbench.views.answers" in modules_after(program)
+    assert "workbench.views.answers.short" in modules_after(program)

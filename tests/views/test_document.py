@@ -10,9 +10,9 @@ from wire_types import mismatches
 from workbench.analysis.source.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views import wire
 from workbench.views.document import Setting, document
-from workbench.views.document.guards import path
+from workbench.views.panes.breaks import path
+from workbench.views.wire import document as wire
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
 

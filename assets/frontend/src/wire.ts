@@ -1,4 +1,4 @@
-// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.
+// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
 export const VERSION = 1;
 
@@ -946,4 +946,13 @@ export const TITLES: Record<PaneId, string> = {
   roofline: "Roofline",
   matrix: "Matrix",
   artifact: "Artifact",
+};
+
+export const WORDS: Record<Line["state"], string> = {
+  captured: "Captured",
+  break: "Graph break",
+  fallback: "Fallback",
+  folded: "Constant-folded",
+  outside: "Runs in Python",
+  plain: "",
 };

@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.sweep.figures import best_figure, words_of
 from workbench.views.sweep.words import SHOWN, facts, remarks
-from workbench.views.wire_sweep import SweepDocument, SweepRow
+from workbench.views.wire.sweep import SweepDocument, SweepRow
 
 VERSION = 1
 MOST_ROWS = 1000

@@ -12,9 +12,9 @@ from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts import heat, spots, strands
 from workbench.views.charts.sheet import FAINT, PALE, sheet, short
-from workbench.views.palette import KERNEL_COLOURS
 from workbench.views.sweep.frame import FIGURES
-from workbench.views.units import bytes_text, number_text, seconds_text
+from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.words.units import bytes_text, number_text, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
