@@ -227,7 +227,8 @@ def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
 
 
 def _has_equality(leaf: Any) -> bool:
-    return type(leaf).__eq__ is not object.__eq__
+    equality: Any = type(leaf).__eq__
+    return equality is not object.__eq__
 
 
 def compare(
