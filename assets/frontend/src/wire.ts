@@ -725,35 +725,6 @@ export interface MatrixRow {
 }
 
 /**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
- */
-export interface Roof {
-  target: string;
-  bandwidth_gbs: number;
-  rates: [string, number][];
-}
-
-/**
- * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
- */
-export interface RooflinePoint {
-  kernel: string;
-  target: string;
-  moved_bytes: number | null;
-  flops: number | null;
-  rate: string | null;
-  intensity: number | null;
-  ridge: number | null;
-  bound: string | null;
-  bound_us: number | null;
-  attainable_tflops: number | null;
-  measured_us: number | null;
-  estimate: boolean;
-  share: number;
-  note: string | null;
-}
-
-/**
  * One configuration that a model ranked; nothing was timed. `losing` says why it cannot win.
  */
 export interface Ranked {
@@ -821,6 +792,35 @@ export interface Targets {
  */
 export interface TargetQuestion {
   targets: string[];
+}
+
+/**
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
+ */
+export interface Roof {
+  target: string;
+  bandwidth_gbs: number;
+  rates: [string, number][];
+}
+
+/**
+ * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+ */
+export interface RooflinePoint {
+  kernel: string;
+  target: string;
+  moved_bytes: number | null;
+  flops: number | null;
+  rate: string | null;
+  intensity: number | null;
+  ridge: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  attainable_tflops: number | null;
+  measured_us: number | null;
+  estimate: boolean;
+  share: number;
+  note: string | null;
 }
 
 /**
