@@ -104,6 +104,7 @@ check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/mypy
 	cd $(FRONTEND) && npm run check
 
-# writes tests/bench/bench.json, which the README's table is compared with; on a quiet machine only
+# writes tests/bench/bench.json and the table in the README; waits for a quiet machine, ends with 1
+# when a figure misses its reach, after writing it
 bench: .venv/.test browser
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench --record

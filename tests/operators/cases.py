@@ -121,8 +121,8 @@ def _defined(value: torch.Tensor) -> torch.Tensor:
 
 def _same(first: list[Any], second: list[Any]) -> bool:
     """Whether two runs gave the same bits (a NaN is the same as a NaN)."""
-    pairs = list(zip(first, second, strict=True))
     return all(
-        torch.equal(_defined(a), _defined(b)) if isinstance(a, torch.Tensor) else True
-        for a, b in pairs
+        torch.equal(_defined(a.detach()), _defined(b.detach()))
+        for a, b in zip(first, second, strict=True)
+        if isinstance(a, torch.Tensor)
     )

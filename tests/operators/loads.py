@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import torch
-from tests.operators.results import assert_agrees, results
 
 import workbench as wb
+from tests.operators.results import assert_agrees, results
 
 
 def wrong(folder: Path) -> str | None:

@@ -15,10 +15,9 @@ from tests.fresh_process import run_fresh
 
 pytest.importorskip("expecttest", reason="torch's operator database needs it")
 
+from tests.operators import cases
 from tests.operators.excluding import torch_compiles, why_not
 from tests.operators.results import assert_agrees, results
-
-from tests.operators import cases
 
 SAMPLE = (
     "__getitem__",
@@ -33,7 +32,7 @@ SAMPLE = (
     "std_mean",
 )
 LEARNING = ("einsum", "nn.functional.gelu", "softmax")
-COMPARED = {"float32": 0, "gradients": 0, "bfloat16": 0}
+COMPARED = {"float32": 624, "gradients": 515, "bfloat16": 440}
 OF_THE_LIST = torch.__version__.startswith("2.13.")  # other releases have other operators
 GROUP = 25
 

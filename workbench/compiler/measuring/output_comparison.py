@@ -227,7 +227,7 @@ def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
 
 
 def _has_equality(leaf: Any) -> bool:
-    return type(leaf).__eq__ is not object.__eq__
+    return any("__eq__" in vars(kind) for kind in type(leaf).__mro__[:-1])  # object is the last
 
 
 def compare(
