@@ -86,7 +86,7 @@ def open_summary(chromium: Any, saved: str) -> Any:
 def test_without_scripts_the_summary_is_there(open_summary: Callable[..., Any]) -> None:
     page = open_summary()
     assert page.locator("h1").inner_text() == "block"
-    code = page.locator("pre#k0")
+    code = page.locator("details#k0 pre")
     assert not code.is_visible()
     page.locator("summary", has_text="cpp_fused_add_mul_relu_0").click()
     assert "Vectorized" in code.inner_text()

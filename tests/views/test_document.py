@@ -9,7 +9,6 @@ from wire_types import mismatches
 
 from workbench.analysis.source.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
-from workbench.report.machine_rows import KernelRoofline
 from workbench.views.document import Setting, document
 from workbench.views.panes.breaks import path
 from workbench.views.wire import document as wire
@@ -163,24 +162,6 @@ def test_kernels_on_gpus_come_in_the_order_of_their_differences(sample_report: R
     ]
 
 
-def test_kernels_stand_under_the_roof_of_their_gpu(sample_report: Report) -> None:
-    made = document(sample_report)
-    (roof,) = made["roofs"]
-    assert (roof["target"], roof["bandwidth_gbs"]) == ("h100", 3352.0)
-    assert roof["rates"] == [("matrix.tf32", 494.7), ("vector.fp32", 66.9)]
-    shares = {point["kernel"]: point["share"] for point in made["points"]}
-    assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
-    assert shares["k2"] == pytest.approx(2.17 / (1.25 + 0.63 + 2.17), abs=1e-3)  # not all measured
-    assert [point["measured_us"] for point in made["points"]] == [None, 1.1, None]
-
-
-def test_shares_are_measured_where_all_kernels_are(sample_report: Report) -> None:
-    rows = [replace(row, measured_us=2.0) for row in sample_report.roofline]
-    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
-    points = document(replace(sample_report, tables=tables))["points"]
-    assert {point["share"] for point in points} == {0.3333}
-
-
 def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
     rows = document(sample_report)["ranked"]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
@@ -193,7 +174,6 @@ def test_panes_without_gpus_say_what_to_type() -> None:
     assert (
         'wb.matrix(compiled, targets=["a100", "h100", "b200"])' in (empty["matrix"] or {})["text"]
     )
-    assert 'target="h100"' in (empty["roofline"] or {})["text"]
 
 
 def test_a_saved_view_cannot_change_its_target() -> None:

@@ -9,43 +9,29 @@ words for what became of a line.
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
 import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 
 from workbench.views.panes.registry import PANES
-from workbench.views.wire import artifact as wire_artifact
-from workbench.views.wire import code as wire_code
-from workbench.views.wire import diff as wire_diff
-from workbench.views.wire import document as wire
-from workbench.views.wire import machine as wire_machine
-from workbench.views.wire import sweep as wire_sweep
-from workbench.views.wire import tables as wire_tables
 from workbench.views.words.vocabulary import WORDS
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
-MODULES = (
-    wire,
-    wire_artifact,
-    wire_code,
-    wire_diff,
-    wire_machine,
-    wire_sweep,
-    wire_tables,
-)
+WIRE = Path(__file__).parent / "wire"
+_NO_TYPES = ("__init__.py", "codec.py")
 _HEAD = "// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 
 
-def typescript(modules: tuple[ModuleType, ...] = MODULES) -> str:
-    """The literals, aliases and TypedDicts of the modules as TypeScript declarations."""
+def typescript() -> str:
+    """The literals, aliases and TypedDicts of the wire as TypeScript declarations."""
     parts = [_HEAD]
-    for statement in (each for m in modules for each in ast.parse(inspect.getsource(m)).body):
+    files = sorted(file for file in WIRE.glob("*.py") if file.name not in _NO_TYPES)
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    for statement in (each for text in texts for each in ast.parse(text).body):
         if isinstance(statement, ast.ClassDef):
             parts.append(_interface(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

@@ -1,5 +1,236 @@
 // Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
+export type Verdict = "pass" | "warn" | "fail";
+
+/**
+ * One member of the file; `size` in bytes.
+ */
+export interface Member {
+  id: string;
+  name: string;
+  what: string;
+  size: number;
+  sha256: string;
+}
+
+/**
+ * One tensor or constant that the file takes or gives; `model` is empty where there is one.
+ */
+export interface ContractLeaf {
+  id: string;
+  side: "input" | "output";
+  name: string;
+  dtype: string;
+  shape: string;
+  device: string;
+  model: string;
+}
+
+/**
+ * One thing that the file needs, compared with the machine where it was saved or loaded.
+ */
+export interface Requirement {
+  id: string;
+  name: string;
+  verdict: Verdict;
+  needed: string;
+  found: string;
+  advice: string;
+}
+
+/**
+ * One phase of a way; `start_s` counts from the start of its process.
+ */
+export interface TripPhase {
+  id: string;
+  name: string;
+  title: string;
+  start_s: number;
+  duration_s: number;
+}
+
+/**
+ * One way of a round trip, see `RoundTripWay`; `against` compares its outputs with eager's.
+ * `note` says why it did not run.
+ */
+export interface TripWay {
+  id: string;
+  name: string;
+  title: string;
+  ran: boolean;
+  ok: boolean | null;
+  against: string;
+  imports_s: number | null;
+  load_s: number | null;
+  first_call_s: number | null;
+  first_result_s: number | null;
+  total_s: number | null;
+  steady_s: number | null;
+  note: string | null;
+  phases: TripPhase[];
+}
+
+/**
+ * One output of a way beside that of eager; an error without a number is infinite.
+ */
+export interface TripLeaf {
+  id: string;
+  way: string;
+  leaf: string;
+  dtype: string;
+  shape: string;
+  bit_exact: boolean;
+  ok: boolean;
+  max_abs_error: number | null;
+  tolerance: string;
+  note: string;
+}
+
+/**
+ * Everything about the file; `advice` says in one line how to get one, or is None.
+ */
+export interface SavedFile {
+  advice: string | null;
+  members: Member[];
+  contract: ContractLeaf[];
+  requirements: Requirement[];
+  ways: TripWay[];
+  leaves: TripLeaf[];
+}
+
+/**
+ * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
+ * those that the compiler went through, each with why its text is missing, or None.
+ */
+export interface Config {
+  id: string;
+  target: string;
+  choice: string;
+  facts: [string, string][];
+  note: string | null;
+  stages: Record<string, string | null>;
+}
+
+/**
+ * What an instruction does: a sentence, then its modifiers; `source` names the document.
+ */
+export interface Opcode {
+  text: string;
+  parts: [string, string][];
+  source: string;
+}
+
+/**
+ * The text of one stage of a kernel's compilation, in runs of lines (from 1). `lines` are
+ * first, last, line of the Triton source; `inlined` first, last, file and line of an inlined
+ * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
+ */
+export interface StagePart {
+  kind: "stage";
+  config: string;
+  stage: string;
+  text: string;
+  lines: [number, number, number][];
+  inlined: [number, number, string, number][];
+  ptx: [number, number, number][];
+  opcodes: Record<string, Opcode>;
+}
+
+/**
+ * Two texts of a stage in blocks: a kind, then first and last line (from 1) in each. A block
+ * without lines in one text has a last line before its first there.
+ */
+export interface ComparePart {
+  kind: "compare";
+  before: string;
+  after: string;
+  stage: string;
+  blocks: (["same" | "changed" | "added" | "removed", number, number, number, number])[];
+}
+
+/**
+ * One of the compilations: what it is called, and what it is.
+ */
+export interface DiffSide {
+  name: string;
+  words: string;
+}
+
+/**
+ * What matters, in plain words, and the part that tells more.
+ */
+export interface DiffSentence {
+  text: string;
+  part: string;
+}
+
+/**
+ * One difference; `where` is the graph that a node is in, `delta` a change in percent.
+ */
+export interface DiffRow {
+  item: string;
+  change: string;
+  a: string;
+  b: string;
+  delta: string;
+  note: string;
+  where: string;
+  kernels: number[];
+}
+
+/**
+ * One part: how many things differ and how many do not; `missing` says why it is not known.
+ * `is_measured` marks numbers that differ from run to run; `more` counts rows that are left
+ * out.
+ */
+export interface DiffPart {
+  id: string;
+  title: string;
+  differ: number;
+  same: number;
+  is_measured: boolean;
+  missing: string | null;
+  rows: DiffRow[];
+  more: number;
+}
+
+/**
+ * A line of either source with its number from 1; `kind` says whether they differ.
+ */
+export interface DiffLine {
+  kind: "same" | "changed" | "added" | "removed";
+  left: number | null;
+  right: number | null;
+  before: string | null;
+  after: string | null;
+}
+
+/**
+ * Kernels that compute the same in both; `source` has the lines where both have a source.
+ */
+export interface DiffKernels {
+  title: string;
+  relation: string;
+  a: string[];
+  b: string[];
+  facts: string[];
+  language: string;
+  source: DiffLine[];
+}
+
+/**
+ * Two compilations compared.
+ */
+export interface DiffDocument {
+  version: number;
+  a: DiffSide;
+  b: DiffSide;
+  is_same: boolean;
+  sentences: DiffSentence[];
+  parts: DiffPart[];
+  kernels: DiffKernels[];
+}
+
 export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
@@ -462,237 +693,6 @@ export interface Embedded {
   left_out: Record<string, string>;
 }
 
-export type Verdict = "pass" | "warn" | "fail";
-
-/**
- * One member of the file; `size` in bytes.
- */
-export interface Member {
-  id: string;
-  name: string;
-  what: string;
-  size: number;
-  sha256: string;
-}
-
-/**
- * One tensor or constant that the file takes or gives; `model` is empty where there is one.
- */
-export interface ContractLeaf {
-  id: string;
-  side: "input" | "output";
-  name: string;
-  dtype: string;
-  shape: string;
-  device: string;
-  model: string;
-}
-
-/**
- * One thing that the file needs, compared with the machine where it was saved or loaded.
- */
-export interface Requirement {
-  id: string;
-  name: string;
-  verdict: Verdict;
-  needed: string;
-  found: string;
-  advice: string;
-}
-
-/**
- * One phase of a way; `start_s` counts from the start of its process.
- */
-export interface TripPhase {
-  id: string;
-  name: string;
-  title: string;
-  start_s: number;
-  duration_s: number;
-}
-
-/**
- * One way of a round trip, see `RoundTripWay`; `against` compares its outputs with eager's.
- * `note` says why it did not run.
- */
-export interface TripWay {
-  id: string;
-  name: string;
-  title: string;
-  ran: boolean;
-  ok: boolean | null;
-  against: string;
-  imports_s: number | null;
-  load_s: number | null;
-  first_call_s: number | null;
-  first_result_s: number | null;
-  total_s: number | null;
-  steady_s: number | null;
-  note: string | null;
-  phases: TripPhase[];
-}
-
-/**
- * One output of a way beside that of eager; an error without a number is infinite.
- */
-export interface TripLeaf {
-  id: string;
-  way: string;
-  leaf: string;
-  dtype: string;
-  shape: string;
-  bit_exact: boolean;
-  ok: boolean;
-  max_abs_error: number | null;
-  tolerance: string;
-  note: string;
-}
-
-/**
- * Everything about the file; `advice` says in one line how to get one, or is None.
- */
-export interface SavedFile {
-  advice: string | null;
-  members: Member[];
-  contract: ContractLeaf[];
-  requirements: Requirement[];
-  ways: TripWay[];
-  leaves: TripLeaf[];
-}
-
-/**
- * One configuration of a kernel for a GPU, with what it takes of a multiprocessor. `stages` are
- * those that the compiler went through, each with why its text is missing, or None.
- */
-export interface Config {
-  id: string;
-  target: string;
-  choice: string;
-  facts: [string, string][];
-  note: string | null;
-  stages: Record<string, string | null>;
-}
-
-/**
- * What an instruction does: a sentence, then its modifiers; `source` names the document.
- */
-export interface Opcode {
-  text: string;
-  parts: [string, string][];
-  source: string;
-}
-
-/**
- * The text of one stage of a kernel's compilation, in runs of lines (from 1). `lines` are
- * first, last, line of the Triton source; `inlined` first, last, file and line of an inlined
- * helper; `ptx` first, last, line of the PTX. `opcodes` explains what occurs in the text.
- */
-export interface StagePart {
-  kind: "stage";
-  config: string;
-  stage: string;
-  text: string;
-  lines: [number, number, number][];
-  inlined: [number, number, string, number][];
-  ptx: [number, number, number][];
-  opcodes: Record<string, Opcode>;
-}
-
-/**
- * Two texts of a stage in blocks: a kind, then first and last line (from 1) in each. A block
- * without lines in one text has a last line before its first there.
- */
-export interface ComparePart {
-  kind: "compare";
-  before: string;
-  after: string;
-  stage: string;
-  blocks: (["same" | "changed" | "added" | "removed", number, number, number, number])[];
-}
-
-/**
- * One of the compilations: what it is called, and what it is.
- */
-export interface DiffSide {
-  name: string;
-  words: string;
-}
-
-/**
- * What matters, in plain words, and the part that tells more.
- */
-export interface DiffSentence {
-  text: string;
-  part: string;
-}
-
-/**
- * One difference; `where` is the graph that a node is in, `delta` a change in percent.
- */
-export interface DiffRow {
-  item: string;
-  change: string;
-  a: string;
-  b: string;
-  delta: string;
-  note: string;
-  where: string;
-  kernels: number[];
-}
-
-/**
- * One part: how many things differ and how many do not; `missing` says why it is not known.
- * `is_measured` marks numbers that differ from run to run; `more` counts rows that are left
- * out.
- */
-export interface DiffPart {
-  id: string;
-  title: string;
-  differ: number;
-  same: number;
-  is_measured: boolean;
-  missing: string | null;
-  rows: DiffRow[];
-  more: number;
-}
-
-/**
- * A line of either source with its number from 1; `kind` says whether they differ.
- */
-export interface DiffLine {
-  kind: "same" | "changed" | "added" | "removed";
-  left: number | null;
-  right: number | null;
-  before: string | null;
-  after: string | null;
-}
-
-/**
- * Kernels that compute the same in both; `source` has the lines where both have a source.
- */
-export interface DiffKernels {
-  title: string;
-  relation: string;
-  a: string[];
-  b: string[];
-  facts: string[];
-  language: string;
-  source: DiffLine[];
-}
-
-/**
- * Two compilations compared.
- */
-export interface DiffDocument {
-  version: number;
-  a: DiffSide;
-  b: DiffSide;
-  is_same: boolean;
-  sentences: DiffSentence[];
-  parts: DiffPart[];
-  kernels: DiffKernels[];
-}
-
 /**
  * One kernel on one GPU; `id` names its code, `note` says why there is none.
  */
@@ -722,35 +722,6 @@ export interface MatrixRow {
   spreads: Record<string, number>;
   differs_in: string | null;
   cells: (MatrixCell | null)[];
-}
-
-/**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
- */
-export interface Roof {
-  target: string;
-  bandwidth_gbs: number;
-  rates: [string, number][];
-}
-
-/**
- * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
- */
-export interface RooflinePoint {
-  kernel: string;
-  target: string;
-  moved_bytes: number | null;
-  flops: number | null;
-  rate: string | null;
-  intensity: number | null;
-  ridge: number | null;
-  bound: string | null;
-  bound_us: number | null;
-  attainable_tflops: number | null;
-  measured_us: number | null;
-  estimate: boolean;
-  share: number;
-  note: string | null;
 }
 
 /**
@@ -821,6 +792,35 @@ export interface Targets {
  */
 export interface TargetQuestion {
   targets: string[];
+}
+
+/**
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
+ */
+export interface Roof {
+  target: string;
+  bandwidth_gbs: number;
+  rates: [string, number][];
+}
+
+/**
+ * Where one kernel lies under the roof of a GPU; `share` is its part of the time of all.
+ */
+export interface RooflinePoint {
+  kernel: string;
+  target: string;
+  moved_bytes: number | null;
+  flops: number | null;
+  rate: string | null;
+  intensity: number | null;
+  ridge: number | null;
+  bound: string | null;
+  bound_us: number | null;
+  attainable_tflops: number | null;
+  measured_us: number | null;
+  estimate: boolean;
+  share: number;
+  note: string | null;
 }
 
 /**

@@ -6,8 +6,8 @@ from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.panes.missing import missing
 from workbench.views.panes.pane import Content, Pane, Setting
-from workbench.views.wire import machine as wire
 from workbench.views.wire.document import Note
+from workbench.views.wire.roofline import Roof, RooflinePoint
 
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (
@@ -31,14 +31,14 @@ def _empty(report: Report) -> Note | None:
     return missing(report, "roofline", "No roofline.", _NOTHING)
 
 
-def _roofs(report: Report) -> list[wire.Roof]:
+def _roofs(report: Report) -> list[Roof]:
     """The roof of each GPU, with the peak rates that its kernels are measured against."""
-    found: dict[str, wire.Roof] = {}
+    found: dict[str, Roof] = {}
     rates: dict[str, dict[str, float]] = {}
     for row in report.roofline:
         if row.bandwidth_gbs is None:
             continue
-        here: wire.Roof = {"target": row.target, "bandwidth_gbs": row.bandwidth_gbs, "rates": []}
+        here: Roof = {"target": row.target, "bandwidth_gbs": row.bandwidth_gbs, "rates": []}
         found.setdefault(row.target, here)
         if row.rate is not None and row.rate_tflops is not None:
             rates.setdefault(row.target, {})[row.rate] = row.rate_tflops
@@ -47,7 +47,7 @@ def _roofs(report: Report) -> list[wire.Roof]:
     return list(found.values())
 
 
-def _points(report: Report) -> list[wire.RooflinePoint]:
+def _points(report: Report) -> list[RooflinePoint]:
     """Every kernel under the roof of its GPU, with its part of the time of all calls.
 
     The time is the measured one where all kernels of the GPU have one, else the bound.
@@ -71,7 +71,7 @@ def _time(row: KernelRoofline, is_measured: bool) -> float:
     return (row.measured_us if is_measured else row.bound_us) or 0.0
 
 
-def _point(row: KernelRoofline, share: float) -> wire.RooflinePoint:
+def _point(row: KernelRoofline, share: float) -> RooflinePoint:
     return {
         "kernel": row.kernel,
         "target": row.target,

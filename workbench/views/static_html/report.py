@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, Grid, frame_call, grid
@@ -22,6 +22,10 @@ _TABLED: Mapping[str, tuple[str, ...]] = {
 }
 """Panes that are tables and nothing else, with the lists of the document that they show."""
 
+_LISTS = (
+    *("breaks", "recompiles", "guards", "kernels", "graphs", "groups", "rejected", "cuda_graphs"),
+    *("phases", "choices", "ranked", "points", "matrix"),
+)
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 
 
@@ -64,6 +68,7 @@ def _view(
 
     return {
         "doc": shown,
+        "present": _present(shown),
         "titles": {head["id"]: head["title"] for head in shown["panes"]},
         "limits": limits,
         "figures": grid("", FIGURES, shown["figures"], limits, most=len(shown["figures"])),
@@ -80,6 +85,21 @@ def _view(
         "picture": picture,
         "absent": list(_absent(shown, is_page=limits is PAGE)),
     }
+
+
+def _present(shown: Document) -> Mapping[str, bool]:
+    """The panes that have something to show, in the order of the sections."""
+    lists = {name for name in _LISTS if cast(Any, shown)[name]}
+    lists |= {name for name in _TABLED["artifact"] if cast(Any, shown)["file"][name]}
+    needs = {
+        "breaks": ("breaks", "recompiles", "guards"),
+        "kernels": ("kernels",),
+        "graphs": ("graphs",),
+        "fusion": ("groups", "rejected", "cuda_graphs"),
+        **_TABLED,
+        "matrix": ("matrix",),
+    }
+    return {"overview": True, **{id: bool(lists & set(own)) for id, own in needs.items()}}
 
 
 def _file(shown: Document, limits: Limits) -> Grid | None:
