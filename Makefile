@@ -61,7 +61,7 @@ test-all: .venv/.test browser packages
 test-gpu: .venv/.test
 	@$(BIN)/python -m tests.gpu
 
-# without the widgets' state, in which every view has the whole front end once more
+# without the widgets' state, in which the front end is once more
 notebooks: .venv/.test
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(sort $(wildcard notebooks/*.ipynb)) \
 		--ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False
@@ -104,6 +104,7 @@ check: .venv/.test $(FRONTEND)/node_modules/.installed
 	$(BIN)/mypy
 	cd $(FRONTEND) && npm run check
 
-# writes tests/bench/bench.json, which the README's table is compared with; on a quiet machine only
+# writes tests/bench/bench.json and the table in the README; waits for a quiet machine, ends with 1
+# when a figure misses its reach, after writing it
 bench: .venv/.test browser
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench --record

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
-0 errors
+0 errors · number_text
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
@@ -46,13 +46,23 @@ Imports inside functions count. Those for type checkers may also go to other roo
 
 OUTSIDE = {  # what a room may import besides the standard library; others may import anything
     "errors": set(),
+    "number_text": set(),
     "settings": set(),
     "specs": set(),
     "report": set(),
     "analysis": set(),
     "artifacts": {"cryptography"},  # where a team's signature is made or checked
     "trace_logs": {"orjson"},
-    "views": {"pandas", "matplotlib", "anywidget", "pygments", "traitlets", "jinja2"},
+    "views": {
+        "pandas",
+        "matplotlib",
+        "anywidget",
+        "pygments",
+        "traitlets",
+        "ipywidgets",
+        "jinja2",
+        "markupsafe",
+    },
     "notebook": {"IPython", "ipykernel", "torch"},  # torch.export.Dim, the form that -d takes
 }
 

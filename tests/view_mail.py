@@ -8,8 +8,8 @@ from typing import Any
 
 from wire_types import mismatches
 
-from workbench.views import wire
-from workbench.views.request_widget import Answering
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire import document as wire
 
 
 class Mailbox:

@@ -25,8 +25,8 @@ from workbench.report.presenting import install as _install
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep as Sweep
     from workbench.api.compiling import *  # noqa: F403
+    from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
-    from workbench.api.running import *  # noqa: F403
     from workbench.api.showing import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.package import Package as Package
@@ -46,7 +46,7 @@ _LISTED = (
     "workbench.errors",
     "workbench.api.compiling",
     "workbench.api.files",
-    "workbench.api.running",
+    "workbench.api.evaluation",
     "workbench.api.showing",
 )
 """Modules whose `__all__` is public here; the other names are in `_HOMES`."""

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     if chosen.record and chosen.quick:
         parser.error("what is measured with fewer repeats is not recorded")
     if chosen.record:
-        records.refuse_a_busy_machine()
+        records.wait_for_quiet()
     print(f"{'name':<58} | {'ours':>8} | {'other':>8} | {'value':>8} |   reach |", flush=True)
     found = {name: list(_printed(BENCHES[name].figures(chosen.quick))) for name in names}
     if chosen.record:

@@ -13,9 +13,9 @@ from tests.bench.figure import Figure
 from tests.big_report import big_report
 from workbench.report import Graph, Link, Node, Report, Table
 from workbench.views.document import Setting, document
-from workbench.views.embedding import CELL_BYTES
-from workbench.views.saved import saved_view
-from workbench.views.wire_codec import bundle
+from workbench.views.pages.embedding import CELL_BYTES
+from workbench.views.pages.saved import saved_view
+from workbench.views.wire.codec import bundle
 
 CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"
 COMPILATIONS = 10

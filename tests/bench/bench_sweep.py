@@ -70,7 +70,7 @@ def _from_store(folder: Path, count: int) -> Figure:
     """A sweep whose rows are all known, with a store as big as it was made."""
     import workbench as wb
     from workbench.report.trials import Trial
-    from workbench.sweeps.running import Runner, SweptFunction
+    from workbench.sweeps.scheduler import Runner, SweptFunction
     from workbench.sweeps.space import Space
     from workbench.sweeps.store import Store
     from workbench.sweeps.trial_run import Plan

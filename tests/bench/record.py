@@ -6,7 +6,8 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -126,10 +127,19 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found}
 
 
-def refuse_a_busy_machine(load: float | None = None) -> None:
-    """Raise `RuntimeError` where other programs run: their share would be in every figure."""
-    now = os.getloadavg()[0] if load is None else load
-    if now > BUSY:
-        raise RuntimeError(
-            f"{now:.1f} processes ran in the last minute: figures to record need a quiet machine"
-        )
+def wait_for_quiet(
+    seconds: float = 300,
+    load: Callable[[], float] = lambda: os.getloadavg()[0],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until the machine is quiet, such as after an installation.
+
+    Raises `RuntimeError` when it stays busy: the share of other programs would be in every figure.
+    """
+    for _ in range(int(seconds / 10)):
+        if load() <= BUSY:
+            return
+        sleep(10)
+    raise RuntimeError(
+        f"{load():.1f} processes ran in the last minute: figures to record need a quiet machine"
+    )

@@ -48,10 +48,14 @@ def test_figures_measured_anew_take_the_place_of_older_ones() -> None:
     assert [row.value for row in kept.values()] == [0.3, 600]
 
 
-def test_a_busy_machine_is_refused() -> None:
-    records.refuse_a_busy_machine(0.2)
+def test_a_machine_may_become_quiet_and_is_refused_when_it_stays_busy() -> None:
+    waited: list[float] = []
+    loads = iter([1.4, 0.7, 0.2])
+    records.wait_for_quiet(load=lambda: next(loads), sleep=waited.append)
+    assert waited == [10, 10]
     with pytest.raises(RuntimeError, match=r"1\.7 processes ran in the last minute"):
-        records.refuse_a_busy_machine(1.7)
+        records.wait_for_quiet(30, load=lambda: 1.7, sleep=waited.append)
+    assert len(waited) == 5
 
 
 def test_every_bench_says_under_which_conditions_it_measures() -> None:

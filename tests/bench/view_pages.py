@@ -7,9 +7,9 @@ from typing import Any
 
 from workbench.report import Report
 from workbench.views.document import Setting
-from workbench.views.embedding import embedded
-from workbench.views.interactive import interactive
-from workbench.views.wire_codec import SMALL, pack
+from workbench.views.pages.embedding import embedded
+from workbench.views.pages.interactive import interactive
+from workbench.views.wire.codec import SMALL, pack
 
 PAINTED = """() => {
     const canvas = document.querySelector('.graph canvas');

@@ -6,8 +6,8 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from workbench.report import Report
-from workbench.views import wire
 from workbench.views.document import Setting, document
+from workbench.views.wire import document as wire
 
 PANES: tuple[str, ...] = get_args(wire.PaneId)
 

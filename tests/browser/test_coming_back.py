@@ -8,9 +8,9 @@ import pytest
 
 from workbench.report import Report
 from workbench.views.document import Setting, document
-from workbench.views.embedding import embedded
-from workbench.views.interactive import interactive
-from workbench.views.wire_codec import pack
+from workbench.views.pages.embedding import embedded
+from workbench.views.pages.interactive import interactive
+from workbench.views.wire.codec import pack
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
 ROOMY = 2_000_000

@@ -12,8 +12,8 @@ from tests.diffs import diff
 from workbench.report import Report
 from workbench.views.diff.page import fragment as of_diff
 from workbench.views.document import Setting
-from workbench.views.html import fragment
-from workbench.views.saved import saved_view
+from workbench.views.pages.report import fragment
+from workbench.views.pages.saved import saved_view
 
 
 def output(html: str) -> Any:

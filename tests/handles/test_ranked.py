@@ -50,8 +50,8 @@ def test_each_configuration_is_compiled_and_has_a_place(
     times = [row.model_us or 0.0 for row in found.rows]
     assert times == sorted(times)
     assert all(row.estimate and row.registers and row.occupancy for row in found.rows)
-    assert found.rows[0].losing is None
-    assert "times the best by the model" in str(found.rows[-1].losing)
+    assert found.rows[0].rejection is None
+    assert "times the best by the model" in str(found.rows[-1].rejection)
     assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
 
 
@@ -84,5 +84,5 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
     assert best.rank == 1
     assert best.model_us
     assert worst.choice == "BLOCK_M=256, BLOCK_N=256, BLOCK_K=128"
-    assert str(worst.losing).startswith("cannot be launched: 524288 bytes of shared memory")
+    assert str(worst.rejection).startswith("cannot be launched: 524288 bytes of shared memory")
     assert worst.rank is None

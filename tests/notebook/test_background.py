@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from workbench.notebook.background import JobView
 from workbench.views.document import Setting
-from workbench.views.widget import View
+from workbench.views.widgets.report_view import View
 
 Run = Callable[[str], ExecutionResult]
 LONG = 120.0  # seconds

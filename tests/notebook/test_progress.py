@@ -10,8 +10,8 @@ from wire_types import mismatches
 from workbench.errors import UsageError
 from workbench.notebook.progress import Phases, ProgressDisplay, is_interactive
 from workbench.report import Report
-from workbench.views import wire
-from workbench.views.display import show
+from workbench.views.widgets.display import show
+from workbench.views.wire import document as wire
 
 
 def test_phases_show_their_durations() -> None:

@@ -12,13 +12,16 @@ import pytest
 import workbench as wb
 from tests.sample_report import make
 from workbench.analysis.diff.comparing import compare
+from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.artifacts.machine.machine import Machine
 from workbench.artifacts.machine.requirement import Requirement
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.presenting import FormerTable, Presented, presenter
-from workbench.views import figures, frames, html
+from workbench.views.charts import figures
+from workbench.views.pages import report as html
+from workbench.views.tables import frames
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +39,7 @@ def test_an_unknown_kind_is_text(tmp_path: Path) -> None:
     assert record._repr_html_() is None
     assert record._repr_mimebundle_() == {"text/plain": repr(record)}
     page = presenter().page(record, tmp_path / "a.html")
-    assert "Unknown(name=&#x27;&lt;a&gt;&#x27;, size=3)" in page
+    assert "Unknown(name=&#39;&lt;a&gt;&#39;, size=3)" in page
     assert (tmp_path / "a.html").read_text() == page
 
 
@@ -117,4 +120,11 @@ def test_a_check_is_described_without_pandas() -> None:
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )
-    assert "workbench.views.answers" in modules_after(program)
+    assert "workbench.views.answers.short" in modules_after(program)
+
+
+def test_an_argument_by_its_former_name_works_and_warns() -> None:
+    matrix = Matrix(Report(), ("h100",))
+    with pytest.warns(DeprecationWarning, match="figure= is now metric="):
+        frame = matrix.frame(figure="registers")
+    assert frame.equals(matrix.frame(metric="registers"))

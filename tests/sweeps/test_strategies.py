@@ -101,7 +101,7 @@ def test_seconds_are_a_budget_too() -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "words"),
-    [("bayes", "expected one of grid, random, halving, tpe"), ("tpe", "needs a budget")],
+    [("bayes", "expected one of 'grid', 'random', 'halving', 'tpe'"), ("tpe", "needs a budget")],
 )
 def test_a_search_that_cannot_be_is_refused(strategy: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -10,9 +10,9 @@ from wire_types import mismatches
 from workbench.analysis.source.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views import wire
 from workbench.views.document import Setting, document
-from workbench.views.document.guards import path
+from workbench.views.panes.breaks import path
+from workbench.views.wire import document as wire
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
 
@@ -185,7 +185,7 @@ def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
     rows = document(sample_report)["ranked"]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert (rows[3]["id"], rows[3]["sizes"]) == ("r3", {"XBLOCK": 256})
-    assert rows[3]["losing"] == "spills 12 registers"
+    assert rows[3]["rejection"] == "spills 12 registers"
 
 
 def test_panes_without_gpus_say_what_to_type() -> None:

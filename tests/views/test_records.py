@@ -8,8 +8,8 @@ import pytest
 
 from workbench.analysis.fusion.fusion import savings
 from workbench.report import TABLES, Report
-from workbench.views.display import show
-from workbench.views.html import fragment, page
+from workbench.views.pages.report import fragment, page
+from workbench.views.widgets.display import show
 
 RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.wbr"))
 

@@ -5,7 +5,7 @@ from workbench.views.typescript import TARGET, typescript
 
 def test_the_types_of_the_front_end_are_current() -> None:
     assert TARGET.read_text(encoding="utf-8") == typescript(), (
-        "wire.py changed: run python -m workbench.views.typescript"
+        "the wire changed: run python -m workbench.views.typescript"
     )
 
 

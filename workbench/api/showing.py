@@ -37,7 +37,7 @@ def show(x: Any) -> Any:
     """
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.sweep.sweep import Sweep
-    from workbench.views.display import show as run
+    from workbench.views.widgets.display import show as run
 
     return x if isinstance(x, Diff | Sweep) else run(x)
 
@@ -205,7 +205,7 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     """
     from workbench.settings import Settings
     from workbench.specs import Catalogue
-    from workbench.views.targets import target_frame, targets_frame
+    from workbench.views.tables.targets import target_frame, targets_frame
 
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     return targets_frame(gpus) if name is None else target_frame(gpus[name])

@@ -89,7 +89,7 @@ def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Re
     scope = callee.function.__globals__
     outside = _live_objects(path, callee)
     loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
-    _share_closure(loaded.aot_fn, callee)
+    callee.share_closure(loaded.aot_fn)
     plan, report = loaded.plan, loaded.report
     return Compiled(
         loaded.aot_fn, plan, report, original=callee.entry, example=example, recipe=recipe
@@ -100,7 +100,7 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
     """The modules that the artifact leaves out, from the closure and the globals here."""
     with open_any(path) as opened:
         names = () if opened.manifest is None else opened.manifest.external_data
-    known = {**callee.function.__globals__, **_closure(callee)}
+    known = {**callee.function.__globals__, **callee.closure}
     lost = [name for name in names if name not in known]
     if lost:
         raise WorkbenchError(
@@ -108,18 +108,3 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
             "live object again. Compile it here with aot_compile."
         )
     return {name: known[name] for name in names}
-
-
-def _closure(callee: Callee) -> dict[str, Any]:
-    function = callee.function
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name: cell.cell_contents for name, cell in cells}
-
-
-def _share_closure(aot_fn: Any, callee: Callee) -> None:
-    """Put the live objects into the closure of what was loaded, in place of its copies."""
-    env = aot_fn._artifacts.runtime_env
-    live = _closure(callee)
-    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
-        if name in live:
-            cell.cell_contents = live[name]

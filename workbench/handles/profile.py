@@ -27,8 +27,8 @@ from workbench.compiler.measuring.timing import (
     proxies,
 )
 from workbench.errors import WorkbenchError
+from workbench.number_text import number_text
 from workbench.report import Kernel, Report, Table
-from workbench.report.number_text import number_text
 from workbench.report.profile import KernelTime, Machine, Profile
 
 if TYPE_CHECKING:

@@ -188,7 +188,7 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     )
     taken = built.resources
     if taken is None:
-        return replace(row, losing="does not compile")
+        return replace(row, rejection="does not compile")
     row = replace(
         row,
         registers=taken.registers,
@@ -200,7 +200,7 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
         note=built.note or taken.note,
     )
     if taken.blocks == 0:
-        return replace(row, losing=f"cannot be launched: {taken.note}", note=built.note)
+        return replace(row, rejection=f"cannot be launched: {taken.note}", note=built.note)
     time, why = _model(sweep, config, taken.blocks or 1, taken.stack or 0)
     return replace(row, model_us=time, note=row.note or why)
 

@@ -9,12 +9,12 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.errors import WorkbenchError
 from workbench.notebook.progress import is_interactive, titled
-from workbench.views.display import live_output, publish, show
 from workbench.views.document import Setting
-from workbench.views.wire import Progress
+from workbench.views.widgets.display import live_output, publish, show
+from workbench.views.wire.document import Progress
 
 if TYPE_CHECKING:
-    from workbench.views.widget import View
+    from workbench.views.widgets.report_view import View
 
 _SHORTEST = 0.2  # seconds between two updates of the view
 
@@ -65,7 +65,7 @@ def show_job(shell: InteractiveShell, job: Any, name: str, call: str) -> JobView
     """Publish the live view of a job; None where nobody is watching a notebook."""
     if getattr(shell, "kernel", None) is None or not is_interactive(shell):
         return None
-    from workbench.views.widget import View
+    from workbench.views.widgets.report_view import View
 
     view = View(cancel=job.cancel)
     view.follow(state(job, call))

@@ -12,10 +12,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook.progress import is_interactive
 from workbench.notebook.subshell import in_subshell
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 from workbench.report.trials import Trial
-from workbench.views.display import publish_live, take_back
-from workbench.views.units import seconds_text
+from workbench.views.widgets.display import publish_live, take_back
+from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
     from workbench.views.sweep.document import Live

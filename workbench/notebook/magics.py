@@ -23,8 +23,8 @@ from workbench.notebook.packaging import packaging_options
 from workbench.notebook.pair import pair
 from workbench.notebook.progress import ProgressDisplay
 from workbench.notebook.sweeping import sweep_line
-from workbench.views.display import show
 from workbench.views.document import Setting
+from workbench.views.widgets.display import show
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")

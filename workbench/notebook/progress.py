@@ -14,13 +14,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.errors import UsageError
-from workbench.views.display import publish_live, take_back
-from workbench.views.units import seconds_text
-from workbench.views.wire import Progress as LiveProgress
-from workbench.views.wire import StepState
+from workbench.views.widgets.display import publish_live, take_back
+from workbench.views.wire.document import Progress as LiveProgress
+from workbench.views.wire.document import StepState
+from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
-    from workbench.views.widget import View
+    from workbench.views.widgets.report_view import View
 
 Status = Literal["running", "cancelled", "failed", "done"]
 _LINES = 6
@@ -171,7 +171,7 @@ class ProgressDisplay:
         if not self._is_viewed:
             self._handle = display(self._phases, display_id=True)
             return
-        from workbench.views.widget import View
+        from workbench.views.widgets.report_view import View
 
         self.view = View()
         self.view.follow(self._phases.state("running", (), None, self._call))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BudgetError, UsageError
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 from workbench.report.presenting import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.roundtrip_rows import (

@@ -19,7 +19,7 @@ from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
 from workbench.sweeps.live import Running
 from workbench.sweeps.load_sweep import store_path
-from workbench.sweeps.running import OnTrial, Runner, SweptFunction
+from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search

@@ -11,7 +11,7 @@ import torch
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
 from workbench.sweeps.load_sweep import note, reader
-from workbench.sweeps.running import Runner
+from workbench.sweeps.scheduler import Runner
 from workbench.sweeps.space import Space, value_text
 
 Texts = tuple[tuple[str, str], ...]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.analysis.sweep.medians import Interval, median_interval
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 Run = Callable[[], object]
 _ROUND_NS = 2_000_000

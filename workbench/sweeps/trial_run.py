@@ -23,8 +23,8 @@ from workbench.compiler.measuring.output_comparison import (
 from workbench.errors import WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
+from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.number_text import number_text
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from itertools import pairwise
 
-from workbench.report.number_text import plural
+from workbench.number_text import plural
 
 _HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
 _BLOCK = 4 << 20

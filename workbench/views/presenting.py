@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import singledispatch
-from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launch_costs import Launches
@@ -119,12 +119,10 @@ def _as_text(record: Any) -> str:
 
 
 def _as_page(record: Any, path: str | PathLike[str] | None) -> str:
-    from workbench.views import plain_page
+    from workbench.views.static_html import render
 
-    made = plain_page.document(type(record).__name__, f"<pre>{escape(repr(record))}</pre>")
-    if path is not None:
-        Path(path).write_text(made, encoding="utf-8")
-    return made
+    body = Markup("<pre>{}</pre>").format(repr(record))
+    return render.page(type(record).__name__, body, path)
 
 
 def _refuse(record: Any, *_: Any) -> Any:
@@ -148,10 +146,10 @@ def views_of(record: object) -> Views:
 
 @views_of.register(Report)
 def _(record: Report) -> Views:
-    from workbench.views import frames
+    from workbench.views.tables import frames
 
     def plot(report: Report, name: str) -> Figure:
-        from workbench.views import figures  # a table is made sooner than this is imported
+        from workbench.views.charts import figures  # a table is made sooner than this is imported
 
         return figures.plot(report, name)
 
@@ -177,42 +175,42 @@ def _(record: Sweep) -> Views:
 
 @views_of.register(Matrix)
 def _(record: Matrix) -> Views:
-    from workbench.views import matrix
+    from workbench.views.gpu_model import matrix
 
     return Views(matrix.text, frame=matrix.frame, plot=matrix.plot)
 
 
 @views_of.register(RankedConfigs)
 def _(record: RankedConfigs) -> Views:
-    from workbench.views import ranked
+    from workbench.views.gpu_model import ranked
 
     return Views(ranked.text, frame=ranked.frame, plot=ranked.plot)
 
 
 @views_of.register(Launches)
 def _(record: Launches) -> Views:
-    from workbench.views import launches
+    from workbench.views.gpu_model import launches
 
     return Views(launches.text, frame=launches.frame, plot=launches.plot)
 
 
 @views_of.register(Rivals)
 def _(record: Rivals) -> Views:
-    from workbench.views import rivals
+    from workbench.views.answers import rivals
 
     return Views(rivals.text)
 
 
 @views_of.register(RoundTrip)
 def _(record: RoundTrip) -> Views:
-    from workbench.views.roundtrip import text
+    from workbench.views.answers.roundtrip import text
 
     return Views(text)
 
 
 @views_of.register(MissedBudget)
 def _(record: MissedBudget) -> Views:
-    from workbench.views.roundtrip import missed_budget
+    from workbench.views.answers.roundtrip import missed_budget
 
     return Views(missed_budget)
 
@@ -233,7 +231,7 @@ def pages_of(record: object) -> Pages:
 
 @pages_of.register(Report)
 def _(record: Report) -> Pages:
-    from workbench.views import html
+    from workbench.views.pages import report as html
 
     return Pages(html.page, html.fragment)
 
@@ -254,35 +252,35 @@ def _(record: Sweep) -> Pages:
 
 @pages_of.register(Matrix)
 def _(record: Matrix) -> Pages:
-    from workbench.views import matrix_page
+    from workbench.views.gpu_model import matrix_page
 
     return Pages(matrix_page.page, matrix_page.fragment)
 
 
 @pages_of.register(RankedConfigs)
 def _(record: RankedConfigs) -> Pages:
-    from workbench.views import ranked
+    from workbench.views.gpu_model import ranked
 
     return Pages(ranked.page, ranked.fragment)
 
 
 @pages_of.register(Rivals)
 def _(record: Rivals) -> Pages:
-    from workbench.views.rivals import fragment
+    from workbench.views.answers.rivals import fragment
 
     return Pages(fragment=fragment)
 
 
 @pages_of.register(RoundTrip)
 def _(record: RoundTrip) -> Pages:
-    from workbench.views.roundtrip import fragment
+    from workbench.views.answers.roundtrip_html import fragment
 
     return Pages(fragment=fragment)
 
 
 @pages_of.register(ArtifactReport)
 def _(record: ArtifactReport) -> Pages:
-    from workbench.views.inspect_page import fragment
+    from workbench.views.answers.inspected import fragment
 
     return Pages(fragment=fragment)
 
@@ -291,6 +289,6 @@ def _(record: ArtifactReport) -> Pages:
 @pages_of.register(WhyRecompiled)
 @pages_of.register(Recommendation)
 def _(record: Check | WhyRecompiled | Recommendation) -> Pages:
-    from workbench.views.answers import fragment
+    from workbench.views.answers.short import fragment
 
     return Pages(fragment=fragment)

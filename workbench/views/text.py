@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.report import Report
-from workbench.views.panes.cuda_graphs import headline, reasons
 from workbench.views.panes.overview import figures
-from workbench.views.place_words import line_numbers, ops_of, title_of
-from workbench.views.units import bytes_text, percent_text, plural, seconds_text
+from workbench.views.words.cuda_graphs import headline, reasons
+from workbench.views.words.places import line_numbers, ops_of, title_of
+from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 _ROWS = 8
 _WIDTH = 100
@@ -40,7 +40,7 @@ def _head(report: Report) -> Iterator[str]:
     if request.inputs:
         yield f"inputs    {'; '.join(request.inputs)}"
     for item in figures(report)[:2]:
-        yield f"{item.label.lower():<13} {item.value}"
+        yield f"{item['label'].lower():<13} {item['value']}"
     yield from (f"note      {note}" for note in request.notes)
 
 

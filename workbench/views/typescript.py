@@ -1,6 +1,7 @@
-"""The TypeScript types of the front end, generated from `wire.py` and the `wire_*.py` beside it.
+"""The TypeScript types of the front end, generated from the files of `wire/`.
 
-Beside the types stand the titles of the panes: the tabs are there before the document is.
+Beside the types stand the titles of the panes, which are there before the document is, and the
+words for what became of a line.
 
 `python -m workbench.views.typescript` writes `assets/frontend/src/wire.ts` of a checkout.
 """
@@ -13,19 +14,19 @@ import json
 import re
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from workbench.views import (
-    wire,
-    wire_artifact,
-    wire_code,
-    wire_diff,
-    wire_machine,
-    wire_sweep,
-    wire_tables,
-)
-from workbench.views.document.heads import TITLES
+from workbench.views.panes.registry import PANES
+from workbench.views.wire import artifact as wire_artifact
+from workbench.views.wire import code as wire_code
+from workbench.views.wire import diff as wire_diff
+from workbench.views.wire import document as wire
+from workbench.views.wire import machine as wire_machine
+from workbench.views.wire import sweep as wire_sweep
+from workbench.views.wire import tables as wire_tables
+from workbench.views.words.vocabulary import WORDS
 
 TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
 MODULES = (
@@ -37,7 +38,7 @@ MODULES = (
     wire_sweep,
     wire_tables,
 )
-_HEAD = "// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.\n"
+_HEAD = "// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 
 
@@ -49,13 +50,15 @@ def typescript(modules: tuple[ModuleType, ...] = MODULES) -> str:
             parts.append(_interface(statement))
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             parts.append(_assigned(statement.targets[0].id, statement.value))
-    parts.append(_titles())
+    titles: dict[str, str] = {pane.id: pane.title for pane in PANES}
+    parts.append(_constant("TITLES", "Record<PaneId, string>", titles))
+    parts.append(_constant("WORDS", 'Record<Line["state"], string>', WORDS))
     return "\n".join(parts)
 
 
-def _titles() -> str:
-    lines = (f"  {id}: {json.dumps(title)}," for id, title in TITLES.items())
-    return "\n".join(("export const TITLES: Record<PaneId, string> = {", *lines, "};", ""))
+def _constant(name: str, kind: str, values: Mapping[str, str]) -> str:
+    lines = (f"  {key}: {json.dumps(value)}," for key, value in values.items())
+    return "\n".join((f"export const {name}: {kind} = {{", *lines, "};", ""))
 
 
 def _assigned(name: str, value: ast.expr) -> str:
@@ -96,7 +99,7 @@ def _type(node: ast.expr) -> str:
         case ast.Subscript(value=ast.Name(id=name), slice=inner):
             items = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
             return _generic(name, items)
-    raise TypeError(f"wire.py uses {ast.unparse(node)}, which has no TypeScript form here")
+    raise TypeError(f"the wire uses {ast.unparse(node)}, which has no TypeScript form here")
 
 
 def _generic(name: str, items: list[ast.expr]) -> str:
@@ -109,7 +112,7 @@ def _generic(name: str, items: list[ast.expr]) -> str:
         return f"Record<{types[0]}, {types[1]}>"
     if name == "tuple":
         return f"[{', '.join(types)}]"
-    raise TypeError(f"wire.py uses {name}[…], which has no TypeScript form here")
+    raise TypeError(f"the wire uses {name}[…], which has no TypeScript form here")
 
 
 def _literal(node: ast.expr) -> str:

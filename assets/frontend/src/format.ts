@@ -1,6 +1,6 @@
 // Numbers as they are written everywhere, by the table of rules that Python reads too.
 
-import table from "../../../workbench/report/number_rules.json";
+import table from "../../../workbench/number_rules.json";
 
 export type Quantity = keyof typeof table.quantities;
 

@@ -1,4 +1,4 @@
-// Generated from workbench/views/wire*.py by `python -m workbench.views.typescript`.
+// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
 export const VERSION = 1;
 
@@ -754,7 +754,7 @@ export interface RooflinePoint {
 }
 
 /**
- * One configuration that a model ranked; nothing was timed. `losing` says why it cannot win.
+ * One configuration that a model ranked, without timing; `rejection` says why it cannot win.
  */
 export interface Ranked {
   id: string;
@@ -771,7 +771,7 @@ export interface Ranked {
   limiter: string | null;
   model_us: number | null;
   rank: number | null;
-  losing: string | null;
+  rejection: string | null;
   note: string | null;
 }
 
@@ -946,4 +946,13 @@ export const TITLES: Record<PaneId, string> = {
   roofline: "Roofline",
   matrix: "Matrix",
   artifact: "Artifact",
+};
+
+export const WORDS: Record<Line["state"], string> = {
+  captured: "Captured",
+  break: "Graph break",
+  fallback: "Fallback",
+  folded: "Constant-folded",
+  outside: "Runs in Python",
+  plain: "",
 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import cases from "../../../tests/report/number_cases.json";
+import cases from "../../../tests/number_cases.json";
 import { plural, seconds, tflops, written, type Quantity } from "../src/format";
 
 test.each(cases as [Quantity, number | null, string][])(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import sample_report
-from workbench.report.storage import to_bytes
 
 from workbench.artifacts.inspect.reported import report_facts
 from workbench.report import Report
@@ -15,7 +14,7 @@ BLOCK = Path(__file__).parents[2] / "records" / "block.wbr"
 
 def test_guards_and_the_sources_of_kernels_come_from_the_report() -> None:
     report = sample_report.make()
-    facts = report_facts("model", to_bytes(report))
+    facts = report_facts("model", report.to_bytes())
     assert [(row.kind, row.name, row.kept) for row in facts.guards] == [
         (row.kind, row.source, row.kept) for row in report.guards
     ]
@@ -40,5 +39,5 @@ def test_outputs_are_what_the_traced_graph_returns() -> None:
 
 def test_a_file_without_a_report_and_a_damaged_one_are_notes() -> None:
     assert report_facts("model", None).notes == ["the file holds no report"]
-    (note,) = report_facts("model", to_bytes(sample_report.make())[:-9]).notes
+    (note,) = report_facts("model", sample_report.make().to_bytes()[:-9]).notes
     assert note.startswith("the report of model cannot be read: ")

@@ -15,10 +15,12 @@ from tests.wire_types import mismatches
 from workbench.analysis.diff.comparing import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.document import MOST_ROWS, document
-from workbench.views.diff.page import fragment, saved, unified
+from workbench.views.diff.page import fragment, saved
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
-from workbench.views.wire_diff import DiffDocument, DiffLine
+from workbench.views.static_html.diff import unified
+from workbench.views.static_html.limits import SUMMARY_BYTES
+from workbench.views.wire.diff import DiffDocument, DiffLine
 
 PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
          ("static", "train"), ("static", "again")]  # fmt: skip
@@ -66,7 +68,7 @@ def test_pages_and_fragments_are_whole(pair: tuple[str, str]) -> None:
         assert reader.open == []
         assert "http://" not in text
     assert "<script" not in fragment(found)
-    assert len(fragment(found)) < 150_000
+    assert len(fragment(found).encode()) <= SUMMARY_BYTES
     assert saved(found, embed="light", carries_bundle=True) == fragment(found)
 
 

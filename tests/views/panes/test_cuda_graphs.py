@@ -9,12 +9,11 @@ from wire_types import mismatches
 
 from workbench.report import Report, Table
 from workbench.report.machine_rows import CudaGraphPart
-from workbench.views import wire
-from workbench.views.blocks import Grid, Note
 from workbench.views.document import document
-from workbench.views.limits import Limits
-from workbench.views.panes.cuda_graphs import cuts, grid, headline, remark
+from workbench.views.pages.report import fragment
 from workbench.views.text import text
+from workbench.views.wire import document as wire
+from workbench.views.words.cuda_graphs import cuts, headline, remark
 
 FIRST = CudaGraphPart("g2", 0, "recorded", kernels=("k0",), lines=("L:s0:13",), copied_bytes=8192)
 CUT = CudaGraphPart("g2", 1, "skipped", "cpu ops; DeviceCopy ops", ("k1",), ("L:s0:14", "L:s0:16"))
@@ -58,9 +57,9 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
     assert cuts(report) == {}
     said = "cuda graphs   nothing is recorded\n  skipped, 1 part: cpu device (arg0_1)"
     assert said in text(report)
-    (table,) = grid(report, Limits())
-    assert isinstance(table, Grid)
-    assert "Only a GPU replays CUDA graphs" in str(table.rows[0][2])
+    shown = fragment(report)
+    assert "CUDA graphs: nothing is recorded; skipped, 1 part: cpu device (arg0_1)" in shown
+    assert "Only a GPU replays CUDA graphs" in shown
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_the_headline_counts(
 
 def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     assert document(sample_report)["cuda_graphs"] is None
-    assert remark(sample_report) == () == grid(sample_report, Limits())
+    assert remark(sample_report) == []
+    assert "CUDA graph" not in fragment(sample_report)
     (note,) = remark(having(sample_report, FIRST))
-    assert isinstance(note, Note)
-    assert note.text == "That is done when it first runs."
+    assert note["text"] == "That is done when it first runs."

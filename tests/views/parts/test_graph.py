@@ -11,7 +11,7 @@ from workbench.report import Report
 from workbench.views.parts.changes import changes_part
 from workbench.views.parts.graph import graph_part
 from workbench.views.parts.quiet import base_op, pretty_input
-from workbench.views.wire import GraphPart
+from workbench.views.wire.document import GraphPart
 
 RECORD = Path(__file__).parents[2] / "records" / "block.wbr"
 

@@ -9,11 +9,11 @@ from wire_types import mismatches
 from workbench.errors import UsageError
 from workbench.report import Report, Table
 from workbench.report.machine_rows import Assembly
-from workbench.views.document import Setting, document
-from workbench.views.embedding import embedded, part_names
+from workbench.views.document import document
+from workbench.views.pages.embedding import embedded, part_names
 from workbench.views.parts import report_part
-from workbench.views.wire import Document
-from workbench.views.wire_code import ComparePart, StagePart
+from workbench.views.wire.code import ComparePart, StagePart
+from workbench.views.wire.document import Document
 
 RECORD = Path(__file__).parents[2] / "records" / "norm_h100.wbr"
 
@@ -112,17 +112,17 @@ def test_a_compilation_for_the_cpu_says_why_it_has_none() -> None:
 
 
 def test_what_does_not_fit_says_so(report: Report) -> None:
-    small = embedded(report, Setting(), "full", 30_000)
+    small = embedded(report, document(report), "full", 30_000)
     assert "asm:k1:c0:ptx" in {**small["parts"], **small["left_out"]}
     assert all(name not in small["parts"] for name in small["left_out"])
-    whole = embedded(report, Setting(), "full", 300_000)
+    whole = embedded(report, document(report), "full", 300_000)
     assert whole["left_out"] == {}
     assert "compare:k1:c0:k1:a100:sass:loose" in whole["parts"]
 
 
 def test_a_comparison_is_kept_only_beside_its_texts(report: Report) -> None:
     for limit in (40_000, 60_000, 80_000):
-        parts = embedded(report, Setting(), "full", limit)["parts"]
+        parts = embedded(report, document(report), "full", limit)["parts"]
         for name in parts:
             if name.startswith("compare:"):
                 _, a, b, c, d, stage, *_ = name.split(":")

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 CONFIDENCE = 0.95
 LEAST_DIFFERENCE = 0.02

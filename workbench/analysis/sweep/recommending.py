@@ -9,7 +9,7 @@ from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Eff
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
 from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
 from workbench.analysis.sweep.recommendation import Recommendation
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep

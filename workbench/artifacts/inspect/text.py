@@ -13,7 +13,7 @@ from workbench.artifacts.inspect.rows import (
     OutsideFacts,
     ValueFacts,
 )
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.report import ArtifactReport

@@ -36,6 +36,20 @@ class Callee:
         owner = self.receiver[0] if self.receiver else None
         return owner if isinstance(owner, torch.nn.Module) else None
 
+    @property
+    def closure(self) -> dict[str, Any]:
+        """The variables of an enclosing function that it reads, with their values now."""
+        function = self.function
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        return {name: cell.cell_contents for name, cell in cells}
+
+    def share_closure(self, aot_fn: Any) -> None:
+        """Put these values into the closure of what torch loaded, in place of its copies."""
+        env, live = aot_fn._artifacts.runtime_env, self.closure
+        for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
+            if name in live:
+                cell.cell_contents = live[name]
+
 
 def resolve(target: Any) -> Callee:
     """Unwrap what torch.compile and functools.partial put around a callable.

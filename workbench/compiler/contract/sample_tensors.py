@@ -12,7 +12,7 @@ import torch
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import UsageError
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),

@@ -27,9 +27,8 @@ def callable_here(
     """
     function = callee.function
     scope = dict(function.__globals__)
-    closure = _closure(callee)
     imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
-    known = {**scope, **closure, **imported}
+    known = {**scope, **callee.closure, **imported}
     lost = [name for name in serialized.external_data if name not in known]
     if lost:
         raise UsageError(
@@ -46,10 +45,7 @@ def callable_here(
             external_data=outside,
             f_globals=scope,
         )
-    env = loaded._artifacts.runtime_env
-    for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
-        if name in closure:
-            cell.cell_contents = closure[name]
+    callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
     receiver = callee.receiver
 
@@ -68,12 +64,6 @@ def refuse_misfit(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, An
         raise ContractError(
             f"{callee.name}() {error}. The signature is {callee.name}{signature}."
         ) from None
-
-
-def _closure(callee: Callee) -> dict[str, Any]:
-    function = callee.function
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name: cell.cell_contents for name, cell in cells}
 
 
 class _NoStream:

@@ -19,7 +19,7 @@ from workbench.compiler.measuring.output_comparison import (
     compare_tensors,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph, Write
-from workbench.report.number_text import number_text
+from workbench.number_text import number_text
 
 ROUNDINGS = 4.0
 """How many times further than what was expected a value may be from double precision."""

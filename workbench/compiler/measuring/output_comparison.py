@@ -227,8 +227,7 @@ def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
 
 
 def _has_equality(leaf: Any) -> bool:
-    equality: Any = type(leaf).__eq__
-    return equality is not object.__eq__
+    return any("__eq__" in vars(kind) for kind in type(leaf).__mro__[:-1])  # object is the last
 
 
 def compare(

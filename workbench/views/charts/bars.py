@@ -14,11 +14,11 @@ from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
 from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
+from workbench.views.charts.flow import few_words
 from workbench.views.charts.sheet import FAINT, PALE, sheet, short, unit_of
-from workbench.views.flow import few_words
-from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.place_words import ops_of
-from workbench.views.units import bytes_text, percent_text, seconds_text
+from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.words.places import ops_of
+from workbench.views.words.units import bytes_text, percent_text, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

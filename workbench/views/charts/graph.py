@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
+from workbench.views.charts.flow import WIDTH, Flow, flow, short_ops
 from workbench.views.charts.sheet import INK, RULE, sheet
-from workbench.views.flow import WIDTH, Flow, flow, short_ops
 from workbench.views.layout import NODE_HEIGHT
-from workbench.views.palette import KERNEL_COLOURS
+from workbench.views.words.palette import KERNEL_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

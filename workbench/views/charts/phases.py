@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.report import Report
+from workbench.report import Phase, Report
 from workbench.views.charts.sheet import INK, sheet, short
-from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.panes.timeline import flames
-from workbench.views.units import seconds_text
+from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from workbench.views.blocks import Bar
-
 _ROW = 0.26  # inches
 _LISTED = 8  # phases with their self time
 _CHARACTER = 0.0072  # of the width, at 8 points
+_NARROWEST = 0.0008  # of the whole: under one pixel
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One phase of the flame chart; start and width are shares of the whole."""
+
+    name: str
+    start: float
+    width: float
+    depth: int
+    duration: str
+
+
+@dataclass(frozen=True)
+class Flame:
+    """The timeline of one thread."""
+
+    thread: str
+    total: str
+    bars: tuple[Bar, ...]
 
 
 def draw(report: Report) -> Figure:
@@ -69,3 +88,27 @@ def _longest(report: Report) -> str:
     ranked = sorted(totals.items(), key=lambda item: -item[1])[:_LISTED]
     rows = [f"{seconds_text(own):>9}  {short(name, 60)}" for name, own in ranked]
     return "\n".join(["longest by self time", *rows])
+
+
+def flames(phases: list[Phase]) -> list[Flame]:
+    """One flame chart for each thread, on a common time axis, the busiest thread first."""
+    start = min(phase.start_s for phase in phases)
+    whole = max(phase.start_s + phase.duration_s for phase in phases) - start or 1.0
+    threads: dict[str, list[Phase]] = defaultdict(list)
+    for phase in phases:
+        threads[phase.thread].append(phase)
+    found = []
+    for thread, own in sorted(threads.items(), key=lambda item: -sum(p.self_s for p in item[1])):
+        bars = tuple(
+            Bar(
+                phase.name,
+                (phase.start_s - start) / whole,
+                phase.duration_s / whole,
+                phase.depth,
+                seconds_text(phase.duration_s),
+            )
+            for phase in sorted(own, key=lambda phase: (phase.depth, phase.start_s))
+            if phase.duration_s / whole >= _NARROWEST
+        )
+        found.append(Flame(thread, seconds_text(whole), bars))
+    return found

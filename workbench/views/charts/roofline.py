@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
+from workbench.views.charts.flow import few_words
 from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
-from workbench.views.flow import few_words
-from workbench.views.palette import KERNEL_COLOURS
-from workbench.views.place_words import ops_of
-from workbench.views.units import number_text, plural, seconds_text
+from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.words.places import ops_of
+from workbench.views.words.units import number_text, plural, seconds_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

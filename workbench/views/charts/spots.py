@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.views.charts.sheet import FAINT, INK, PALE, sheet, short
-from workbench.views.palette import KERNEL_COLOURS
+from workbench.views.words.palette import KERNEL_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from workbench.report import Report
 from workbench.report.listing_diff import Kind
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, delta_text, side_words, value_text
-from workbench.views.wire_diff import DiffDocument, DiffKernels, DiffLine, DiffPart, DiffRow
+from workbench.views.wire.diff import DiffDocument, DiffKernels, DiffLine, DiffPart, DiffRow
 
 VERSION = 1
 MOST_ROWS = 400

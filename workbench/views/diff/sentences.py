@@ -10,7 +10,7 @@ from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMat
 from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
 from workbench.views.diff.words import difference_text, joined, value_text
-from workbench.views.units import plural
+from workbench.views.words.units import plural
 
 _SHOWN = 3
 _LETTERS = 100

@@ -12,7 +12,7 @@ from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, difference_text, side_words, value_text
-from workbench.views.units import ABSENT
+from workbench.views.words.units import ABSENT
 
 _ROWS = 4
 _WIDTH = 100

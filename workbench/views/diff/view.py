@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
-import anywidget
 import traitlets
 
 from workbench.analysis.diff.difference import Diff
+from workbench.errors import UsageError
 from workbench.settings import options
 from workbench.views.diff.document import document
 from workbench.views.diff.page import saved
 from workbench.views.diff.text import text
-from workbench.views.display import carries_bundle, kernel_shell, live_output, publish
-from workbench.views.wire_codec import pack
+from workbench.views.widgets.display import carries_bundle, kernel_shell, live_output, publish
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
 
-_STATIC = files("workbench.views").joinpath("static")
 
-
-class DiffView(anywidget.AnyWidget):
+class DiffView(Answering):
     """The view of two compilations; all that it shows is sent at once."""
-
-    _esm = _STATIC.joinpath("workbench.js").read_text(encoding="utf-8")
-    _css = _STATIC.joinpath("workbench.css").read_text(encoding="utf-8")
 
     diff = traitlets.Bytes().tag(sync=True)
     pane = traitlets.Unicode("summary").tag(sync=True)
@@ -31,6 +26,9 @@ class DiffView(anywidget.AnyWidget):
     def __init__(self, diff: Diff) -> None:
         super().__init__(diff=pack(document(diff)))
         self._names = diff.names
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        raise UsageError(f"A difference has no part {ask!r}: all of it was sent.")
 
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""

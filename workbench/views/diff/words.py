@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from workbench.analysis.diff.difference import Change, Value
 from workbench.report import Report
-from workbench.views.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
+from workbench.views.words.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
 
 TITLES: Mapping[str, str] = {
     "outcome": "Outcome",

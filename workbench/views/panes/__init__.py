@@ -1,39 +1,16 @@
-"""The panes of the view, each one plain data made from a report."""
+"""The panes of the view of a report: one file each, listed in `registry.py`.
 
-from __future__ import annotations
+Add a pane
+----------
+1. `workbench/views/panes/<name>.py`: `document(report, setting)` returns a `Content`, plain data by
+   key, which is all that is ever read from the record for it; `PANE = Pane(id, title, document)`.
+2. `workbench/views/panes/registry.py`: its place among the tabs.
+3. `workbench/views/wire/document.py`: its id in `PaneId`, its keys in `Document`, the types of
+   their rows; `python -m workbench.views.typescript` writes them to the front end.
+4. `assets/frontend/src/<name>/register.ts` with the pane beside it: how it is drawn.
+5. `assets/frontend/src/panes.ts`: the same place among the tabs.
+6. `tests/views/panes/test_<name>.py`: what it says of a record that has something, and of one that
+   has nothing.
 
-from workbench.report import Report
-from workbench.views.blocks import Pane
-from workbench.views.limits import Limits
-from workbench.views.panes import (
-    about,
-    artifact,
-    autotune,
-    breaks,
-    fusion,
-    graphs,
-    kernels,
-    matrix,
-    overview,
-    roofline,
-    timeline,
-)
-
-_BUILDERS = (
-    overview.pane,
-    graphs.pane,
-    breaks.pane,
-    fusion.pane,
-    kernels.pane,
-    timeline.pane,
-    autotune.pane,
-    roofline.pane,
-    matrix.pane,
-    artifact.pane,
-    about.pane,
-)
-
-
-def panes(report: Report, limits: Limits) -> tuple[Pane, ...]:
-    """Every pane, in the order of the tabs."""
-    return tuple(build(report, limits) for build in _BUILDERS)
+Where no script runs it is shown when `views/static_html/tables.py` has columns for its rows.
+"""

@@ -1,35 +1,59 @@
-"""The artifact pane: the file, what it holds and takes, what it needs, a round trip."""
+"""The file that a compilation was saved to or loaded from, its round trip, its surroundings."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
+from typing import cast
 
 from workbench.report import Report
-from workbench.report.roundtrip_rows import RoundTripWay
-from workbench.views.blocks import Block, Column, Grid, Note, Pane, Span, Tag
-from workbench.views.limits import Limits, cut
-from workbench.views.roundtrip import COLUMNS, against_eager, times_of, title_of, words_of
-from workbench.views.units import bytes_text, plural, seconds_text
-from workbench.views.wire import Tone
+from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
+from workbench.views.answers.roundtrip import against_eager, title_of, words_of
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+from workbench.views.wire.artifact import (
+    ContractLeaf,
+    Member,
+    Requirement,
+    SavedFile,
+    TripLeaf,
+    TripPhase,
+    TripWay,
+)
+from workbench.views.words.units import bytes_text, difference_text, plural
 
 _OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
-_TONES: dict[str, Tone] = {"pass": "captured", "warn": "fallback", "fail": "break"}
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 
 
-def pane(report: Report, limits: Limits) -> Pane:
-    """A round trip first, then the file."""
-    blocks: list[Block] = []
-    words = advice(report, None)
-    if words is not None:
-        blocks.append(Note("Not saved.", words))
-    blocks += [*_trip(report, limits), *_file(report, limits)]
-    return Pane("artifact", "Artifact", tuple(blocks))
+def document(report: Report, setting: Setting) -> Content:
+    """The facts in groups, and the tables of the file."""
+    saved = setting.saved or file_of(report)
+    return Content({"artifact": _facts(report, saved), "file": _saved_file(report, saved)})
 
 
-def advice(report: Report, saved: tuple[str, int] | None) -> str | None:
+def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
+    """The tables of the pane."""
+    return {
+        "advice": _advice(report, saved),
+        "members": [
+            cast(Member, {"id": f"Z:m{n}", **_fields(row)}) for n, row in enumerate(report.members)
+        ],
+        "contract": [
+            cast(ContractLeaf, {"id": f"Z:c{n}", **_fields(row)})
+            for n, row in enumerate(report.contract)
+        ],
+        "requirements": [
+            cast(Requirement, {"id": f"Z:r{n}", **_fields(row)})
+            for n, row in enumerate(report.requirements)
+        ],
+        "ways": ways(report.roundtrip, report.roundtrip_phases),
+        "leaves": list(_leaves(report)),
+    }
+
+
+def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     """One line on how to get a file, or how to time one; None where there is all."""
     if report.request.kind == "trace":
         return "A trace log only tells: `report.save(path)` keeps this record."
@@ -45,7 +69,20 @@ def advice(report: Report, saved: tuple[str, int] | None) -> str | None:
     return f"{_SAVE}; {_TRIP}."
 
 
-def file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
+def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:
+    """Facts in groups: the file, the request, the environment, the caches, what is missing."""
+    groups: list[tuple[str, list[tuple[str, str]]]] = [
+        ("File", [*_file_rows(report, saved), *_runs_on(report, saved)]),
+        ("Inputs", _inputs(report)),
+        ("Request", [row for row in _request_rows(report) if row[0] != "Inputs"]),
+        ("Environment", list(_environment_rows(report))),
+        ("What torch's caches answered", _caches(report)),
+        ("What could not be captured", _missing(report)),
+    ]
+    return [{"title": title, "facts": rows} for title, rows in groups if rows]
+
+
+def _file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
     """What the file is, as names and values; the guards that it checks."""
     kept = sum(report.guards.columns.get("kept", ()))
     guards = ("Guards", f"{kept} kept, {len(report.guards) - kept} dropped")
@@ -55,14 +92,14 @@ def file_rows(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, 
     return [*((name, _worded(name, value)) for name, value in rows), guards]
 
 
-def file_of(report: Report) -> tuple[str, int] | None:
-    """The path and the size in bytes of the file, where there is one."""
-    facts = {row.name: row.value for row in report.artifact}
-    size = facts.get("Size", "").partition(" ")[0]
-    return (facts["Path"], int(size)) if "Path" in facts and size.isdigit() else None
+def _worded(name: str, value: str) -> str:
+    count = value.partition(" ")[0]
+    if name == "Size" and count.isdigit():
+        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
+    return value
 
 
-def runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
+def _runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, str]]:
     """Where a file of code for another machine can be loaded."""
     target = report.request.target
     if target in _OF_THIS_MACHINE or not (saved or len(report.artifact)):
@@ -71,107 +108,131 @@ def runs_on(report: Report, saved: tuple[str, int] | None) -> list[tuple[str, st
     return [("Runs on", words)]
 
 
-def _worded(name: str, value: str) -> str:
-    count = value.partition(" ")[0]
-    if name == "Size" and count.isdigit():
-        return f"{bytes_text(int(count))} ({plural(int(count), 'byte')})"
-    return value
+def _request_rows(report: Report) -> tuple[tuple[str, str], ...]:
+    """What was asked for, in words."""
+    request = report.request
+    train = {True: "training", False: "evaluation", None: ""}[request.training]
+    rows = (
+        ("Name", request.name),
+        ("Kind", request.kind),
+        ("Inputs", "; ".join(request.inputs)),
+        ("Dynamic shapes", request.dynamic_shapes or "none"),
+        ("Backend", request.backend),
+        ("Mode", request.mode or "default"),
+        ("Options", ", ".join(f"{k}={v}" for k, v in request.options) or "defaults"),
+        ("Target", request.target),
+        ("Gradients", "on" if request.grad else "off"),
+        ("Autocast", request.autocast or "off"),
+        ("Module mode", train),
+        ("Guards", request.guards),
+        ("Capture", request.capture),
+    )
+    return tuple((name, value) for name, value in rows if value)
 
 
-def member_name(name: str) -> str:
-    """A member as people read it: a kernel's hash is shortened, its build kept."""
-    folder, _, last = name.rpartition("/")
-    stem, dot, ending = last.partition(".")
-    short = f"{stem[:12]}…" if len(stem) == 64 else stem
-    return os.path.join(folder, f"{short}{dot}{ending}")
+def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
+    """Where it was compiled."""
+    there = report.environment
+    rows = (
+        ("aot-workbench", there.workbench),
+        ("torch", there.torch),
+        ("triton", there.triton or "not installed"),
+        ("Python", there.python),
+        ("Platform", there.platform),
+        ("CPU", there.cpu),
+        ("Vector instructions", there.isa),
+        ("Cores, threads", f"{there.cores}, {there.threads}" if there.cores else ""),
+        *there.variables,
+    )
+    return tuple((name, value) for name, value in rows if value)
 
 
-def _file(report: Report, limits: Limits) -> list[Block]:
-    blocks: list[Block] = []
-    if len(report.artifact):
-        rows = tuple(file_rows(report, None))
-        blocks.append(Grid("File", (Column(""), Column("", "code")), rows, "artifact"))
-    members = [(member_name(row.name), row.what, bytes_text(row.size)) for row in report.members]
-    blocks += _grid("What the file holds", _MEMBER, members, limits, "members")
-    needs = [
-        (
-            row.name,
-            Tag(row.verdict, _TONES.get(row.verdict, "plain")),
-            row.needed,
-            row.found,
-            row.advice,
-        )
-        for row in report.requirements
+def _inputs(report: Report) -> list[tuple[str, str]]:
+    if len(report.contract):
+        return []  # they stand in a table
+    found = []
+    for text in report.request.inputs:
+        name, colon, rest = text.partition(": ")
+        found.append((name, rest) if colon else ("", text))
+    return found
+
+
+def _caches(report: Report) -> list[tuple[str, str]]:
+    return [
+        (event.cache, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
+        for event in report.cache
     ]
-    blocks += _grid("Does it load on this machine?", _NEED, needs, limits, "requirements")
-    leaves = [(row.side, row.name, row.dtype, row.shape, row.device) for row in report.contract]
-    return [*blocks, *_grid("What it takes and gives", _LEAF, leaves, limits, "contract")]
 
 
-_MEMBER = (Column("Member", "code"), Column("What"), Column("Size", "number"))
-_NEED = (
-    Column("Needs"),
-    Column("", "tag"),
-    Column("At least", "code"),
-    Column("Here", "code"),
-    Column("What to do"),
-)
-_LEAF = tuple(Column(title, "code") for title in ("Side", "Name", "Dtype", "Shape", "Device"))
+def _missing(report: Report) -> list[tuple[str, str]]:
+    absent = [part for part in report.capabilities if not part.available]
+    return [(part.name, part.reason or "no reason recorded") for part in absent]
 
 
-def _grid(
-    title: str,
-    columns: tuple[Column, ...],
-    rows: Sequence[tuple[object, ...]],
-    limits: Limits,
-    frame: str,
-) -> list[Block]:
-    if not rows:
-        return []
-    shown, more = cut(rows, limits.rows, frame)
-    return [Grid(title, columns, tuple(shown), frame, more)]
+def _fields(row: object) -> dict[str, object]:
+    names = type(row).__dataclass_fields__  # type: ignore[attr-defined]
+    return {name: getattr(row, name) for name in names}
 
 
-def _trip(report: Report, limits: Limits) -> list[Block]:
-    ways = list(report.roundtrip)
-    if not ways:
-        return []
-    columns = (
-        Column("Round trip"),
-        *(Column(title.capitalize(), "number") for title in COLUMNS),
-        Column("Against eager", "tag"),
-    )
-    grid = Grid("Round trip", columns, tuple(_way(way) for way in ways), "roundtrip")
-    falls = [_fall(report, way) for way in ways if way.ran]
-    return [grid, *falls[: limits.figures]]
+def file_of(report: Report) -> tuple[str, int] | None:
+    """The path and the size in bytes of the file, where there is one."""
+    facts = {row.name: row.value for row in report.artifact}
+    size = facts.get("Size", "").partition(" ")[0]
+    return (facts["Path"], int(size)) if "Path" in facts and size.isdigit() else None
 
 
-def _way(way: RoundTripWay) -> tuple[object, ...]:
-    times = (seconds_text(value) for value in times_of(way))
-    if not way.ran:
-        return (title_of(way.way), *times, Tag(f"did not run: {way.note}", "fallback"))
-    tone: Tone = {True: "captured", False: "break", None: "plain"}[way.ok]  # type: ignore[assignment]
-    return (title_of(way.way), *times, Tag(against_eager(way), tone))
+def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
+    """The ways of a round trip, each with its phases."""
+    phases: dict[str, list[RoundTripPhase]] = {}
+    for phase in of_phases:
+        phases.setdefault(phase.way, []).append(phase)
+    return [
+        {
+            "id": f"Z:{way.way}",
+            "name": way.way,
+            "title": title_of(way.way),
+            "ran": way.ran,
+            "ok": way.ok,
+            "against": against_eager(way) if way.ran else "did not run",
+            "imports_s": way.imports_s,
+            "load_s": way.load_s,
+            "first_call_s": way.first_call_s,
+            "first_result_s": way.first_result_s,
+            "total_s": way.total_s,
+            "steady_s": way.steady_s,
+            "note": way.note,
+            "phases": [_phase(row) for row in phases.get(way.way, ())],
+        }
+        for way in rows
+    ]
 
 
-def _fall(report: Report, way: RoundTripWay) -> Grid:
-    """The phases of a way, each where it begins."""
-    total = way.total_s or 1.0
-    rows = tuple(
-        (
-            words_of(phase.phase),
-            seconds_text(phase.start_s),
-            seconds_text(phase.duration_s),
-            Span(phase.start_s / total, phase.duration_s / total),
-        )
-        for phase in report.roundtrip_phases
-        if phase.way == way.way
-    )
-    titles = (
-        Column("Phase"),
-        Column("From", "number"),
-        Column("Takes", "number"),
-        Column("From the start of the process", "meter"),
-    )
-    title = f"{title_of(way.way)}: {seconds_text(way.total_s)} from the start of the process"
-    return Grid(title, titles, rows, "roundtrip_phases")
+def _phase(row: RoundTripPhase) -> TripPhase:
+    return {
+        "id": f"Z:{row.way}:{row.phase}",
+        "name": row.phase,
+        "title": words_of(row.phase),
+        "start_s": row.start_s,
+        "duration_s": row.duration_s,
+    }
+
+
+def _leaves(report: Report) -> list[TripLeaf]:
+    return [
+        {
+            "id": f"Z:o{n}",
+            "way": title_of(row.way),
+            "leaf": row.leaf,
+            "dtype": row.dtype,
+            "shape": str(list(row.shape)),
+            "bit_exact": row.bit_exact,
+            "ok": row.ok,
+            "max_abs_error": row.max_abs_error if math.isfinite(row.max_abs_error) else None,
+            "tolerance": f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
+            "note": row.note,
+        }
+        for n, row in enumerate(report.roundtrip_leaves)
+    ]
+
+
+PANE = Pane("artifact", "Artifact", document)

@@ -1,21 +1,18 @@
-"""The autotune pane: every choice that was timed."""
+"""The autotuner: every choice that was timed, and the configurations that a model ranked."""
 
 from __future__ import annotations
 
-import math
+import re
+from dataclasses import asdict
+from typing import cast
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.views.blocks import Block, Column, Grid, Note, Pane, Tag
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import number_text, percent_text, seconds_text
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+from workbench.views.wire.machine import Ranked
 
-RANKED_TITLE = "Ranked by a model, not timed."
-RANKED_TEXT = (
-    "Each configuration was compiled and its time estimated from bytes, operations and occupancy; "
-    "nothing was run. Time the first few on the device before you rely on the order."
-)
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "
     "-m max-autotune lets it time templates against library calls."
@@ -26,83 +23,18 @@ _NOTHING_ON_A_GPU = (
     '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
     "model; -m max-autotune lets Inductor choose among templates and library calls."
 )
+_SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
+_OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
 
 
-def pane(report: Report, limits: Limits) -> Pane:
-    """Choices by operator, the chosen one marked; then what a model ranked."""
-    nothing = empty(report)
-    if nothing is not None:
-        return Pane("autotune", "Autotune", (nothing,))
-    blocks: list[Block] = []
-    if len(report.autotune):
-        blocks.append(_choices(report, limits))
-    blocks += [*_ranked(report, limits), *omitted(report, "autotune")]
-    return Pane("autotune", "Autotune", tuple(blocks), count(report))
+def document(report: Report, setting: Setting) -> Content:
+    """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
+    data = {"choices": _choices(report), "ranked": _ranked(report)}
+    count = len(report.autotune) + len(report.ranked_configs) or None
+    return Content(data, count, empty=None if count else _empty(report))
 
 
-def count(report: Report) -> int | None:
-    """Choices that were timed and configurations that were ranked."""
-    return len(report.autotune) + len(report.ranked_configs) or None
-
-
-def _choices(report: Report, limits: Limits) -> Grid:
-    choices = list(report.autotune)
-    shown, more = cut(choices, limits.rows, "autotune")
-    best = _best(choices)
-    rows = tuple(_row(choice, best) for choice in shown)
-    columns = (
-        Column("Op", "code"),
-        Column("Choice", "code"),
-        Column("Kind"),
-        Column("Verdict", "tag"),
-        Column("Time", "number"),
-        Column("Against the fastest", "number"),
-    )
-    return Grid("Choices", columns, rows, "autotune", more)
-
-
-def _ranked(report: Report, limits: Limits) -> list[Block]:
-    """The configurations of a static sweep, which nobody has timed."""
-    if not len(report.ranked_configs):
-        return []
-    ranked = sorted(report.ranked_configs, key=lambda row: (row.kernel, row.target, _place(row)))
-    shown, more = cut(ranked, limits.rows, "ranked_configs")
-    rows = tuple(
-        (
-            row.kernel,
-            row.target,
-            row.rank if row.rank is not None else "–",
-            row.choice,
-            row.warps,
-            row.stages,
-            "–" if row.spills is None else row.spills,
-            "–" if row.occupancy is None else percent_text(row.occupancy, 1),
-            "–" if row.model_us is None else seconds_text(row.model_us * 1e-6),
-            row.losing or "",
-        )
-        for row in shown
-    )
-    columns = (
-        Column("Kernel", "kernel"),
-        Column("GPU", "code"),
-        Column("Rank", "number"),
-        Column("Sizes", "code"),
-        Column("Warps", "number"),
-        Column("Stages", "number"),
-        Column("Spills", "number"),
-        Column("Occupancy (estimate)", "number"),
-        Column("Model", "number"),
-        Column("Why it loses"),
-    )
-    note = Note(RANKED_TITLE, RANKED_TEXT)
-    return [note, Grid("Configurations", columns, rows, "ranked_configs", more)]
-
-
-def _place(row: RankedConfig) -> float:
-    return math.inf if row.rank is None else row.rank
-
-
-def empty(report: Report) -> Note | None:
+def _empty(report: Report) -> wire.Note | None:
     """Why there is no choice to show, or None."""
     if len(report.autotune) or len(report.ranked_configs):
         return None
@@ -110,20 +42,52 @@ def empty(report: Report) -> Note | None:
     return missing(report, "autotune", "Nothing was timed.", text)
 
 
-def _best(choices: list[AutotuneChoice]) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for choice in choices:
-        if choice.time_ms is not None:
-            best[choice.op] = min(best.get(choice.op, choice.time_ms), choice.time_ms)
-    return best
+def _choices(report: Report) -> list[wire.Choice]:
+    """Every choice that the autotuner timed."""
+    rows = [{**asdict(choice), "state": _state(choice)} for choice in report.autotune]
+    for row in rows:
+        del row["text"]  # the view has no place for it: `report.rivals()` shows the code
+    return [cast(wire.Choice, row) for row in rows]
 
 
-def _row(choice: AutotuneChoice, best: dict[str, float]) -> tuple[object, ...]:
-    if choice.time_ms is None:
-        time, ratio = "not timed", "–"
-    else:
-        time = seconds_text(choice.time_ms * 1e-3)
-        fastest = best[choice.op]
-        ratio = number_text(choice.time_ms / fastest, "ratio") if fastest else "–"
-    verdict = Tag("chosen", "captured") if choice.chosen else Tag(choice.note or "alternative")
-    return (choice.op, choice.choice, choice.kind, verdict, time, ratio)
+def _state(choice: AutotuneChoice) -> str:
+    if choice.chosen:
+        return "chosen"
+    return "failed" if choice.time_ms is None and choice.note else "alternative"
+
+
+def _ranked(report: Report) -> list[Ranked]:
+    """The configurations that a model ranked, the best of each kernel first."""
+    rows = list(report.ranked_configs)
+    order = {pair: at for at, pair in enumerate(dict.fromkeys((r.kernel, r.target) for r in rows))}
+    last = len(rows) + 1
+    places = sorted(
+        range(len(rows)),
+        key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
+    )
+    return [_ranked_row(at, rows[at]) for at in places]
+
+
+def _ranked_row(index: int, row: RankedConfig) -> Ranked:
+    sizes = {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
+    return {
+        "id": f"r{index}",
+        "kernel": row.kernel,
+        "target": row.target,
+        "choice": row.choice,
+        "sizes": sizes,
+        "warps": row.warps,
+        "stages": row.stages,
+        "registers": row.registers,
+        "spills": row.spills,
+        "smem_bytes": row.smem_bytes,
+        "occupancy": row.occupancy,
+        "limiter": row.limiter,
+        "model_us": row.model_us,
+        "rank": row.rank,
+        "rejection": row.rejection,
+        "note": row.note,
+    }
+
+
+PANE = Pane("autotune", "Autotune", document)

@@ -1,68 +1,196 @@
-"""The breaks and guards pane."""
+"""Graph breaks with a rewrite where one is known, recompilations, guards and their sandbox."""
 
 from __future__ import annotations
 
-from workbench.report import Guard, Report
-from workbench.views import blocks as b
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import plural
+import re
+from collections.abc import Iterator, Sequence
+
+from workbench.analysis.source.rewrites import rewrite_of
+from workbench.report import Break, Guard, Node, Report
+from workbench.report.column_filter import rows_with
+from workbench.views.lookups.linked_ids import line_ids
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+
+_DTYPES = (
+    *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
+    *("bool", "complex64"),
+)
+_ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
+_STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
+_INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
+_GLOBAL = "torch's global state"
 
 
-def pane(report: Report, limits: Limits) -> b.Pane:
-    """Graph breaks, recompilations, guards kept and dropped."""
-    blocks: list[b.Block] = [*_breaks(report, limits), *_recompiles(report, limits)]
-    blocks += _guards(report, limits)
-    blocks += [*omitted(report, "breaks"), *omitted(report, "guards")]
-    count = len(report.breaks)
-    return b.Pane("breaks", "Breaks & guards", tuple(blocks), count, is_problem=count > 0)
+def document(report: Report, setting: Setting) -> Content:
+    """Breaks, recompilations and guards; a break is a problem."""
+    count, tensors = len(report.breaks), list(_tensors(report))
+    empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
+    data = {
+        "breaks": _breaks(report),
+        "guards": _guards(report, tensors),
+        "sandbox": setting.sandbox or _sandbox(tensors, report.request.kind),
+        "recompiles": _recompiles(report),
+    }
+    has_any = count or len(report.guards)
+    return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
 
 
-def empty(report: Report) -> b.Note:
-    """Why there are no guards to show."""
-    return missing(report, "guards", "No guards.", "The call has nothing that could change.")
-
-
-def _breaks(report: Report, limits: Limits) -> list[b.Block]:
-    if not len(report.breaks):
-        reason = report.why_missing("breaks")
-        if reason is not None:
-            return [missing(report, "breaks", "No graph breaks recorded.", "")]
-        return [b.Note("No graph breaks.", "Everything was captured in one graph.", "captured")]
-    shown, more = cut(list(report.breaks), limits.rows, "breaks")
-    found: list[b.Block] = []
-    for item in shown:
-        times = f" · met {item.count} times" if item.count > 1 else ""
-        place = f"{item.file}:{item.line} in {item.function}{times}"
-        context = item.reason if item.reason not in item.explanation else ""
+def _breaks(report: Report) -> list[wire.Break]:
+    """Every graph break on its line."""
+    line_of = line_ids(report)
+    found: list[wire.Break] = []
+    for item in report.breaks:
         found.append(
-            b.Break(item.kind, place, item.text, item.explanation, context, item.hints, item.gb_id)
+            {
+                "id": item.id,
+                "file": item.file,
+                "line": item.line,
+                "line_id": line_of.get((item.file, item.line)),
+                "function": item.function,
+                "text": item.text,
+                "kind": item.kind,
+                "gb_id": item.gb_id,
+                "reason": item.reason,
+                "explanation": item.explanation,
+                "hints": list(item.hints),
+                "count": item.count,
+                "rewrite": _rewrite(report, item),
+            }
         )
-    return [*found, b.Note("", more)] if more else found
-
-
-def _recompiles(report: Report, limits: Limits) -> list[b.Block]:
-    if not len(report.recompiles):
-        return []
-    shown, more = cut(list(report.recompiles), limits.rows, "recompiles")
-    rows = tuple((row.compile_id, row.function, row.reason) for row in shown)
-    columns = (b.Column("Compile", "code"), b.Column("Function", "code"), b.Column("Failed guard"))
-    return [b.Grid("Recompiles", columns, rows, "recompiles", more)]
-
-
-def _guards(report: Report, limits: Limits) -> list[b.Block]:
-    if not len(report.guards):
-        return [empty(report)]
-    found: list[b.Block] = []
-    for title, kept in (("Kept, checked on every call", True), ("Dropped, not portable", False)):
-        guards = [guard for guard in report.guards if guard.kept is kept]
-        if guards:
-            shown, more = cut(guards, limits.rows, "guards")
-            lines = tuple(_line(guard) for guard in shown)
-            found.append(b.Guards(f"{title}: {plural(len(guards), 'guard')}", lines, more))
     return found
 
 
-def _line(guard: Guard) -> b.GuardLine:
-    code = " and ".join(part for part in guard.code if "_dynamo_" not in part)  # torch's own marks
-    return b.GuardLine(guard.kept, guard.source, guard.kind, code, guard.why_dropped)
+def _rewrite(report: Report, item: Break) -> wire.Rewrite | None:
+    """A change of the line that takes the break away, where one is known to be right."""
+    change = rewrite_of(report, item)
+    if change is None:
+        return None
+    return {
+        "title": change.title,
+        "why": change.why,
+        "before": list(change.before),
+        "after": list(change.after),
+    }
+
+
+def _recompiles(report: Report) -> list[wire.Recompile]:
+    """Every further compilation, with the guard that failed."""
+    return [
+        {"compile_id": row.compile_id, "function": row.function, "reason": row.reason}
+        for row in report.recompiles
+    ]
+
+
+def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
+    """Every guard, kept and dropped."""
+    inputs = {item["path"]: item for item in tensors}
+    line_of = line_ids(report)
+    return [
+        {
+            "id": guard.id,
+            "kept": guard.kept,
+            "kind": guard.kind,
+            "source": guard.source,
+            "path": path(guard.source),
+            "text": _guard_text(guard, inputs.get(guard.source)),
+            "why_dropped": guard.why_dropped,
+            "line_id": line_of.get((guard.file or "", guard.line or 0)),
+        }
+        for guard in report.guards
+    ]
+
+
+def path(source: str) -> list[str]:
+    """The steps from the input or global to what is guarded: `L['m'].w` is `L['m']`, `.w`."""
+    if not source:
+        return [_GLOBAL]
+    root = _ROOT.match(source)
+    if root is None:
+        return [source]
+    steps = [match[0] for match in _STEP.finditer(source, root.end())]
+    is_whole = root[0] + "".join(steps) == source
+    return [root[0], *steps] if is_whole else [source]
+
+
+def _guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
+    """What a guard compares, without torch's own marks."""
+    text = " and ".join(part for part in guard.code if "_dynamo_" not in part)
+    if text or tensor is None or guard.kind != "TENSOR_MATCH":
+        return text
+    return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
+
+
+def _sandbox(tensors: Sequence[wire.Input], kind: str = "aot_compile") -> wire.Sandbox:
+    """The tensors of the call, as the record describes them; they cannot be tried."""
+    inputs = [item for item in tensors if _is_argument(item["path"])]
+    why = "The call has no tensor whose guards could be tried."
+    if inputs:
+        why = (
+            "The guards are not alive here: they belong to the process that compiled. "
+            "Run the cell again to try other inputs."
+        )
+        if kind == "trace":
+            why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
+    return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
+
+
+def _is_argument(source: str) -> bool:
+    return source.startswith("L[") and not re.search(r"_(parameters|buffers|modules)\b", source)
+
+
+def _tensors(report: Report) -> Iterator[wire.Input]:
+    """Tensors behind TENSOR_MATCH guards, from the placeholders that Dynamo made of them."""
+    captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    nodes = {
+        node.target: node
+        for node in rows_with(report.nodes, "graph", captured)
+        if node.op == "placeholder"
+    }
+    requested = {item["path"]: item for item in _requested(report)}
+    sources = dict.fromkeys(g.source for g in report.guards if g.kind == "TENSOR_MATCH")
+    for source in sources or requested:
+        node = nodes.get(re.sub(r"[^a-zA-Z0-9]+", "_", source))
+        item = None if node is None else _input(source, node)
+        item = item or requested.get(source)
+        if item is not None:
+            yield item
+
+
+def _input(source: str, node: Node) -> wire.Input | None:
+    shape, stride = _numbers(node.shape), _numbers(node.stride)
+    if shape is None or stride is None or node.dtype is None:
+        return None
+    device = node.device or "cpu"
+    return {"path": source, "shape": shape, "stride": stride, "dtype": node.dtype, "device": device}
+
+
+def _numbers(values: Sequence[int | str] | None) -> list[int] | None:
+    if values is None or not all(isinstance(value, int) for value in values):
+        return None
+    return [int(value) for value in values]
+
+
+def _requested(report: Report) -> Iterator[wire.Input]:
+    """The tensors as the request names them, taken as contiguous."""
+    for text in report.request.inputs:
+        match = _INPUT.match(text)
+        if match is None:
+            continue
+        shape = [int(size) for size in match["shape"].split(",") if size.strip()]
+        step = 1
+        stride: list[int] = []
+        for size in reversed(shape):
+            stride.insert(0, step)
+            step *= max(size, 1)
+        yield {
+            "path": f"L['{match['name']}']",
+            "shape": shape,
+            "stride": stride,
+            "dtype": match["dtype"],
+            "device": match["device"] or "cpu",
+        }
+
+
+PANE = Pane("breaks", "Breaks & guards", document)

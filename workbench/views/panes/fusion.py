@@ -1,41 +1,38 @@
-"""The fusion pane: what fusion saved, and every pair that was not fused, with the reason."""
+"""Fusion: groups that became kernels, pairs that stayed apart and why, CUDA graphs."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-import workbench.views.panes.cuda_graphs as cuda_graphs
 from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
+from workbench.analysis.fusion.kinds import kernel_kinds
+from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
-from workbench.views.blocks import Block, Column, Grid, Note, Pane
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import bytes_text, percent_text, plural
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+from workbench.views.wire.machine import CudaGraphs
+from workbench.views.words.cuda_graphs import headline, name_of, reasons, remedy
+from workbench.views.words.places import ops_of
+
+_NOTHING = 0.005
+_MOST = 5000
+"""Pairs that a document holds; the fusion table has all of them."""
 
 
-def pane(report: Report, limits: Limits) -> Pane:
-    """Savings, the pairs that stayed apart, those with most common data first, and CUDA graphs."""
-    pairs = rejected(report)
-    blocks: list[Block] = []
-    groups = savings(report)
-    if groups:
-        blocks.append(_savings_grid(groups, limits))
-    if pairs:
-        blocks += [_reasons_grid(pairs), _pairs_grid(pairs, limits)]
-    elif groups:
-        blocks.append(Note("No pair was rejected.", "Everything that could be fused was fused."))
-    nothing = empty(report, groups, pairs)
-    if nothing is not None:
-        blocks.append(nothing)
-    blocks += [*omitted(report, "fusion"), *cuda_graphs.grid(report, limits)]
-    return Pane("fusion", "Fusion", tuple(blocks), len(pairs) or None)
+def document(report: Report, setting: Setting) -> Content:
+    """What fusion saved, what it left apart, what of the program becomes CUDA graphs."""
+    groups, pairs = savings(report), rejected(report)
+    data = {
+        "groups": _groups(report, groups),
+        "rejected": _rejected_pairs(report, pairs),
+        "cuda_graphs": _cuda_graphs(report),
+    }
+    return Content(data, len(pairs), empty=None if groups or pairs else _empty(report))
 
 
-def empty(report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]) -> Note | None:
-    """Why there is no group and no pair to show, or None."""
-    if groups or pairs:
-        return None
+def _empty(report: Report) -> wire.Note:
+    """Why there is no group and no pair to show."""
     backend = report.request.backend
     text = f"Nothing to fuse: the backend {backend} generates no kernels."
     if backend == "inductor":
@@ -43,59 +40,92 @@ def empty(report: Report, groups: Sequence[Saving], pairs: Sequence[Rejected]) -
     return missing(report, "fusion", "No fusion.", text)
 
 
-def _savings_grid(groups: list[Saving], limits: Limits) -> Grid:
-    shown, more = cut(groups, limits.rows, "scheduler_nodes")
-    most = max((group.before for group in groups), default=0) or 1
-    rows = tuple(
-        (
-            group.kernel or "",
-            group.name,
-            group.parts,
-            bytes_text(group.before),
-            bytes_text(group.after),
-            percent_text(group.before - group.after, group.before)
-            if group.after < group.before
-            else "–",
-            (group.after / most, group.before / most),
+def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
+    """Final groups with their bytes before and after, biggest saving first."""
+    after = {node.id: node for node in report.scheduler_nodes if node.phase == "after"}
+    before = {
+        (node.graph, node.name): node for node in report.scheduler_nodes if node.phase == "before"
+    }
+    kinds = kernel_kinds(report)
+    labels = {kernel.id: ops_of(kernel) for kernel in report.kernels}
+    found: list[wire.Group] = []
+    for saving in savings:
+        node = after[saving.id]
+        parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members]
+        origins = [o for part in parts if part is not None for o in part.origins]
+        found.append(
+            {
+                "id": node.id,
+                "graph": node.graph,
+                "name": node.name,
+                "kernel": saving.kernel,
+                "kind": kinds.get(saving.kernel or "", ""),
+                "label": labels.get(saving.kernel or "") or node.name,
+                "parts": [member.rpartition(":")[2] for member in node.members] or [node.name],
+                "nodes": list(dict.fromkeys([*origins, *node.origins])),
+                "before": saving.before,
+                "after": saving.after,
+                "saved": _saved(saving),
+            }
         )
-        for group in shown
-    )
-    columns = (
-        Column("Kernel", "kernel"),
-        Column("Group", "code"),
-        Column("Parts", "number"),
-        Column("Unfused", "number"),
-        Column("Fused", "number"),
-        Column("Saved", "number"),
-        Column("Traffic (estimate)", "meter"),
-    )
-    return Grid("What fusion saved", columns, rows, "scheduler_nodes", more)
+    return found
 
 
-def _reasons_grid(pairs: list[Rejected]) -> Grid:
-    reasons: dict[str, list[Rejected]] = defaultdict(list)
-    for pair in pairs:
-        reasons[pair.reason].append(pair)
-    rows = tuple(
-        (reason, len(group), bytes_text(max((p.shared or 0 for p in group), default=0)))
-        for reason, group in sorted(reasons.items(), key=lambda item: -len(item[1]))
-    )
-    columns = (
-        Column("Reason"),
-        Column("Pairs", "number"),
-        Column("Most data in common", "number"),
-    )
-    return Grid(f"Not fused: {plural(len(pairs), 'pair')}, by reason", columns, rows[:20])
+def _saved(saving: Saving) -> float | None:
+    """The share of its traffic that a group saves; None where that is next to nothing."""
+    saved = 1 - saving.after / saving.before if saving.before else 0.0
+    return round(saved, 4) if saved > _NOTHING else None
 
 
-def _pairs_grid(pairs: list[Rejected], limits: Limits) -> Grid:
-    shown, more = cut(pairs, limits.rows, "fusion")
-    rows = tuple((p.a, p.b, p.reason, bytes_text(p.shared), p.rounds) for p in shown)
-    columns = (
-        Column("Node", "code"),
-        Column("With", "code"),
-        Column("Reason"),
-        Column("In common", "number"),
-        Column("Rounds", "number"),
-    )
-    return Grid("Not fused, pair by pair", columns, rows, "fusion", more)
+def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:
+    """Pairs that ended in different kernels, those with most data in common first."""
+    why_not = Apart(report)
+    found: list[wire.Rejected] = []
+    for pair in pairs[:_MOST]:
+        why = why_not(pair)
+        found.append(
+            {
+                "id": f"f0:{pair.row}",
+                "graph": pair.graph,
+                "a": pair.a,
+                "b": pair.b,
+                "a_nodes": list(why.a_nodes),
+                "b_nodes": list(why.b_nodes),
+                "a_kernel": why.a_kernel,
+                "b_kernel": why.b_kernel,
+                "reason": why.reason,
+                "why": why.sentence,
+                "help": why.help,
+                "shared_bytes": pair.shared,
+                "shared": list(why.shared),
+                "rounds": pair.rounds,
+            }
+        )
+    return found
+
+
+def _cuda_graphs(report: Report) -> CudaGraphs | None:
+    """The parts in the order of the program; None where no CUDA graphs were asked for."""
+    parts = list(report.cuda_graphs)
+    said = headline(report)
+    if said is None:
+        return None
+    return {
+        "summary": "; ".join((said, *reasons(report))),
+        "parts": [
+            {
+                "id": f"c{number}",
+                "name": name_of(part, parts),
+                "verdict": part.verdict,
+                "reason": part.reason,
+                "help": remedy(part.reason),
+                "kernels": list(part.kernels),
+                "lines": list(part.lines),
+                "copied_bytes": part.copied_bytes,
+            }
+            for number, part in enumerate(parts)
+        ],
+    }
+
+
+PANE = Pane("fusion", "Fusion", document)

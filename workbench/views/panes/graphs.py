@@ -1,15 +1,16 @@
-"""The graphs pane: the text of every stage."""
+"""The graphs of every stage and what was made from each."""
 
 from __future__ import annotations
 
-from workbench.report import Graph, Report
-from workbench.views.blocks import Block, Code, Note, Pane
-from workbench.views.limits import Limits
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.place_words import text_of
-from workbench.views.units import plural
+from collections import defaultdict
 
-STAGE_NAMES = {
+from workbench.report import Graph, Report
+from workbench.report.column_filter import linked_pairs
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+
+_STAGE_NAMES = {
     "dynamo": "Captured graph",
     "before_pre_grad": "Before pre-grad passes",
     "after_pre_grad": "After pre-grad passes",
@@ -24,39 +25,42 @@ STAGE_NAMES = {
 }
 
 
-def pane(report: Report, limits: Limits) -> Pane:
-    """Every graph in the order of the compiler; an unchanged text is named, not repeated."""
-    blocks: list[Block] = []
-    seen: dict[str, str] = {}
-    left = 0
-    for graph in report.graphs:
-        title = stage_name(graph)
-        text = text_of(report, graph.text)
-        if text is not None and text in seen:
-            blocks.append(Code(title, "", facts=(f"unchanged since “{seen[text]}”",)))
-        elif text is not None and limits.text.take(text):
-            seen[text] = title
-            facts = (plural(graph.node_count, "node"), plural(text.count("\n") + 1, "line"))
-            blocks.append(Code(title, text, "python", facts))
-        else:
-            left += 1
-    if left:
-        rest = plural(left, "more graph")
-        blocks.append(Note(f"{rest}.", "Their texts are in report.frame('graphs')."))
-    nothing = empty(report)
-    if nothing is not None:
-        blocks.append(nothing)
-    return Pane("graphs", "Graphs", (*blocks, *omitted(report, "graphs")), len(report.graphs))
+def document(report: Report, setting: Setting) -> Content:
+    """Every graph, in the order in which the compiler made them."""
+    empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
+    found = _graphs(report)
+    return Content({"graphs": found}, len(found), empty=None if found else empty)
 
 
-def empty(report: Report) -> Note | None:
-    """Why there is no graph to show, or None."""
-    if len(report.graphs):
-        return None
-    return missing(report, "graphs", "No graphs.", "No graph was captured.")
+def _graphs(report: Report) -> list[wire.GraphHead]:
+    following: dict[str, dict[str, None]] = defaultdict(dict)
+    several = len({graph.compile_id for graph in report.graphs}) > 1
+    first, second = ":", ":"
+    for a, b in linked_pairs(report, "node-node"):
+        if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
+            first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
+            following[first[:-1]][second[:-1]] = None
+    return [
+        {
+            "id": graph.id,
+            "stage": graph.stage,
+            "title": f"{graph.compile_id or '?'} · {_stage_name(graph)}"
+            if several
+            else _stage_name(graph),
+            "compile_id": graph.compile_id,
+            "node_count": graph.node_count,
+            "is_backward": graph.is_backward,
+            "part": f"graph:{graph.id}",
+            "next": [id for id in following[graph.id] if id != graph.id],
+        }
+        for graph in report.graphs
+    ]
 
 
-def stage_name(graph: Graph) -> str:
+def _stage_name(graph: Graph) -> str:
     """A stage in words; says which graph when it belongs to the backward pass."""
-    name = STAGE_NAMES.get(graph.stage, graph.stage.replace("_", " "))
+    name = _STAGE_NAMES.get(graph.stage, graph.stage.replace("_", " "))
     return f"{name}, backward" if graph.is_backward and graph.stage != "backward" else name
+
+
+PANE = Pane("graphs", "Graphs", document)

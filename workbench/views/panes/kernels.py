@@ -1,35 +1,33 @@
-"""The kernels pane: a row for each kernel, its code, the program that calls it."""
+"""The kernels and library calls, each with everything that it is tied to."""
 
 from __future__ import annotations
 
-import workbench.views.panes.machine_code as machine_code
-from workbench.analysis.fusion.kinds import is_fallback
+from collections import defaultdict
+
+from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
-from workbench.views.blocks import Block, Code, Column, Grid, Note, Pane, Tag
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.place_words import line_numbers, ops_of, text_of
-from workbench.views.units import bytes_text, count_text, plural, seconds_text
+from workbench.report.column_filter import linked_pairs
+from workbench.views.lookups.kernel_configs import configs, why_no_assembly
+from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import document as wire
+from workbench.views.words.places import line_numbers, ops_of, text_of
+from workbench.views.words.units import bytes_text, count_text, number_text, plural, seconds_text
 
-LANGUAGES = {"triton": "Triton", "cpp": "C++"}
-_NAMED = 6  # kernels with the code of another
-
-
-def pane(report: Report, limits: Limits) -> Pane:
-    """All kernels, then their codes, then the wrappers."""
-    nothing = empty(report)
-    if nothing is not None:
-        return Pane("kernels", "Kernels", (nothing,), 0)
-    kernels = list(report.kernels)
-    blocks: list[Block] = [_grid(report, kernels, limits), *_codes(report, kernels, limits)]
-    blocks += [*_wrappers(report, limits), *machine_code.blocks(report, limits)]
-    return Pane("kernels", "Kernels", (*blocks, *omitted(report, "kernels")), len(kernels))
+_LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
 
-def empty(report: Report) -> Note | None:
-    """Why there is no kernel to show, or None."""
-    if len(report.kernels):
-        return None
+def document(report: Report, setting: Setting) -> Content:
+    """Every kernel in the order of the compiler."""
+    reader = _Ties(report)
+    kernels = [reader.kernel(kernel) for kernel in report.kernels]
+    data = {"kernels": kernels, "no_assembly": why_no_assembly(report)}
+    return Content(data, len(kernels), empty=None if kernels else _empty(report))
+
+
+def _empty(report: Report) -> wire.Note:
+    """Why there is no kernel to show."""
     backend = report.request.backend
     text = f"The backend {backend} generates no kernels; -b inductor does."
     if backend == "inductor":
@@ -39,88 +37,79 @@ def empty(report: Report) -> Note | None:
     return missing(report, "kernels", "No kernels.", text)
 
 
-def language_of(kernel: Kernel) -> Tag:
-    """The kind of kernel as a tag: generated, a library call, a fallback."""
-    if kernel.language in LANGUAGES:
-        return Tag(LANGUAGES[kernel.language])
-    return Tag("fallback", "fallback") if is_fallback(kernel) else Tag("library call")
+class _Ties:
+    """What kernels are tied to, looked up once."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.marks = kernel_marks(report)
+        self.kinds = kernel_kinds(report)
+        self.graphs = fx_graphs(report)
+        self.groups = groups_of_kernels(report)
+        self.lengths: dict[str | None, int] = {None: 0}
+        self.buffers: dict[str, list[str]] = defaultdict(list)
+        self.configs = configs(report)
+        self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
+        for kernel, buffer in linked_pairs(report, "kernel-buffer"):
+            self.buffers[kernel].append(buffer)
+
+    def _length(self, key: str | None) -> int:
+        """Lines of the text behind a content hash; 0 when it was not kept."""
+        if key not in self.lengths:
+            text = text_of(self.report, key)
+            self.lengths[key] = 0 if text is None else text.count("\n") + 1
+        return self.lengths[key]
+
+    def kernel(self, kernel: Kernel) -> wire.Kernel:
+        lines = self._length(kernel.text)
+        return {
+            "id": kernel.id,
+            "label": ops_of(kernel),
+            "name": kernel.name,
+            "kind": self.kinds[kernel.id],
+            "mark": self.marks[kernel.id],
+            "language": kernel.language,
+            "graph": self.graphs.get(kernel.graph, kernel.graph),
+            "is_backward": kernel.is_backward,
+            "ops": list(kernel.ops),
+            "nodes": list(kernel.nodes),
+            "lines": list(kernel.lines),
+            "groups": self.groups.get(kernel.id, []),
+            "buffers": self.buffers.get(kernel.id, []),
+            "bytes_read": kernel.bytes_read,
+            "bytes_written": kernel.bytes_written,
+            "flops": kernel.flops,
+            "time_us": kernel.time_us,
+            "calls": kernel.calls,
+            "code": f"code:{kernel.id}" if lines else None,
+            "code_lines": lines,
+            "wrapper": self.wrappers.get(kernel.id),
+            "facts": _facts(self.report, kernel, self.kinds[kernel.id], lines),
+            "configs": self.configs.get(kernel.id, []),
+        }
 
 
-def _grid(report: Report, kernels: list[Kernel], limits: Limits) -> Grid:
-    shown, more = cut(kernels, limits.rows, "kernels")
-    is_timed = any(kernel.time_us is not None for kernel in kernels)
-    rows = tuple(_row(report, kernel, is_timed) for kernel in shown)
-    columns = [
-        Column("Kernel", "kernel"),
-        Column("Kind", "tag"),
-        Column("Ops in it", "code"),
-        Column("Lines", "code"),
-        Column("Read", "number"),
-        Column("Written", "number"),
-        Column("FLOPs", "number"),
-    ]
-    if is_timed:
-        columns.append(Column("Time", "number"))
-    return Grid("Kernels", tuple(columns), rows, "kernels", more)
-
-
-def _row(report: Report, kernel: Kernel, is_timed: bool) -> tuple[object, ...]:
-    row: tuple[object, ...] = (
-        kernel.id,
-        language_of(kernel),
-        ops_of(kernel) + (f" × {kernel.calls}" if kernel.calls > 1 else ""),
-        line_numbers(report, kernel) or "–",
-        bytes_text(kernel.bytes_read),
-        bytes_text(kernel.bytes_written),
-        count_text(kernel.flops),
+def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:
+    """What is worth knowing of a kernel, in words; numbers are Inductor's estimates."""
+    moved = (kernel.bytes_read or 0) + (kernel.bytes_written or 0)
+    is_generated = kernel.language in GENERATED
+    ratio = kernel.flops / moved if kernel.flops and moved else None
+    intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
+    time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
+    rows = (
+        ("Name", kernel.name),
+        ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
+        ("Lines", line_numbers(report, kernel)),
+        ("Reads", bytes_text(kernel.bytes_read) if kernel.bytes_read is not None else ""),
+        ("Writes", bytes_text(kernel.bytes_written) if kernel.bytes_written is not None else ""),
+        ("Work", f"{count_text(kernel.flops)} FLOP (estimate)" if kernel.flops else ""),
+        ("Intensity", intensity),
+        ("Time", time),
+        ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
+        ("Pass", "backward" if kernel.is_backward else ""),
+        ("Source", plural(lines, "line") if lines else ""),
     )
-    if not is_timed:
-        return row
-    seconds = None if kernel.time_us is None else kernel.time_us * 1e-6
-    return (*row, seconds_text(seconds))
+    return [(name, value) for name, value in rows if value]
 
 
-def _codes(report: Report, kernels: list[Kernel], limits: Limits) -> list[Block]:
-    same: dict[str, list[Kernel]] = {}
-    for kernel in kernels:
-        if kernel.text is not None and kernel.text in report.texts:
-            same.setdefault(kernel.text, []).append(kernel)
-    found: list[Block] = []
-    left = shown = 0
-    for key, (first, *others) in same.items():
-        text = report.texts[key]
-        if shown >= limits.codes or not limits.text.take(text):
-            left += 1 + len(others)
-            continue
-        shown += 1
-        found.append(_code(first, text))
-        if others:
-            found.append(Note(f"{_named(others)}.", f"The same code as {first.id}."))
-    if left:
-        rest = plural(left, "more kernel")
-        found.append(Note(f"{rest}.", "Their code is in report.frame('kernels')."))
-    return found
-
-
-def _named(kernels: list[Kernel]) -> str:
-    rest = f" and {len(kernels) - _NAMED} more" if len(kernels) > _NAMED else ""
-    return ", ".join(kernel.id for kernel in kernels[:_NAMED]) + rest
-
-
-def _code(kernel: Kernel, text: str) -> Code:
-    facts = [LANGUAGES.get(kernel.language, "library call"), plural(text.count("\n") + 1, "line")]
-    if kernel.bytes_read is not None or kernel.bytes_written is not None:
-        facts.append(f"reads {bytes_text(kernel.bytes_read)}")
-        facts.append(f"writes {bytes_text(kernel.bytes_written)}")
-    language = "cpp" if kernel.language == "cpp" else "python"
-    return Code(kernel.name, text, language, tuple(facts), kernel.id)  # type: ignore[arg-type]
-
-
-def _wrappers(report: Report, limits: Limits) -> list[Block]:
-    found: list[Block] = []
-    for wrapper in report.wrappers:
-        text = text_of(report, wrapper.text)
-        if text is not None and limits.text.take(text):
-            title = "The program that calls them" + (", backward" if wrapper.is_backward else "")
-            found.append(Code(title, text, "python", (plural(text.count("\n") + 1, "line"),)))
-    return found
+PANE = Pane("kernels", "Kernels", document)

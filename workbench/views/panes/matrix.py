@@ -1,65 +1,30 @@
-"""The matrix pane: every kernel on several GPUs, a table for each figure."""
+"""The matrix: every kernel on several GPUs."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
-from workbench.views.blocks import Block, Column, Grid, Note, Pane
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import ABSENT, bytes_text, number_text, percent_text, seconds_text
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import machine as wire
+from workbench.views.wire.document import Note
 
-LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
+_LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (
-    f"The kernels were compiled for one target only. `{LINE}` compiles each of them for several "
+    f"The kernels were compiled for one target only. `{_LINE}` compiles each of them for several "
     "GPUs, none of which has to be here."
 )
 
 
-def _count(value: float | None) -> str:
-    return number_text(value, "whole")
-
-
-_FIGURES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
-    ("bound_us", "Least time by the roofline (estimate)", lambda v: _seconds(v)),
-    ("registers", "Registers of a thread", _count),
-    ("occupancy", "Occupancy (estimate)", lambda v: ABSENT if v is None else percent_text(v, 1)),
-    ("spills", "Spills: stores and loads", _count),
-    ("smem_bytes", "Shared memory of a block", bytes_text),
-    ("instructions", "Instructions", _count),
-)
-
-
-def pane(report: Report, limits: Limits) -> Pane:
-    """The figures one below the other; the kernels that differ most come first."""
-    nothing = empty(report)
-    if nothing is not None:
-        return Pane("matrix", "Matrix", (nothing,))
-    cells = {(cell.kernel, cell.target): cell for cell in report.matrix}
+def document(report: Report, setting: Setting) -> Content:
+    """The GPUs in the order in which they were asked for, the kernels that differ most first."""
     targets = list(dict.fromkeys(cell.target for cell in report.matrix))
-    order = [found.kernel for found in spreads(report.matrix)]
-    blocks: list[Block] = []
-    for figure, title, words in _FIGURES:
-        if any(getattr(cell, figure) is not None for cell in cells.values()):
-            rows = [
-                (kernel, *(_words(cells.get((kernel, t)), figure, words) for t in targets))
-                for kernel in order
-            ]
-            blocks.append(_grid(title, targets, rows, limits))
-    blocks = blocks[: limits.figures]
-    blocks += [*_gaps(report, limits), *omitted(report, "matrix")]
-    return Pane("matrix", "Matrix", tuple(blocks), count(report))
+    data = {"matrix_targets": targets, "matrix": _matrix(report, targets)}
+    return Content(data, len(targets) or None, empty=_empty(report))
 
 
-def count(report: Report) -> int | None:
-    """GPUs that are compared."""
-    return len({cell.target for cell in report.matrix}) or None
-
-
-def empty(report: Report) -> Note | None:
+def _empty(report: Report) -> Note | None:
     """Why no GPUs are compared, or None."""
     if len(report.matrix):
         return None
@@ -68,25 +33,47 @@ def empty(report: Report) -> Note | None:
     return missing(report, "matrix", "No GPUs are compared.", _NOTHING)
 
 
-def _grid(title: str, targets: list[str], rows: list[tuple[str, ...]], limits: Limits) -> Grid:
-    shown, more = cut(rows, limits.rows, "matrix")
-    columns = (Column("Kernel", "kernel"), *(Column(target, "number") for target in targets))
-    return Grid(title, columns, tuple(shown), "matrix", more)
+def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
+    """The kernels, those that differ most first, with a cell for each GPU."""
+    cells = {(cell.kernel, cell.target): cell for cell in report.matrix}
+    return [
+        {
+            "kernel": found.kernel,
+            "spread": round(found.total, 4),
+            "spreads": {name: round(value, 4) for name, value in found.metrics},
+            "differs_in": found.differs_in,
+            "cells": [_cell(cells.get((found.kernel, target))) for target in targets],
+        }
+        for found in spreads(report.matrix)
+    ]
 
 
-def _words(cell: MatrixCell | None, figure: str, words: Callable[[float | None], str]) -> str:
-    return ABSENT if cell is None else words(getattr(cell, figure))
+def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
+    if cell is None:
+        return None
+    return {
+        "id": cell.config,
+        "choice": _configuration(cell.choice, cell.warps, cell.stages),
+        "registers": cell.registers,
+        "spills": cell.spills,
+        "smem_bytes": cell.smem_bytes,
+        "occupancy": cell.occupancy,
+        "limiter": cell.limiter,
+        "instructions": cell.instructions,
+        "bound": cell.bound,
+        "bound_us": cell.bound_us,
+        "estimate": cell.estimate,
+        "note": cell.note,
+    }
 
 
-def _seconds(microseconds: float | None) -> str:
-    return seconds_text(None if microseconds is None else microseconds * 1e-6)
+def _configuration(choice: str, warps: int | None, stages: int | None) -> str:
+    """A configuration in words: `XBLOCK=128, 4 warps, 1 stage`."""
+    parts = [choice] if choice else []
+    for count, word in ((warps, "warp"), (stages, "stage")):
+        if count is not None:
+            parts.append(f"{count} {word}{'s' * (count != 1)}")
+    return ", ".join(parts)
 
 
-def _gaps(report: Report, limits: Limits) -> list[Block]:
-    """Where a kernel has no code, and why."""
-    rows = [(cell.kernel, cell.target, cell.note) for cell in report.matrix if cell.note]
-    if not rows:
-        return []
-    shown, more = cut(rows, limits.rows, "matrix")
-    columns = (Column("Kernel", "kernel"), Column("GPU", "code"), Column("Remark"))
-    return [Grid("Remarks", columns, tuple(shown), "matrix", more)]
+PANE = Pane("matrix", "Matrix", document)

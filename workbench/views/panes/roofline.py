@@ -1,49 +1,28 @@
-"""The roofline pane: the least time of each kernel on its GPU, and what sets it."""
+"""The roofline: the least time of each kernel on its GPU, and what sets it."""
 
 from __future__ import annotations
 
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.blocks import Block, Column, Grid, Note, Pane
-from workbench.views.limits import Limits, cut
-from workbench.views.panes.missing import missing, omitted
-from workbench.views.units import ABSENT, bytes_text, count_text, number_text, seconds_text
+from workbench.views.panes.missing import missing
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.wire import machine as wire
+from workbench.views.wire.document import Note
 
-LINE = 'wb.aot_compile(fn, args, target="h100")'
-MODEL = (
-    "The roofline is a model: every byte moves once at full bandwidth, and nothing else costs "
-    "time. A kernel can be slower than that, and faster only out of the cache."
-)
+_LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (
-    f"A roofline needs a GPU. `{LINE}` compiles for one that does not have to be here, and "
+    f"A roofline needs a GPU. `{_LINE}` compiles for one that does not have to be here, and "
     "estimates the least time of every kernel on it."
 )
 
 
-def pane(report: Report, limits: Limits) -> Pane:
-    """What bounds each kernel, the longest first."""
-    nothing = empty(report)
-    if nothing is not None:
-        return Pane("roofline", "Roofline", (nothing,))
-    rows = sorted(report.roofline, key=lambda row: -(row.measured_us or row.bound_us or 0.0))
-    shown, more = cut(rows, limits.rows, "roofline")
-    columns = (
-        Column("Kernel", "kernel"),
-        Column("GPU", "code"),
-        Column("Moved", "number"),
-        Column("FLOPs", "number"),
-        Column("FLOPs per byte", "number"),
-        Column("Bound by"),
-        Column("Least time (estimate)", "number"),
-        Column("Measured", "number"),
-        Column("Remark"),
-    )
-    grid = Grid("Kernels", columns, tuple(_row(row) for row in shown), "roofline", more)
-    blocks: list[Block] = [Note("A model.", MODEL), grid, *omitted(report, "roofline")]
-    return Pane("roofline", "Roofline", tuple(blocks))
+def document(report: Report, setting: Setting) -> Content:
+    """The roof of each GPU, and every kernel under it."""
+    data = {"roofs": _roofs(report), "points": _points(report)}
+    return Content(data, empty=_empty(report))
 
 
-def empty(report: Report) -> Note | None:
+def _empty(report: Report) -> Note | None:
     """Why no kernel lies under a roof, or None."""
     if len(report.roofline):
         return None
@@ -52,19 +31,63 @@ def empty(report: Report) -> Note | None:
     return missing(report, "roofline", "No roofline.", _NOTHING)
 
 
-def _row(row: KernelRoofline) -> tuple[object, ...]:
-    return (
-        row.kernel,
-        row.target,
-        bytes_text(row.moved_bytes),
-        count_text(row.flops),
-        number_text(row.intensity, "amount"),
-        row.bound or ABSENT,
-        _seconds(row.bound_us),
-        "not measured" if row.measured_us is None else _seconds(row.measured_us),
-        row.note or "",
-    )
+def _roofs(report: Report) -> list[wire.Roof]:
+    """The roof of each GPU, with the peak rates that its kernels are measured against."""
+    found: dict[str, wire.Roof] = {}
+    rates: dict[str, dict[str, float]] = {}
+    for row in report.roofline:
+        if row.bandwidth_gbs is None:
+            continue
+        here: wire.Roof = {"target": row.target, "bandwidth_gbs": row.bandwidth_gbs, "rates": []}
+        found.setdefault(row.target, here)
+        if row.rate is not None and row.rate_tflops is not None:
+            rates.setdefault(row.target, {})[row.rate] = row.rate_tflops
+    for target, known in rates.items():
+        found[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
+    return list(found.values())
 
 
-def _seconds(microseconds: float | None) -> str:
-    return seconds_text(None if microseconds is None else microseconds * 1e-6)
+def _points(report: Report) -> list[wire.RooflinePoint]:
+    """Every kernel under the roof of its GPU, with its part of the time of all calls.
+
+    The time is the measured one where all kernels of the GPU have one, else the bound.
+    """
+    calls = {kernel.id: kernel.calls for kernel in report.kernels}
+    rows = list(report.roofline)
+    measured = {row.target for row in rows} - {
+        row.target for row in rows if row.measured_us is None and row.bound_us is not None
+    }
+    times = [_time(row, row.target in measured) * calls.get(row.kernel, 1) for row in rows]
+    totals: dict[str, float] = {}
+    for row, time in zip(rows, times, strict=True):
+        totals[row.target] = totals.get(row.target, 0.0) + time
+    return [
+        _point(row, time / totals[row.target] if totals[row.target] else 0.0)
+        for row, time in zip(rows, times, strict=True)
+    ]
+
+
+def _time(row: KernelRoofline, is_measured: bool) -> float:
+    return (row.measured_us if is_measured else row.bound_us) or 0.0
+
+
+def _point(row: KernelRoofline, share: float) -> wire.RooflinePoint:
+    return {
+        "kernel": row.kernel,
+        "target": row.target,
+        "moved_bytes": row.moved_bytes,
+        "flops": row.flops,
+        "rate": row.rate,
+        "intensity": row.intensity,
+        "ridge": row.ridge,
+        "bound": row.bound,
+        "bound_us": row.bound_us,
+        "attainable_tflops": row.attainable_tflops,
+        "measured_us": row.measured_us,
+        "estimate": row.estimate,
+        "share": round(share, 4),
+        "note": row.note,
+    }
+
+
+PANE = Pane("roofline", "Roofline", document)

@@ -12,7 +12,7 @@ from workbench.views.parts.compare import compare_part
 from workbench.views.parts.graph import GraphParts
 from workbench.views.parts.stage import Stages
 from workbench.views.parts.table import table_part
-from workbench.views.wire import Part
+from workbench.views.wire.document import Part
 
 __all__ = ["Part", "Parts", "report_part"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.analysis.fusion.changes import changes
 from workbench.report import Report
-from workbench.views.wire import ChangesPart
+from workbench.views.wire.document import ChangesPart
 
 
 def changes_part(report: Report, before: str, after: str) -> ChangesPart:

@@ -7,8 +7,8 @@ from collections import defaultdict, deque
 
 from workbench.errors import UsageError
 from workbench.report import Kernel, KernelLine, Report, Wrapper
-from workbench.views.place_words import text_of
-from workbench.views.wire import CodePart, WrapperPart
+from workbench.views.wire.document import CodePart, WrapperPart
+from workbench.views.words.places import text_of
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 _FOLDER = re.compile(r"(?m)^(# kernel path: )\S*[/\\]")  # of a cache on the machine that compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.errors import UsageError
 from workbench.report.listing_diff import compare
 from workbench.views.parts.stage import Stages
-from workbench.views.wire_code import ComparePart
+from workbench.views.wire.code import ComparePart
 
 _PIECES = 5  # two configurations of two words each, and the stage
 

@@ -24,7 +24,7 @@ from workbench.views.parts.quiet import (
     pretty_input,
     quiet_nodes,
 )
-from workbench.views.wire import GraphPart
+from workbench.views.wire.document import GraphPart
 
 _SHORT = {
     "float64": "f64",

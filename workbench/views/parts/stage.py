@@ -6,8 +6,8 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly
 from workbench.specs.opcodes import explanations
-from workbench.views.place_words import text_of
-from workbench.views.wire_code import Opcode, StagePart
+from workbench.views.wire.code import Opcode, StagePart
+from workbench.views.words.places import text_of
 
 
 class Stages:

@@ -6,8 +6,8 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
-from workbench.views.columns import FIRST_COLUMNS
-from workbench.views.wire import Cell, TablePart
+from workbench.views.tables.columns import FIRST_COLUMNS
+from workbench.views.wire.document import Cell, TablePart
 
 _LONG = "text"  # names a text that other parts hold
 

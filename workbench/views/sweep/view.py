@@ -14,16 +14,16 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.trials import Trial, apart
 from workbench.settings import options
-from workbench.views import display as displaying
 from workbench.views import document as whole
 from workbench.views.diff.document import document as diff_document
-from workbench.views.document.machine import ONLY_A_RECORD, targets_of
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
 from workbench.views.parts import report_part
-from workbench.views.request_widget import Answering
 from workbench.views.sweep.document import Live, document
 from workbench.views.sweep.page import saved
-from workbench.views.wire_codec import pack
-from workbench.views.wire_sweep import RowQuestion, RowsQuestion
+from workbench.views.widgets import display as displaying
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.wire.codec import pack
+from workbench.views.wire.sweep import RowQuestion, RowsQuestion
 
 _OPEN = 4  # records that are kept in memory
 

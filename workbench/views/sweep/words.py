@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report.trials import Trial
-from workbench.views.units import plural, seconds_text
+from workbench.views.words.units import plural, seconds_text
 
 SHOWN = (
     ("speedup", "Speed-up"),

@@ -1,21 +1,12 @@
 // What states, stages, configurations and languages are called.
 
 import type { Store } from "../store";
-import type { Config, Line } from "../wire";
+import { WORDS, type Config, type Line } from "../wire";
 import type { IconName } from "./icons";
 
 export type State = Line["state"];
 
 export const STATES: State[] = ["captured", "break", "fallback", "folded", "outside"];
-
-const WORDS: Record<State, string> = {
-  captured: "Captured",
-  break: "Graph break",
-  fallback: "Fallback",
-  folded: "Constant-folded",
-  outside: "Runs in Python",
-  plain: "",
-};
 
 export function wordOf(state: State): string {
   return WORDS[state];

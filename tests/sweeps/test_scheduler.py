@@ -1,0 +1,179 @@
+"""Trials in processes of their own: what goes wrong is a row, what ended is not done again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.report import Report
+from workbench.report.trials import Trial
+from workbench.sweeps.paired_timing import Patience
+from workbench.sweeps.scheduler import Runner, SweptFunction
+from workbench.sweeps.space import Space
+from workbench.sweeps.store import Store
+from workbench.sweeps.trial_run import Plan
+
+QUICK = Plan(Patience(spread=1.0, budget_s=0.2), timeout_s=120)
+EAGER = Space.of({"backend": ["eager"]})
+INPUTS = (torch.ones(4),)
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x + 1) * 2
+
+
+def crashing(graph: Any, inputs: Any) -> Any:
+    """A backend that takes the process with it."""
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hanging(graph: Any, inputs: Any) -> Any:
+    time.sleep(600)
+
+
+def filling(graph: Any, inputs: Any) -> Any:
+    torch.empty(1 << 40, dtype=torch.uint8)
+
+
+def with_backend(backend: Any) -> Space:
+    return Space.of({"backend": [backend]})
+
+
+def branches(x: torch.Tensor) -> torch.Tensor:
+    return x if x.sum() > 0 else -x
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "s.sqlite") as opened:
+        yield opened
+
+
+def sweep(
+    store: Store, fn: Any, space: Space = EAGER, plan: Plan = QUICK, args: Any = INPUTS
+) -> list[tuple[Trial, bool]]:
+    """The rows of a sweep, each with whether it came from the store."""
+    rows: list[tuple[Trial, bool]] = []
+    with ThreadPoolExecutor(2) as executor:
+        told = lambda row, known: rows.append((row, known))  # noqa: E731
+        runner = Runner(SweptFunction(fn, args, {}), plan, store, "test", executor, 2, True, told)
+        found = runner.run(list(space.grid()))
+    assert sorted(row.key for row, _ in rows) == sorted(row.key for row in found)
+    return rows
+
+
+def only(rows: list[tuple[Trial, bool]]) -> Trial:
+    ((row, _),) = rows
+    return row
+
+
+def test_a_setting_is_compiled_compared_and_timed(store: Store) -> None:
+    space = Space.of({"mode": ["default"], "batch": [8]}, ["batch"])
+    row = only(sweep(store, scaled, space, args=lambda batch: (torch.randn(batch, 8),)))
+    assert (row.status, row.reason, row.title) == ("done", None, "mode=default, batch=8")
+    assert row.difference == 0.0
+    assert row.kernels == 1
+    assert row.dram_bytes == 2 * 8 * 8 * 4
+    assert row.compile_s > row.first_call_s > 0
+    assert row.low_us <= row.call_us <= row.high_us
+    assert len(row.samples_us[0]) == len(row.samples_us[1]) >= 3
+    assert row.artifact_bytes > 10_000
+    content = store.report(row)
+    assert content is not None
+
+
+def test_the_record_of_a_row_opens(store: Store, tmp_path: Path) -> None:
+    row = only(sweep(store, scaled))
+    (tmp_path / "row.wbr").write_bytes(store.report(row) or b"")
+    assert Report.load(tmp_path / "row.wbr").request.backend == "eager"
+
+
+def test_what_ended_is_answered_from_the_store(store: Store) -> None:
+    first = sweep(store, scaled)
+    again = sweep(store, scaled)
+    assert [known for _, known in first + again] == [False, True]
+    assert first[0][0] == again[0][0]
+
+
+def test_a_crash_is_a_row_and_is_tried_again(store: Store) -> None:
+    row = only(sweep(store, scaled, with_backend(crashing)))
+    assert row.status == "crashed"
+    assert "SIGSEGV" in row.reason
+    assert not sweep(store, scaled, with_backend(crashing))[0][1]
+
+
+def test_a_hang_ends_after_its_time(store: Store) -> None:
+    row = only(sweep(store, scaled, with_backend(hanging), Plan(timeout_s=8)))
+    assert (row.status, row.reason) == ("timeout", "it took longer than 8 s")
+
+
+def test_full_memory_is_a_row(store: Store) -> None:
+    row = only(sweep(store, scaled, with_backend(filling), Plan(memory_bytes=4 << 30)))
+    assert row.status == "out of memory"
+    assert "memory" in row.reason
+
+
+def test_a_graph_break_is_a_row_with_its_reason(store: Store) -> None:
+    row = only(sweep(store, branches, Space.of({"mode": ["default"]})))
+    assert row.status == "failed"
+    assert "branches" in row.reason or "x.sum() > 0" in row.reason
+
+
+def test_a_wrong_result_is_not_timed(store: Store) -> None:
+    plan = Plan(QUICK.patience, atol=0.0, rtol=0.0)
+    space = Space.of({"dtype": ["float16"], "emulate_precision_casts": [False]})
+    args = (torch.linspace(0.1, 3, 1000),)
+    row = only(sweep(store, lambda x: torch.exp(x) / 3 + torch.sin(x * x) * 7, space, plan, args))
+    assert row.status == "wrong"
+    assert "differs from eager" in row.reason
+    assert row.call_us is None
+
+
+def test_cancelling_keeps_what_is_done(store: Store) -> None:
+    space = Space.of({"backend": ["eager"], "n": [1, 2, 3]}, ["n"])
+    rows: list[Trial] = []
+    with ThreadPoolExecutor(1) as executor:
+        subject = SweptFunction(scaled, lambda n: (torch.ones(n),), {})
+
+        def told(row: Trial, known: bool) -> None:
+            rows.append(row)
+            runner.cancel()
+
+        runner = Runner(subject, QUICK, store, "test", executor, 1, True, told)
+        found = runner.run(list(space.grid()))
+    assert [row.status for row in found] == ["done", "cancelled", "cancelled"]
+    assert [row.title for row in store.trials()] == ["backend=eager, n=1"]
+
+
+class LosesTheSecond(Executor):
+    """An executor one of whose workers is lost."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.inner = ThreadPoolExecutor(1)
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.count += 1
+        if self.count != 3:  # the first asks for the machine
+            return self.inner.submit(function, *args, **kwargs)
+        lost: Future[Any] = Future()
+        lost.set_exception(ConnectionError("the worker is gone"))
+        return lost
+
+
+def test_a_lost_worker_loses_no_finished_trial(store: Store) -> None:
+    space = Space.of({"backend": ["eager"], "n": [1, 2, 3]}, ["n"])
+    subject = SweptFunction(scaled, lambda n: (torch.ones(n),), {})
+    runner = Runner(subject, QUICK, store, "test", LosesTheSecond(), 1, False)
+    found = runner.run(list(space.grid()))
+    assert [row.status for row in found] == ["done", "crashed", "done"]
+    assert "the worker is gone" in found[1].reason
+    assert len(store.trials()) == 2

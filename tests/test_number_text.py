@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import workbench.number_text as module
+from workbench.number_text import Quantity, number_text, plural
+
+CASES = json.loads(Path(__file__).with_name("number_cases.json").read_text(encoding="utf-8"))
+"""The front end's tests read the same cases."""
+
+
+@pytest.mark.parametrize(("quantity", "value", "text"), CASES)
+def test_numbers_are_written_by_the_table(
+    quantity: Quantity, value: float | None, text: str
+) -> None:
+    assert number_text(value, quantity) == text
+
+
+def test_every_quantity_of_the_table_has_cases() -> None:
+    rules = json.loads(Path(module.__file__).with_name("number_rules.json").read_text("utf-8"))
+    assert {quantity for quantity, _, _ in CASES} == set(rules["quantities"])
+
+
+def test_what_is_no_number_is_absent_or_endless() -> None:
+    assert number_text(math.nan, "seconds") == "–"
+    assert number_text(math.inf, "bytes") == "∞"
+    assert number_text(-math.inf, "difference") == "−∞"
+
+
+def test_one_is_not_many() -> None:
+    assert [plural(1, "graph"), plural(2, "graph")] == ["1 graph", "2 graphs"]
+    assert plural(12_000, "entry", "entries") == "12,000 entries"

@@ -1,0 +1,65 @@
+"""The page of a file: escaped, folded, nothing lost."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tests.artifacts import package_sample as sample
+from workbench.artifacts.inspect.inspection import inspect
+from workbench.artifacts.inspect.rows import SymbolFacts
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def test_what_a_file_says_is_never_markup(tmp_path: Path) -> None:
+    model = sample.model(
+        name=SCRIPT, inputs=(SCRIPT,), constants=(replace(sample.weight(), fqn=SCRIPT),)
+    )
+    members = sample.parts(source=SCRIPT.encode())
+    sample.write_package(tmp_path / "m.pt2", model, members=members)
+    page = inspect(tmp_path / "m.pt2")._repr_html_()
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_every_table_is_there_and_suits_light_and_dark_pages(tmp_path: Path) -> None:
+    sample.write_package(tmp_path / "m.pt2")
+    page = inspect(tmp_path / "m.pt2")._repr_html_()
+    for title in ("Models", "Inputs", "Outputs", "Needs of a machine", "Guards", "Constants",
+                  "Members", "Libraries", "Sections", "Symbols", "Sources"):  # fmt: skip
+        assert f"<b>{title}" in page
+    assert "color:" not in page.replace("background-color:", "color:")
+    assert "#" not in page.split("<pre")[0].replace("&#", "")
+
+
+def test_a_long_table_says_how_to_see_the_rest(tmp_path: Path) -> None:
+    sample.write_package(tmp_path / "m.pt2")
+    report = inspect(tmp_path / "m.pt2")
+    many = tuple(SymbolFacts("a.so", f"name{n}", "function", True, 1) for n in range(1500))
+    page = replace(report, symbols=many)._repr_html_()
+    shown = len(re.findall(r"name\d+", page))
+    assert 100 < shown < 1500
+    assert f"name{shown - 1} " in page
+    assert f"and {1500 - shown} more" in page
+    assert len(replace(report, symbols=many).frame("symbols")) == 1500
+
+
+def test_a_page_is_bounded_whatever_the_file_holds(tmp_path: Path) -> None:
+    sample.write_package(tmp_path / "m.pt2")
+    report = inspect(tmp_path / "m.pt2")
+    many = tuple(SymbolFacts("a.so", f"name{n}", "function", True, 1) for n in range(5000))
+    texts = tuple(replace(report.texts[0], name=f"{n}.py", text="x = 1\n" * 9000) for n in range(9))
+    full = replace(report, symbols=many, members=report.members * 2000, texts=texts)
+    page = full._repr_html_()
+    assert len(page) < 310_000
+    assert "too long for here: <code>.source('8.py')" in page.replace("&#x27;", "'")
+
+
+def test_what_runs_commands_stands_first(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(pickle.dumps(eval, protocol=4))
+    page = inspect(tmp_path / "f")._repr_html_()
+    assert page.index("builtins:eval") < page.index("<details")
+    assert "RUNS COMMANDS" in repr(inspect(tmp_path / "f"))

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from workbench.analysis.fusion.flow import calls
+from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.specs import Catalogue
+from workbench.views.charts.flow import few_words
+from workbench.views.charts.picture import picture
+
+BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
+NAMES = ("phases", "fusion", "traffic", "kernels", "graph")
+
+
+def words(figure: Figure) -> Iterator[tuple[str, Bbox]]:
+    """Every text that is seen, and where."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if text.get_text().strip() and text.get_visible():
+            box = text.get_window_extent(canvas.get_renderer())
+            if box.width and figure.bbox.overlaps(box):
+                yield text.get_text(), box
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_text_is_cut_off_or_printed_over_another(name: str) -> None:
+    figure = BLOCK.plot(name)
+    seen = list(words(figure))
+    assert len(seen) > 5
+    page = figure.bbox
+    for text, box in seen:
+        assert page.x0 - 1 <= box.x0, f"{text!r} is cut off"
+        assert box.x1 <= page.x1 + 1, f"{text!r} is cut off"
+    for (a, first), (b, second) in combinations(seen, 2):
+        inner = Bbox.intersection(first, second)
+        assert inner is None or inner.width < 2 or inner.height < 3, f"{a!r} lies over {b!r}"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "autotune"])
+def test_charts_draw_what_the_report_holds(sample_report: Report, name: str) -> None:
+    figure = sample_report.plot(name)
+    (axes,) = figure.axes
+    assert axes.patches
+    assert axes.get_title(loc="left")
+    assert figure.get_facecolor() == (1, 1, 1, 1)  # it prints, whatever the notebook's theme
+
+
+def test_traffic_says_what_fusion_saved() -> None:
+    (axes,) = BLOCK.plot("traffic").axes
+    assert "48.4 MB → 26.0 MB through fusion (−46 %)" in axes.get_title(loc="left")
+
+
+def test_measured_times_go_before_estimates(sample_report: Report) -> None:
+    (axes,) = sample_report.plot("kernels").axes
+    assert axes.get_title(loc="left") == "Measured time of each kernel"
+    assert axes.get_xlabel() == "µs"
+
+
+def test_an_unknown_or_empty_chart_is_a_sentence(sample_report: Report) -> None:
+    with pytest.raises(UsageError, match=r"no chart 'pie'.*phases"):
+        sample_report.plot("pie")
+    with pytest.raises(UsageError, match="Nothing to draw for 'phases'"):
+        Report().plot("phases")
+
+
+def test_data_flows_through_nodes_that_have_no_kernel() -> None:
+    every = calls(BLOCK)
+    names = [call.kernel.id for call in every]
+    k6 = every[names.index("k6")]
+    assert {names[i] for i in k6.inputs} == {"k4", "k5"}  # topk's values are taken out in between
+    assert len(every) > len(BLOCK.kernels)  # k2 has three loops, each a group of its own
+
+
+def test_the_picture_is_svg_with_a_box_for_each_call() -> None:
+    drawn = picture(BLOCK)
+    assert drawn is not None
+    svg = "{http://www.w3.org/2000/svg}"
+    tree = ElementTree.fromstring(drawn)
+    boxes = sum(path.attrib["d"].count("z") for path in tree.iter(f"{svg}path"))
+    assert boxes == len(list(tree.iter(f"{svg}text"))) == len(calls(BLOCK))
+    assert picture(Report()) is None
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [(40, "add, mul, relu, sum"), (14, "add, mul +2"), (7, "add +3"), (5, "a… +3")],
+)
+def test_words_are_left_out_whole(letters: int, text: str) -> None:
+    assert few_words(["add", "mul", "relu", "sum"], letters) == text
+
+
+def test_kernels_lie_under_the_roofs_of_their_gpu(sample_report: Report) -> None:
+    report = with_rooflines(sample_report, Catalogue.built_in()["h100"])
+    figure = report.plot("roofline")
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left").startswith("Roofline of h100 (estimate)")
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    drawn = [row for row in report.roofline if row.intensity]
+    measured = [row for row in drawn if row.measured_us]
+    assert drawn
+    assert len(points) == len(drawn) + len(measured)
+    labels = {text.get_text() for text in axes.texts}
+    assert any(row.kernel in label for row in drawn for label in labels)
+    assert "3.35 TB/s" in labels
+    (listed,) = figure.legends
+    assert len(listed.get_texts()) == len(report.kernels)
+
+
+def test_no_label_of_the_roofline_lies_over_another(sample_report: Report) -> None:
+    figure = with_rooflines(sample_report, Catalogue.built_in()["h100"]).plot("roofline")
+    for (a, first), (b, second) in combinations(words(figure), 2):
+        inner = Bbox.intersection(first, second)
+        assert inner is None or inner.width < 2 or inner.height < 3, f"{a!r} lies over {b!r}"

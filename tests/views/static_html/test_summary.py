@@ -1,0 +1,117 @@
+"""What a notebook keeps of a view: short, whole, readable without a style sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+from sample_report import make
+
+from tests.big_report import big_report
+from workbench.report import Capability, Outcome, Report, Table
+from workbench.views.document import document
+from workbench.views.pages.report import fragment, page
+from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES
+
+RECORDS = Path(__file__).parents[2] / "records"
+
+
+def words(html: str) -> str:
+    """What is read of a piece of HTML."""
+    return unescape(re.sub(r"<[^>]+>", "", html.partition('class="wb-record"')[0]))
+
+
+@pytest.mark.parametrize("name", ["block.wbr", "v0_1_0/block.wbr", "norm_h100.wbr"])
+def test_a_summary_takes_at_most_ten_kilobytes(name: str) -> None:
+    report = Report.load(RECORDS / name)
+    text = fragment(report)
+    assert SUMMARY_BYTES == 10_000
+    assert len(text.encode()) <= SUMMARY_BYTES
+    shown = words(text)
+    assert all(figure["value"] in shown for figure in document(report)["figures"])
+    assert "Not fused with" in shown or not document(report)["rejected"]
+    assert "data:image/svg+xml;base64," in text
+
+
+@pytest.mark.parametrize("nodes", [200, 20_000])
+def test_it_stays_short_whatever_the_report(nodes: int) -> None:
+    report = big_report(nodes)
+    text = fragment(report)
+    assert len(text.encode()) <= SUMMARY_BYTES
+    left = re.search(r"… and (\d+) more: report.frame\('kernels'\)", words(text))
+    assert left is not None
+    assert len(report.kernels) > int(left[1]) > len(report.kernels) - 30
+
+
+@pytest.mark.parametrize("html", [fragment, page])
+def test_breaks_stand_with_reason_and_remedy(html: Callable[[Report], str]) -> None:
+    shown = words(html(make()))
+    assert "~/models/block.py:14 in block · met 2 times" in shown
+    assert "Detected data-dependent branching" in shown
+    assert "Use `torch.cond` to express dynamic control flow." in shown
+    assert "tensor 'x' size mismatch at index 0" in shown
+    assert "2 guards kept, 2 dropped; 2: differs in every process" in shown
+
+
+@pytest.mark.parametrize("html", [fragment, page])
+def test_lines_stand_with_their_kernels_bytes_and_remarks(html: Callable[[Report], str]) -> None:
+    shown = words(html(make()))
+    assert re.search(r"✓ +13 k0 +4.19 MB │     h = torch.relu\(x \+ 1\) \* 2", shown)
+    assert "↯ Graph break: Data-dependent branching." in shown
+    assert "↗ Fallback. aten.topk has no lowering in Inductor" in shown
+    assert "= Constant-folded" in shown
+
+
+@pytest.mark.parametrize("html", [fragment, page])
+def test_what_could_not_be_captured_says_why(html: Callable[[Report], str]) -> None:
+    absent = Table.of(Capability, [Capability("kernels", False, "torch lacks the hook")])
+    shown = words(html(Report(tables={"capabilities": absent})))
+    assert "kernels torch lacks the hook" in shown
+    assert "No kernels. Torch lacks the hook." in shown
+    failed = replace(Report(), outcome=Outcome(False, "capture", "Unsupported"))
+    assert "The compilation failed in capture, before this part was reached." in words(html(failed))
+
+
+def test_rows_that_were_only_counted_are_counted_among_those_left_out() -> None:
+    report = make()
+    counted = replace(report.tables["kernels"], omitted=7)
+    more = replace(report, tables={**report.tables, "kernels": counted})
+    assert "… and 7 more: report.frame('kernels')" in words(page(more))
+
+
+def test_a_page_has_what_each_pane_lists() -> None:
+    shown = words(page(make()))
+    assert re.search(r"k1\s*255\s*128\s*96", shown)  # registers on three GPUs
+    assert re.search(r"k1\s*25 %\s*50 %\s*63 %", shown)
+    assert "Ranked by a model, not timed" in shown
+    assert "spills 12 registers" in shown
+    assert re.search(r"k2 mm.*?compute.*?2.17 µs", shown, re.S)
+    assert "roofline model (estimate)" in shown
+    assert "(vectorised)" not in shown
+    assert "<vectorised>" in shown  # the source of a kernel
+
+
+def test_a_column_without_a_value_is_left_out_and_prose_has_its_own_line() -> None:
+    columns = (
+        Column("Kernel", "id", "code"),
+        Column("Time", "us", "us"),
+        Column("Moved", "bytes", "bytes"),
+        Column("Why", "why", "prose"),
+    )
+    rows = [{"id": f"k{n}", "bytes": 1000 * n, "why": "It is so."} for n in range(3)]
+    made = grid("Kernels", columns, rows, replace(SUMMARIES[0], rows=2), call="f()")
+    assert made is not None
+    assert made.head == "Kernel    Moved"
+    assert made.lines == [
+        "k0          0 B",
+        "    It is so.",
+        "k1      1.00 kB",
+        "    It is so.",
+    ]
+    assert made.more == 1
+    assert grid("Kernels", columns, [], PAGE) is None

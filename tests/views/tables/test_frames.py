@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.fusion.operations import operation_traffic
+from workbench.errors import UsageError
+from workbench.report import TABLES, Report
+
+BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
+
+PROMISED = {
+    "kernels": "name language ops lines bytes_read bytes_written flops time_us",
+    "fusion": "round a b verdict reason shared_bytes",
+    "guards": "kept kind source why_dropped",
+    "phases": "name start_s duration_s self_s depth thread",
+    "autotune": "choice time_ms chosen",
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROMISED))
+def test_promised_columns_come_first(sample_report: Report, name: str) -> None:
+    columns = PROMISED[name].split()
+    assert list(sample_report.frame(name).columns)[: len(columns)] == columns
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_table_is_a_frame_also_when_it_is_empty(sample_report: Report, name: str) -> None:
+    assert len(sample_report.frame(name)) == len(getattr(sample_report, name))
+    empty = Report().frame(name)
+    assert list(empty.columns) == list(sample_report.frame(name).columns)
+
+
+def test_missing_numbers_do_not_turn_bytes_into_floats(sample_report: Report) -> None:
+    frame = sample_report.frame("kernels")
+    assert str(frame["bytes_read"].dtype) == "Int64"
+    assert frame["time_us"].tolist()[0] == 182.4
+
+
+def test_texts_are_texts(sample_report: Report) -> None:
+    assert "void kernel" in sample_report.frame("kernels")["text"][0]
+    assert sample_report.frame("breaks")["text"][0] == "if h.abs().max() > 1e4:"
+
+
+def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:
+    traffic, whole = BLOCK.frame("traffic"), operation_traffic(BLOCK)
+    assert whole is not None
+    assert (traffic.bytes_alone.sum(), traffic.bytes_fused.sum()) == (whole.before, whole.after)
+    assert traffic.operations.sum() == whole.operations
+    assert traffic.kernel.is_unique
+    assert traffic.kernel.notna().all()  # a result that is only picked from several moves nothing
+    saved = traffic.bytes_alone - traffic.bytes_fused
+    assert saved.is_monotonic_decreasing
+
+
+def test_every_pair_that_stayed_apart_has_a_sentence_and_maybe_a_remedy() -> None:
+    apart = BLOCK.frame("not_fused").set_index(["a", "b"])
+    row = apart.loc["op6", "op10_op11_op12_op13"]
+    assert (row.a_kernel, row.b_kernel) == ("k4", "k6")
+    assert row.why.startswith("Not fused with k6: another node lies between. In between, k5")
+    assert "Use an operator that Inductor has code for" in row.help
+    assert apart.shared_bytes.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("name", ["traffic", "not_fused"])
+def test_what_is_made_of_an_empty_report_is_empty(name: str) -> None:
+    assert Report().frame(name).empty
+    assert list(Report().frame(name).columns) == list(BLOCK.frame(name).columns)
+
+
+def test_an_unknown_name_lists_the_names(sample_report: Report) -> None:
+    with pytest.raises(UsageError, match=r"'kernel'.*kernels"):
+        sample_report.frame("kernel")

@@ -1,0 +1,1 @@
+"""What round trips, rivals, X-rays and short answers show."""

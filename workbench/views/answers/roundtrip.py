@@ -1,0 +1,120 @@
+"""A round trip as text: the ways side by side, a waterfall of phases for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbench.report.roundtrip import MissedBudget, RoundTrip
+from workbench.report.roundtrip_rows import RoundTripWay
+from workbench.views.words.units import bytes_text, difference_text, number_text, seconds_text
+
+TITLES = {
+    "eager": "eager",
+    "compile_cold": "torch.compile, empty cache",
+    "compile_warm": "torch.compile, warm cache",
+    "torch": "torch's loader",
+    "ours": "ours",
+}
+WORDS = {
+    "start": "start Python",
+    "torch": "import torch",
+    "imports": "other imports",
+    "inputs": "make the inputs",
+    "model": "make the module",
+    "read": "read, check, trust",
+    "unpack": "unzip, verify",
+    "rebuild": "rebuild objects",
+    "dlopen": "dlopen",
+    "guards": "build guards",
+    "load": "load",
+    "compile": "torch.compile",
+    "first_call": "first call",
+}
+"""What each phase is, in a few words."""
+COLUMNS = ("imports", "load", "first call", "to first result", "steady")
+_BAR = 40
+
+
+def title_of(way: str) -> str:
+    """A way as people read it."""
+    return TITLES.get(way, way)
+
+
+def words_of(phase: str) -> str:
+    """What a phase is, in a few words."""
+    return WORDS.get(phase, phase)
+
+
+def times_of(way: RoundTripWay) -> tuple[float | None, ...]:
+    """The times of a way in the order of `COLUMNS`."""
+    return way.imports_s, way.load_s, way.first_call_s, way.first_result_s, way.steady_s
+
+
+def against_eager(way: RoundTripWay) -> str:
+    """How the outputs of a way compare with eager's, in a few words."""
+    if way.ok is None:
+        return "not compared"
+    if way.bit_exact:
+        return "bit-exact"
+    if way.max_abs_error is None or way.max_abs_error == float("inf"):
+        return "differs"
+    return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
+
+
+def missed_budget(missed: MissedBudget) -> str:
+    """One budget that was missed, and by how much."""
+    name, value, limit = missed.name, missed.value, missed.limit
+    words = words_of(name).replace("_", " ")
+    times = f", {number_text(value / limit, 'amount')} times as long" if limit else ""
+    return (
+        f"{words} ({name}): {seconds_text(value)}, {seconds_text(value - limit)} over the budget "
+        f"of {seconds_text(limit)}{times}"
+    )
+
+
+def text(trip: RoundTrip) -> str:
+    """A table of the ways, and a waterfall for each that ran, drawn over its own time."""
+    lines = [
+        f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {'ok' if trip.ok else 'NOT ok'})",
+        *_table(trip.ways),
+        *(f"  note: {note}" for note in trip.notes),
+    ]
+    for way in trip.ways:
+        if way.ran:
+            lines += ["", *_waterfall(trip, way)]
+    return "\n".join(lines)
+
+
+def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
+    width = max(len(title_of(way.way)) for way in ways)
+    head = "".join(f"{title:>17}" for title in COLUMNS)
+    yield f"  {'':<{width}}{head}  against eager"
+    for way in ways:
+        if not way.ran:
+            yield f"  {title_of(way.way):<{width}}  did not run: {_line(way.note)}"
+            continue
+        times = "".join(f"{seconds_text(value):>17}" for value in times_of(way))
+        yield f"  {title_of(way.way):<{width}}{times}  {against_eager(way)}"
+
+
+def _line(note: str | None) -> str:
+    return (note or "no reason recorded").strip().splitlines()[0]
+
+
+def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:
+    phases = [phase for phase in trip.phases if phase.way == way.way]
+    total = way.total_s or 1.0
+    yield f"  {title_of(way.way)}: {seconds_text(way.total_s)} from the start of the process"
+    for phase in phases:
+        yield (
+            f"    {words_of(phase.phase):<18}{seconds_text(phase.duration_s):>9} "
+            f"|{bar(phase.start_s, phase.duration_s, total)}|"
+        )
+    yield f"    {'steady state':<18}{seconds_text(way.steady_s):>9}"
+
+
+def bar(start_s: float, duration_s: float, total_s: float) -> str:
+    """A stretch of a line of 40 letters, drawn where it begins."""
+    start = min(_BAR - 1, int(start_s / total_s * _BAR))
+    end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
+    return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"

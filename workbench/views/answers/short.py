@@ -1,0 +1,73 @@
+"""Short answers as HTML: a check of a file, two cache keys, a recommended setting."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import singledispatch
+from typing import Any
+
+from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.artifacts.preflight.check import SIGNS, Check
+from workbench.report.cache_keys import WhyRecompiled
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.limits import SUMMARIES
+from workbench.views.words.units import ABSENT
+
+_CHECK = (
+    Column("", "sign"),
+    Column("requirement", "name"),
+    Column("needed", "needed", "code"),
+    Column("found", "found", "code"),
+    Column("", "advice", "prose"),
+)
+
+
+@singledispatch
+def fragment(answer: object) -> str:
+    """HTML that a notebook keeps; it needs no style sheet."""
+    raise TypeError(f"no fragment of a {type(answer).__name__}")
+
+
+@fragment.register
+def _(check: Check) -> str:
+    """The requirements as a table, with what to do about those that are not met."""
+    rows = [{**asdict(row), "sign": SIGNS[row.verdict]} for row in check.requirements]
+    title = f"{os.path.basename(check.path)} {check.verdict}"
+    return _answer(title, _CHECK, rows)
+
+
+@fragment.register
+def _(why: WhyRecompiled) -> str:
+    """The sentence and a table of what differs."""
+    differing = [row for row in why.rows if row.same is not True]
+    columns = (Column("", "graph"), Column("part", "part"), Column(why.a, "a"), Column(why.b, "b"))
+    rows = [
+        {"graph": row.graph, "part": row.part, "a": _shown(row.a), "b": _shown(row.b)}
+        for row in differing
+    ]
+    return _answer("", columns, rows, text=why.text)
+
+
+@fragment.register
+def _(found: Recommendation) -> str:
+    """The sentence and the code."""
+    return _answer("", (), [], sentence=found.sentence, text=found.code)
+
+
+def _answer(
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    sentence: str = "",
+    text: str = "",
+) -> str:
+    made = grid(title, columns, rows, SUMMARIES[0], most=len(rows))
+    return render.summary("answer", lambda _: {"sentence": sentence, "text": text, "grid": made})
+
+
+def _shown(value: str | None) -> str:
+    return ABSENT if value is None else value

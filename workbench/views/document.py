@@ -1,0 +1,71 @@
+"""A report as the one document that a view shows at rest; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from workbench.report import TABLES, Report
+from workbench.views.lookups import target_choices
+from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.registry import PANES
+from workbench.views.tables.columns import COLUMNS, specs
+from workbench.views.wire import document as wire
+
+__all__ = ["Setting", "document"]
+
+
+def document(report: Report, setting: Setting | None = None) -> wire.Document:
+    """Everything that a view shows at rest."""
+    here = setting or Setting()
+    verdict, tone = _verdict(report)
+    contents = [(pane, pane.document(report, here)) for pane in PANES]
+    omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
+    made: dict[str, Any] = {
+        "version": wire.VERSION,
+        "name": report.request.name or "compilation",
+        "verdict": verdict,
+        "tone": tone,
+        "target": report.request.target,
+        "inputs": list(report.request.inputs),
+        "variable": here.variable,
+        "panes": [_head(pane, content) for pane, content in contents],
+        "targets": target_choices.targets(report, here.targets),
+        "omitted": {name: count for name, count in omitted.items() if count},
+    }
+    for _, content in contents:
+        made |= content.data
+    made["columns"] = specs(_tables(made))
+    return cast(wire.Document, made)
+
+
+def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The rows of the tables of a document by the names of their columns."""
+    rows: Mapping[str, Any] = {
+        **made,
+        **made["file"],
+        "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
+        "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
+        "nodes": made["graphs"],
+    }
+    return {name: rows[name] for name in COLUMNS}
+
+
+def _verdict(report: Report) -> tuple[str, wire.Tone]:
+    """How the compilation ended: words, tone."""
+    if not report.outcome.ok:
+        return f"failed in {report.outcome.step or 'compilation'}", "break"
+    if len(report.breaks):
+        count = len(report.breaks)
+        return f"{count} graph break{'s' * (count > 1)}", "break"
+    return "compiled", "captured"
+
+
+def _head(pane: Pane, content: Content) -> wire.PaneHead:
+    return {
+        "id": pane.id,
+        "title": pane.title,
+        "count": content.count,
+        "is_problem": content.is_problem,
+        "empty": content.empty,
+    }

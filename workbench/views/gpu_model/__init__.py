@@ -1,0 +1,1 @@
+"""What matrices, ranked configurations and models of launches show."""

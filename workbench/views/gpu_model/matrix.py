@@ -1,0 +1,153 @@
+"""What a matrix answers: tables, heat maps, the difference of two listings, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pandas
+
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix, cells_by_place
+from workbench.analysis.gpu_model.target_spread import spread, spreads
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.views.charts import heat
+from workbench.views.charts.flow import few_words
+from workbench.views.tables import frames
+from workbench.views.words.places import ops_of
+from workbench.views.words.units import (
+    ABSENT,
+    number_text,
+    percent_text,
+    plural,
+    seconds_text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLES = {
+    "registers": "Registers of a thread",
+    "spills": "Spills: stores and loads",
+    "smem_bytes": "Shared memory of a block",
+    "occupancy": "Occupancy (estimate)",
+    "instructions": "Instructions",
+    "bound_us": "Least time by the roofline (estimate)",
+}
+SHADES = "those that differ most on top; stronger colour: further from the best of its row"
+ESTIMATES = ("occupancy", "bound_us")
+_ROWS = 8
+_LETTERS = 34
+
+
+def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
+    """The cells as rows, or one metric as kernels × GPUs; see `Matrix.frame`."""
+    whole = frames.frame(matrix.report, "matrix")
+    if metric is None:
+        order = {found.kernel: n for n, found in enumerate(spreads(matrix.report.matrix))}
+        ranks = whole["kernel"].map(order)
+        return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
+    _check(metric)
+    wide = whole.pivot(index="kernel", columns="target", values=metric)
+    made = wide.reindex(index=by_spread(matrix, metric), columns=list(matrix.targets))
+    made.columns.name = f"{metric} (estimate)" if metric in ESTIMATES else metric
+    made.attrs["estimate"] = metric in ESTIMATES
+    return made
+
+
+def by_spread(matrix: Matrix, metric: str) -> list[str]:
+    """The kernels, those first whose values of one metric are furthest apart.
+
+    (largest - smallest) / largest over the GPUs; among equal ones those that differ most in all.
+    """
+    _check(metric)
+    values: dict[str, list[float | None]] = {}
+    for cell in matrix.report.matrix:
+        values.setdefault(cell.kernel, []).append(getattr(cell, metric))
+
+    def apart(kernel: str) -> float:
+        found = spread(values[kernel])
+        return -1.0 if found is None else found
+
+    in_all = [found.kernel for found in spreads(matrix.report.matrix)]
+    return sorted(in_all, key=lambda kernel: -apart(kernel))
+
+
+def heat_map(matrix: Matrix, metric: str) -> heat.Map:
+    """One metric with the shade of each cell: how far it is from the best of its row."""
+    order, cells, names = by_spread(matrix, metric), cells_by_place(matrix), kernel_labels(matrix)
+    rows = []
+    for kernel in order:
+        own = (cells.get((kernel, target)) for target in matrix.targets)
+        values = tuple(None if cell is None else getattr(cell, metric) for cell in own)
+        shades = heat.shades(values, more_is_better=metric == "occupancy")
+        made = zip(shades, (words(metric, value) for value in values), strict=True)
+        rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
+    return heat.Map(TITLES[metric], matrix.targets, tuple(rows), SHADES)
+
+
+def plot(matrix: Matrix, metric: str) -> Figure:
+    """One metric as a heat map; see `Matrix.plot`."""
+    drawn = heat_map(matrix, metric)
+    if all(cell.shade is None for row in drawn.rows for cell in row.cells):
+        raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value of it.")
+    return heat.draw(drawn)
+
+
+def chart(report: Report) -> Figure:
+    """The metric of a record's matrix in which the GPUs differ most."""
+    found = spreads(report.matrix)
+    metric = next((one.differs_in for one in found if one.differs_in), "registers")
+    targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
+    return plot(Matrix(report, targets), metric)
+
+
+def words(metric: str, value: float | None) -> str:
+    """A value as a person reads it."""
+    if value is None:
+        return ABSENT
+    if metric == "occupancy":
+        return percent_text(value, 1)
+    if metric == "bound_us":
+        return seconds_text(value * 1e-6)
+    return number_text(value, "bytes" if metric == "smem_bytes" else "whole")
+
+
+def kernel_labels(matrix: Matrix) -> dict[str, str]:
+    """By id of a kernel: what it computes, and the id."""
+    labels = {
+        kernel.id: f"{few_words(ops_of(kernel).split(', '), _LETTERS)}  {kernel.id}"
+        for kernel in matrix.report.kernels
+    }
+    return {cell.kernel: labels.get(cell.kernel, cell.kernel) for cell in matrix.report.matrix}
+
+
+def text(matrix: Matrix) -> str:
+    """A few lines: what was compared, and the kernels that differ most."""
+    found = spreads(matrix.report.matrix)
+    name = matrix.report.request.name or "?"
+    lines = [f"Matrix({name}, {plural(len(found), 'kernel')} × {', '.join(matrix.targets)})"]
+    names, cells = kernel_labels(matrix), cells_by_place(matrix)
+    lines.append(_line("kernel", "differs in", matrix.targets))
+    for one in found[:_ROWS]:
+        metric = one.differs_in or "registers"
+        own = (cells.get((one.kernel, target)) for target in matrix.targets)
+        shown = [words(metric, None if cell is None else getattr(cell, metric)) for cell in own]
+        lines.append(_line(names[one.kernel], metric, shown))
+    if len(found) > _ROWS:
+        lines.append(f"  {len(found) - _ROWS} more in .frame()")
+    notes = [cell for cell in matrix.report.matrix if cell.note]
+    lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
+    if len(notes) > _ROWS:
+        lines.append(f"  {len(notes) - _ROWS} more remarks in .frame()")
+    lines.append("  occupancy and bounds are estimates of a model: nothing was run")
+    return "\n".join(lines)
+
+
+def _line(kernel: str, metric: str, values: Iterable[str]) -> str:
+    return f"  {kernel:<{_LETTERS + 6}} {metric:<12}" + "".join(f"{value:>9}" for value in values)
+
+
+def _check(metric: str) -> None:
+    if metric not in METRICS:
+        raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")

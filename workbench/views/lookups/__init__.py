@@ -1,0 +1,1 @@
+"""What several panes and parts look up in a record."""

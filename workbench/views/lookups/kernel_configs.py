@@ -1,0 +1,115 @@
+"""The configurations of each kernel for a GPU, with what they take, in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from workbench.report import Report
+from workbench.report.machine_rows import CODE_STAGES, Assembly, MatrixCell, Resources
+from workbench.views.wire.code import Config
+from workbench.views.words.units import bytes_text, number_text, percent_text, plural
+
+
+def configs(report: Report) -> Mapping[str, list[Config]]:
+    """By kernel, its configurations in the order of the compiler, then those for other GPUs."""
+    stages: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
+    for row in report.assembly:
+        stages[row.kernel, row.config][row.stage] = _why(row, report)
+    rows = {row.config: row for row in report.resources}
+    cells = {row.config: row for row in report.matrix}
+    found: dict[str, list[Config]] = defaultdict(list)
+    for (kernel, config), texts in stages.items():
+        own, cell = rows.get(config), cells.get(config)
+        found[kernel].append(
+            {
+                "id": config,
+                "target": cell.target if cell else report.request.target,
+                "choice": _choice(own or cell),
+                "facts": list(_facts(own) if own else _cell_facts(cell) if cell else ()),
+                "note": (own or cell or _NOTHING).note,
+                "stages": {stage: texts[stage] for stage in CODE_STAGES if stage in texts},
+            }
+        )
+    return found
+
+
+def why_no_assembly(report: Report) -> str | None:
+    """Why there is no machine code of a GPU, in a sentence with what to do; None when there is."""
+    if len(report.assembly):
+        return None
+    why = report.why_missing("assembly")
+    if why is not None:
+        return f"{why[0].upper()}{why[1:]}."
+    languages = {kernel.language for kernel in report.kernels}
+    if "triton" in languages:
+        return "The record holds no machine code of these kernels: compile again to keep it."
+    if "cpp" in languages or report.request.target in ("cpu", "host", ""):
+        return (
+            "This was compiled for the CPU, which has no code of a GPU: compile it with "
+            'target="h100" (%aot_compile -t h100) to see what Triton makes of it for one.'
+        )
+    return "No kernel of this compilation is generated for a GPU: its work is calls of libraries."
+
+
+_NOTHING = Resources("", "", "", 0, 0)
+
+
+def _why(row: Assembly, report: Report) -> str | None:
+    if row.text is not None and row.text in report.texts:
+        return None
+    return row.note or "It was not kept in the report."
+
+
+def _choice(row: Resources | MatrixCell | None) -> str:
+    if row is None:
+        return ""
+    words = [row.choice] if row.choice else []
+    if row.warps:
+        words.append(plural(row.warps, "warp"))
+    if row.stages and row.stages > 1:
+        words.append(f"{row.stages} stages")
+    return ", ".join(words)
+
+
+def _facts(row: Resources) -> Iterator[tuple[str, str]]:
+    if row.registers is not None:
+        yield "Registers", str(row.registers)
+    if row.scalar_registers is not None:
+        yield "Scalar registers", str(row.scalar_registers)
+    if row.spill_stores is not None:
+        yield "Spills", _spills(row.spill_stores, row.spill_loads)
+    if row.stack:
+        yield "Stack", bytes_text(row.stack)
+    if row.smem_static is not None or row.smem_dynamic is not None:
+        yield "Shared memory", bytes_text((row.smem_static or 0) + (row.smem_dynamic or 0))
+    yield from _occupancy(row)
+    if row.instructions is not None:
+        yield "Instructions", number_text(row.instructions, "whole")
+
+
+def _cell_facts(row: MatrixCell) -> Iterator[tuple[str, str]]:
+    if row.registers is not None:
+        yield "Registers", str(row.registers)
+    if row.spills is not None:
+        yield "Spills", str(row.spills) if row.spills else "none"
+    if row.smem_bytes is not None:
+        yield "Shared memory", bytes_text(row.smem_bytes)
+    yield from _occupancy(row)
+    if row.instructions is not None:
+        yield "Instructions", number_text(row.instructions, "whole")
+
+
+def _spills(stores: int, loads: int | None) -> str:
+    if not stores and not loads:
+        return "none"
+    return str(stores) if loads is None else f"{plural(stores, 'store')}, {plural(loads, 'load')}"
+
+
+def _occupancy(row: Resources | MatrixCell) -> Iterator[tuple[str, str]]:
+    if row.occupancy is None:
+        return
+    words = percent_text(row.occupancy)
+    if row.limiter:
+        words += f", limited by {row.limiter}"
+    yield "Occupancy", f"{words} (estimate)" if row.estimate else words

@@ -1,0 +1,136 @@
+"""The traced functions with what became of each of their lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from workbench.analysis.fusion.kinds import fallen_places
+from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
+from workbench.analysis.source.calls import callers, in_call_order
+from workbench.analysis.source.lines import call_sites, line_states
+from workbench.report import Report, Source
+from workbench.views.wire import document as wire
+from workbench.views.words.cuda_graphs import cuts, remedy
+from workbench.views.words.places import text_of
+
+
+def sources(report: Report) -> list[wire.Source]:
+    """The functions, the user's own and callers first; lines without a mark are plain."""
+    reader = _Marks(report)
+    found: list[wire.Source] = []
+    for source in in_call_order(report, reader.calls):
+        text = text_of(report, source.text)
+        lines = [] if text is None else text.split("\n")
+        found.append(
+            {
+                "id": source.id,
+                "name": source.name,
+                "file": source.file,
+                "kind": source.kind,
+                "first": source.first_line,
+                "lines": lines,
+                "marks": list(reader.of(source, lines)),
+            }
+        )
+    return found
+
+
+def annotated(report: Report, file: str, text: str) -> wire.Source:
+    """The lines of one file or notebook cell, from its first on, whatever functions are in it."""
+    lines = text.rstrip().split("\n")
+    first = next((n for n, line in enumerate(lines, 1) if line.strip()), 1)
+    marks = list(_Marks(report).of_file(file, first, len(lines)))
+    return {
+        "id": "",
+        "name": "",
+        "file": file,
+        "kind": "user",
+        "first": first,
+        "lines": lines[first - 1 :],
+        "marks": marks,
+    }
+
+
+class _Marks:
+    """What the report says about lines, looked up once."""
+
+    def __init__(self, report: Report):
+        self.report = report
+        self.calls = callers(report)
+        self.traffic = line_traffic(report)
+        self.states = line_states(report, self.traffic, self.calls)
+        self.sites = call_sites(report, self.states, self.calls)
+        self.times = line_times(report)
+        self.notes = line_notes(report)
+
+    def of(self, source: Source, lines: list[str]) -> Iterable[wire.Line]:
+        for number in range(source.first_line, source.first_line + len(lines)):
+            yield from self._line(f"L:{source.id}:{number}", (source.file, number))
+
+    def of_file(self, file: str, first: int, last: int) -> Iterable[wire.Line]:
+        """The lines of a file that belong to functions of the report, each once."""
+        ids = [source.id for source in self.report.sources if source.file == file]
+        for number in range(first, last + 1):
+            own = (mark for id in ids for mark in self._line(f"L:{id}:{number}", (file, number)))
+            found = max(own, key=lambda mark: len(mark["kernels"]), default=None)
+            if found is not None:
+                yield found
+
+    def _line(self, id: str, place: tuple[str, int]) -> Iterable[wire.Line]:
+        here = self.traffic.get(id, LineTraffic((), None))
+        notes, sites = self.notes.get(place, []), self.sites.get(id, [])
+        state = self.states.get(place, "plain")
+        if state != "plain" or here.kernels or notes or sites:
+            yield {
+                "id": id,
+                "state": state,
+                "kernels": list(here.kernels),
+                "bytes": here.bytes,
+                "time_us": self.times.get(id),
+                "called_in": sites,
+                "notes": notes,
+            }
+
+
+def line_times(report: Report) -> dict[str, float]:
+    """By line id: its equal share of the measured times of its kernels, in microseconds."""
+    found: dict[str, float] = defaultdict(float)
+    for kernel in report.kernels:
+        if kernel.time_us is not None:
+            for line in kernel.lines:
+                found[line] += kernel.time_us / len(kernel.lines)
+    return dict(found)
+
+
+def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
+    """By file and line: breaks, fallbacks, cuts between CUDA graphs, each with what to do."""
+    found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
+    for item in report.breaks:
+        text = item.hints[0] if item.hints else item.explanation
+        found[item.file, item.line].append(
+            {
+                "title": f"Graph break: {item.kind}.",
+                "text": text,
+                "tone": "break",
+                "select": item.id,
+            }
+        )
+    ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
+    for place, kernels in fallen_places(report).items():
+        for name, first in {ops[id]: id for id in reversed(kernels)}.items():
+            found[place].append(
+                {
+                    "title": "Fallback.",
+                    "text": f"{name} has no lowering in Inductor: it calls the eager operator and "
+                    "cannot be fused with its neighbours.",
+                    "tone": "fallback",
+                    "select": first,
+                }
+            )
+    for place, parts in cuts(report).items():
+        for title, part in parts.items():
+            text = remedy(part.reason) or ""
+            note: wire.Note = {"title": title, "text": text, "tone": "fallback"}
+            found[place].append({**note, "select": part.kernels[0]} if part.kernels else note)
+    return dict(found)

@@ -1,0 +1,44 @@
+"""The GPUs that a live view can be compiled for in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.report import Report
+from workbench.specs import Catalogue
+from workbench.views.wire import machine as wire
+
+_ASLEEP = (
+    "This is a saved view: run the cell again, or type "
+    "`wb.aot_compile(fn, args, target=NAME)`, to compile for another GPU."
+)
+
+ONLY_A_RECORD = (
+    "Only the record is here, not the function: show what `wb.aot_compile` returned, or type "
+    "`wb.aot_compile(fn, args, target=NAME)`."
+)
+
+
+def targets(report: Report, live: wire.Targets | None = None) -> wire.Targets:
+    """What can be compiled for in place; without a live session only what there would be."""
+    if live is not None:
+        return live
+    name = report.request.target
+    return {"present": name, "choices": [{"name": name, "words": name}], "why_not": _ASLEEP}
+
+
+def targets_of(present: str, names: Iterable[str], why_not: str | None = None) -> wire.Targets:
+    """The targets of these names with a description of each."""
+    gpus = {gpu.name: f"{gpu.title}, {gpu.arch}" for gpu in Catalogue.built_in()}
+    words = {**gpus, **_HERE}
+    choices: list[wire.TargetChoice] = [
+        {"name": name, "words": words.get(name, name)} for name in dict.fromkeys([*names, present])
+    ]
+    return {"present": present, "choices": choices, "why_not": why_not}
+
+
+_HERE = {
+    "host": "this machine",
+    "cpu": "the CPU of this machine",
+    "cuda": "the GPU of this machine",
+}

@@ -1,0 +1,192 @@
+"""What a page or a saved output keeps of a report: the document and the parts that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise, product
+from math import inf
+from typing import Any, cast
+
+from workbench.report import Report
+from workbench.settings import Embed
+from workbench.views.parts import Parts
+from workbench.views.wire.codec import SMALL, Budget, pack
+from workbench.views.wire.document import Document, Embedded
+from workbench.views.words.units import bytes_text
+
+CELL_BYTES = 300_000
+"""A saved cell's output, besides the front end itself."""
+_BASE64 = 4 / 3
+_FEWEST = 20  # rows; shorter lists are not worth cutting
+_LISTED = 50  # parts that are missing and say why; for others the front end has a sentence
+_NODE, _ROW, _LETTERS = 8, 2, 1 / 40  # packed bytes of each, at the least
+_LISTS: Mapping[str, str] = {
+    "guards": "guards",
+    "rejected": "fusion",
+    "groups": "scheduler_nodes",
+    "phases": "phases",
+    "kernels": "kernels",
+    "choices": "autotune",
+    "ranked": "ranked_configs",
+    "points": "roofline",
+    "matrix": "matrix",
+    "sources": "sources",
+}
+"""The lists of a document that may be long, and their tables."""
+_TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
+
+
+def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embedded:
+    """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
+
+    The limit is that of the record as text in the page. `left_out` says why a part is missing.
+    """
+    whole = int(limit / _BASE64)
+    kept = _trimmed(shown, whole)
+    room, build = _Room(report, Budget(whole)), Parts(report)
+    has_room = room.budget.take(kept)
+    parts: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name in part_names(report):
+        is_wanted = embed != "light" and has_room and _compared(name) <= parts.keys()
+        if is_wanted and room.may_hold(name) and room.take(name, part := build(name)):
+            parts[name] = part
+        elif len(left_out) < _LISTED:
+            left_out[name] = _LIGHT if embed == "light" else _too_big(limit)
+    return {"document": kept, "parts": parts, "left_out": left_out}
+
+
+class _Room:
+    """What is left for parts; tells before one is built whether it can fit.
+
+    Not built is also what is at least as long as another part of its kind that did not fit.
+    """
+
+    def __init__(self, report: Report, budget: Budget):
+        self.budget = budget
+        self._least = _least_sizes(report)
+        self._refused: dict[str, float] = {}
+
+    def may_hold(self, name: str) -> bool:
+        size = self._least.get(name, 0)
+        return size <= self.budget.left and size < self._refused.get(_kind(name), inf)
+
+    def take(self, name: str, part: Any) -> bool:
+        fits = self.budget.take({name: part})
+        if not fits and name in self._least:
+            self._refused[_kind(name)] = self._least[name]
+        return fits
+
+
+def _kind(part: str) -> str:
+    return part.partition(":")[0]
+
+
+def _trimmed(shown: Document, limit: int) -> Document:
+    """The document with its longest lists cut until it packs into `limit` bytes.
+
+    `omitted` counts, by table, what was cut.
+    """
+    made: dict[str, Any] = dict(shown)
+    size = len(pack(made, SMALL))
+    sizes = {name: len(pack(made[name])) for name in _LISTS} if size > limit else {}
+    while size > limit:
+        longest = max(_LISTS, key=sizes.__getitem__)
+        count = len(made[longest])
+        if count < _FEWEST:
+            break
+        made[longest] = made[longest][: count // 2]
+        table = _LISTS[longest]
+        known = made["omitted"].get(table, 0)
+        made["omitted"] = {**made["omitted"], table: known + count - count // 2}
+        sizes[longest] //= 2
+        if sum(sizes.values()) <= limit or len(made[longest]) < _FEWEST:
+            size = len(pack(made, SMALL))
+    return cast(Document, made)
+
+
+_LIGHT = (
+    "This output was saved with options.embed = 'light', which keeps what a view shows at rest. "
+    "Run the cell again, or save report.to_html(path)."
+)
+
+
+def _too_big(limit: int) -> str:
+    return (
+        f"This part does not fit into the {bytes_text(limit)} that are kept here. "
+        "Run the cell again, or use the saved report."
+    )
+
+
+def _least_sizes(report: Report) -> dict[str, float]:
+    """By part: bytes that it takes at the least.
+
+    To build one only to see that it is too big takes seconds where graphs are big, minutes where
+    there are thousands of kernels.
+    """
+    nodes = {graph.id: graph.node_count for graph in report.graphs}
+    lengths: dict[str, int] = {}
+    found: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
+    for (a, before), (b, after) in pairwise(nodes.items()):
+        found[f"changes:{a}:{b}"] = abs(before - after) * _ROW
+    for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
+        for row in rows:
+            if row.text is not None and row.text in report.texts:
+                if row.text not in lengths:
+                    lengths[row.text] = len(report.texts[row.text])
+                found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    for code in report.assembly:
+        if code.text is not None and code.text in report.texts:
+            found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
+    return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
+
+
+def part_names(report: Report) -> Iterator[str]:
+    """The parts of a report, those that are looked at first in front."""
+    graphs = list(report.graphs)
+    ends = [g.id for g in graphs if g.stage == "after_post_grad"]
+    starts = [g.id for g in graphs if g.stage == "dynamo"]
+    first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
+    yield from (f"graph:{id}" for id in first)
+    for kernel in report.kernels:
+        if kernel.text is not None and kernel.text in report.texts:
+            yield f"code:{kernel.id}"
+    for wrapper in report.wrappers:
+        if wrapper.text is not None and wrapper.text in report.texts:
+            yield f"wrapper:{wrapper.id}"
+    rest = [g.id for g in graphs if g.id not in first]
+    yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
+    yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
+    yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))
+    yield from _machine_code(report)
+
+
+def _compared(name: str) -> set[str]:
+    """The parts without which a part shows nothing: the texts of a comparison."""
+    if not name.startswith("compare:"):
+        return set()
+    _, *ids, stage = name.removesuffix(":loose").split(":")
+    return {f"asm:{':'.join(ids[:2])}:{stage}", f"asm:{':'.join(ids[2:])}:{stage}"}
+
+
+_SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir")
+_COMPARED = 3  # configurations of a kernel whose comparison with its first is kept
+
+
+def _machine_code(report: Report) -> Iterator[str]:
+    """Each kernel's first configuration before all others, and stages as they are looked at."""
+    rows = [row for row in report.assembly if row.text is not None and row.text in report.texts]
+    configs = dict.fromkeys((row.kernel, row.config) for row in rows)
+    places: dict[str, int] = {}
+    count: dict[str, int] = {}
+    for kernel, config in configs:
+        places[config] = count[kernel] = count.get(kernel, -1) + 1
+    firsts = {kernel: config for kernel, config in reversed(configs)}
+    kept = {(row.config, row.stage) for row in rows}
+    for row in sorted(rows, key=lambda r: (places[r.config], _SEEN_FIRST.index(r.stage))):
+        yield f"asm:{row.config}:{row.stage}"
+    for (kernel, config), stage in product(configs, _SEEN_FIRST[:4]):
+        first = firsts[kernel]
+        if 0 < places[config] <= _COMPARED and {(config, stage), (first, stage)} <= kept:
+            yield f"compare:{first}:{config}:{stage}:loose"
+            yield f"compare:{first}:{config}:{stage}"

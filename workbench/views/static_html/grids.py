@@ -1,0 +1,158 @@
+"""Tables for where no script runs: rows of a document, by column, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from workbench.views.static_html.limits import Limits
+from workbench.views.words.units import (
+    ABSENT,
+    bytes_text,
+    count_text,
+    number_text,
+    percent_text,
+    seconds_text,
+)
+
+CUT = "…"
+Unit = Literal[
+    "",
+    "code",
+    "prose",
+    "right",
+    "length",
+    "number",
+    "bytes",
+    "s",
+    "ms",
+    "us",
+    "count",
+    "share",
+    "ratio",
+    "amount",
+]
+_WORDS: Mapping[str, Callable[[Any], str]] = {
+    "right": str,
+    "length": lambda value: str(len(value)),
+    "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
+    "bytes": bytes_text,
+    "s": seconds_text,
+    "ms": lambda value: seconds_text(value * 1e-3),
+    "us": lambda value: seconds_text(value * 1e-6),
+    "count": count_text,
+    "amount": lambda value: number_text(value, "amount"),
+    "share": lambda value: percent_text(value, 1),
+    "ratio": lambda value: number_text(value, "ratio"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, the field of a row, and the unit of its values.
+
+    `facts.Lines` is the fact of that name of a row that has `facts`. Prose is a sentence.
+    """
+
+    title: str
+    field: str
+    unit: Unit = ""
+
+    @property
+    def look(self) -> str:
+        """The looks of its cells."""
+        if self.unit in _WORDS:
+            return "num"
+        return "code" if self.unit == "code" else "text"
+
+    def words(self, row: Mapping[str, Any], letters: int | None) -> str:
+        """The cell of a row as text of at most so many letters; prose is as long as it is."""
+        name, _, fact = self.field.partition(".")
+        value = row.get(name)
+        if fact:
+            value = dict(value or ()).get(fact)
+        if value is None or value == "":
+            return ABSENT if self.unit in _WORDS else ""
+        if self.unit in _WORDS:
+            return _WORDS[self.unit](value)
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        is_whole = letters is None or self.unit == "prose" or len(text) <= letters
+        return text if is_whole else f"{text[: (letters or 0) - 1]}{CUT}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: `more` rows are left out, texts may be cut; `call` gives all of them."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int = 0
+    call: str = ""
+    is_cut: bool = False
+
+    @property
+    def has_prose(self) -> bool:
+        """Whether a column has sentences, which need a line of their own in plain text."""
+        return any(column.unit == "prose" for column in self.columns)
+
+    @property
+    def head(self) -> str:
+        """The titles of the columns above those of `lines`."""
+        return self._line([column.title for column in self.columns])
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows as aligned plain text, each sentence on a line of its own below its row.
+
+        That takes a fifth of what a table does where every cell needs its own style.
+        """
+        found = []
+        for row in self.rows:
+            found.append(self._line(row))
+            for column, text in zip(self.columns, row, strict=True):
+                if column.unit == "prose" and text:
+                    found.append(f"    {text}")
+        return found
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        titles = [column.title for column in self.columns]
+        return [max(map(len, texts)) for texts in zip(titles, *self.rows, strict=True)]
+
+    def _line(self, texts: Sequence[str]) -> str:
+        cells = [
+            text.rjust(width) if column.look == "num" else text.ljust(width)
+            for column, text, width in zip(self.columns, texts, self._widths, strict=True)
+            if column.unit != "prose"
+        ]
+        return "  ".join(cells).rstrip()
+
+
+def frame_call(owner: str, name: str) -> Markup:
+    """The call that gives the same rows as a DataFrame; the name is one of ours."""
+    return Markup("{}.frame('{}')").format(owner, name)
+
+
+def grid(
+    title: str,
+    columns: Iterable[Column],
+    rows: Sequence[Mapping[str, Any]],
+    limits: Limits,
+    *,
+    call: str = "",
+    most: int | None = None,
+    omitted: int = 0,
+) -> Grid | None:
+    """The first rows; a column without a value in any row is left out. None without rows."""
+    if not rows:
+        return None
+    shown = rows[: limits.rows if most is None else most]
+    used = tuple(c for c in columns if any(c.words(row, None) not in ("", ABSENT) for row in shown))
+    texts = tuple(tuple(c.words(row, limits.letters) for c in used) for row in shown)
+    is_cut = any(text.endswith(CUT) for row in texts for text in row)
+    return Grid(title, used, texts, len(rows) - len(shown) + omitted, call, is_cut)

@@ -1,0 +1,101 @@
+"""Source lines with what became of each, as the lines of a listing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.views.static_html.highlight import line_pieces
+from workbench.views.static_html.limits import Limits
+from workbench.views.wire.document import Line, Note, Source
+from workbench.views.words.units import bytes_text, plural
+
+_SHORT, _TINY = 24, 12  # lines: functions up to this length are not folded where there is room
+_KERNELS = 2  # named beside a line
+_GUTTER = 11  # letters of those
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line: its state, the gutter before it, its text in highlighted pieces, its remarks."""
+
+    state: str
+    number: int
+    kernels: str
+    moved: str
+    pieces: list[tuple[str | None, str]]
+    notes: Sequence[Note] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A function's lines; a number of 0 stands for lines that are left out."""
+
+    file: str
+    name: str
+    rows: list[Row]
+
+
+def listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], int]:
+    """The functions in which something happened, and how many of them are left out."""
+    found: list[Listing] = []
+    room, left = limits.lines, 0
+    for source in sources:
+        if not source["marks"]:
+            continue
+        rows = list(_rows(source, limits)) if room > 0 else []
+        if not rows or (found and len(rows) > room):
+            left += 1
+            continue
+        room -= len(rows)
+        found.append(Listing(source["file"], source["name"], rows))
+    return found, left
+
+
+def _rows(source: Source, limits: Limits) -> Iterator[Row]:
+    marks = {int(mark["id"].rpartition(":")[2]): mark for mark in source["marks"]}
+    kept = _kept(source, marks, limits)
+    texts = line_pieces("\n".join(source["lines"]), "python")
+    last = source["first"] - 1
+    for number in kept:
+        if number > last + 1:
+            yield Row("", 0, "", "", [(None, "…")])
+        last = number
+        yield _row(marks.get(number), number, texts[number - source["first"]])
+
+
+def _kept(source: Source, marks: Mapping[int, Line], limits: Limits) -> list[int]:
+    """The numbers of the lines to show; a short function stays whole while there is room."""
+    first, count = source["first"], len(source["lines"])
+    every = range(first, first + count)
+    near = {
+        n + off for n in marks for off in range(-limits.context, limits.context + 1)
+    }  # fmt: skip
+    is_whole = count <= min(_SHORT if limits.context else _TINY, limits.lines)
+    kept = [n for n in every if is_whole or n == first or n in near]
+    while kept and not source["lines"][kept[-1] - first].strip():
+        kept.pop()
+    return kept[: limits.lines]
+
+
+def _row(mark: Line | None, number: int, pieces: list[tuple[str | None, str]]) -> Row:
+    if mark is None:
+        return Row("", number, "", "", pieces)
+    moved = "" if mark["bytes"] is None else bytes_text(mark["bytes"])
+    return Row(mark["state"], number, _kernels(mark["kernels"]), moved, pieces, mark["notes"])
+
+
+def _kernels(ids: Sequence[str]) -> str:
+    words = " ".join(ids[:_KERNELS])
+    rest = len(ids) - _KERNELS
+    return f"{words} +{rest}" if rest > 0 else words
+
+
+def gutter(row: Row) -> str:
+    """The number of a line, the kernels that it ends in, the bytes that they move for it."""
+    return f"{row.number or '':>5} {row.kernels:<{_GUTTER}}{row.moved:>8}"
+
+
+def more_functions(left: int) -> str:
+    """How many functions are left out."""
+    return plural(left, "more function")

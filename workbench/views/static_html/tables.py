@@ -1,0 +1,210 @@
+"""Which columns of each list of a document are shown where no script runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from workbench.views.static_html.grids import Column, Grid, Unit, frame_call, grid
+from workbench.views.static_html.limits import Limits
+from workbench.views.wire.document import Document
+from workbench.views.wire.tables import ColumnSpec
+from workbench.views.words.units import plural
+
+_OWN: Mapping[str, tuple[Column, ...]] = {
+    "kernels": (
+        Column("Kernel", "id", "code"),
+        Column("Kind", "kind"),
+        Column("Ops in it", "label", "code"),
+        Column("Lines", "facts.Lines"),
+        Column("Reads", "bytes_read", "bytes"),
+        Column("Writes", "bytes_written", "bytes"),
+        Column("FLOPs", "flops", "count"),
+        Column("Time", "time_us", "us"),
+    ),
+    "configs": (
+        Column("Configuration", "id", "code"),
+        Column("", "choice"),
+        Column("", "facts", "prose"),
+    ),
+    "rejected": (
+        Column("Pair", "pair", "code"),
+        Column("Operations", "ops", "code"),
+        Column("Shared", "shared_bytes", "bytes"),
+        Column("Why", "why", "prose"),
+        Column("What would help", "help", "prose"),
+    ),
+    "phases": (
+        Column("Phase", "name"),
+        Column("Times", "times", "number"),
+        Column("Total", "duration_s", "s"),
+        Column("Self", "self_s", "s"),
+    ),
+    "graphs": (Column("Graph", "title"), Column("Nodes", "node_count", "number")),
+}
+"""Lists that are shown otherwise than in the tables of the interactive view."""
+_TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
+    "kernels": ("Kernels", "kernels"),
+    "configs": ("Configurations, counted in compiled code", "resources"),
+    "rejected": ("Not fused, pair by pair", "fusion"),
+    "groups": ("What fusion saved", "scheduler_nodes"),
+    "recompiles": ("Recompiles", "recompiles"),
+    "guards": ("Guards", "guards"),
+    "choices": ("Choices", "autotune"),
+    "ranked": ("Ranked by a model, not timed", "ranked_configs"),
+    "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
+    "phases": ("Where the time went", "phases"),
+    "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
+    "ways": ("Round trip", "roundtrip"),
+    "requirements": ("Does it load on this machine?", "requirements"),
+    "members": ("What the file holds", "members"),
+    "contract": ("What it takes and gives", "contract"),
+    "graphs": ("Graphs of every stage", "graphs"),
+}
+_UNITS: Mapping[str, Unit] = {
+    "code": "code",
+    "kernel": "code",
+    "number": "number",
+    "length": "length",
+    "B": "bytes",
+    "s": "s",
+    "ms": "ms",
+    "us": "us",
+    "share": "share",
+    "count": "count",
+    "amount": "amount",
+}
+"""By the unit or the kind of a column of the interactive view."""
+FIGURES = (
+    Column("", "label"),
+    Column("", "value", "code"),
+    Column("", "note"),
+)
+_FIGURES: tuple[tuple[str, str, Unit], ...] = (
+    ("bound_us", "Least time by the roofline (estimate)", "us"),
+    ("registers", "Registers of a thread", "number"),
+    ("occupancy", "Occupancy (estimate)", "share"),
+    ("spills", "Spills: stores and loads", "number"),
+    ("smem_bytes", "Shared memory of a block", "bytes"),
+    ("instructions", "Instructions", "number"),
+)
+
+
+def table(shown: Document, name: str, limits: Limits, most: int | None = None) -> Grid | None:
+    """One list of a report's document as a table, None where it is empty."""
+    title, frame = _TITLES[name]
+    rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
+    columns = _OWN[name] if name in _OWN else columns_of(shown["columns"].get(name, ()))
+    call, omitted = frame_call("report", frame), shown["omitted"].get(frame, 0)
+    return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
+
+
+def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
+    """The columns of a table of the interactive view, without its bars.
+
+    Where a column has only the gist, the whole text follows as prose.
+    """
+    found: list[Column] = []
+    for spec in specs:
+        field, kind = spec.get("field", spec["key"]), spec.get("kind", "text")
+        if kind != "bar" and all(each.field != field for each in found):
+            found.append(Column(spec["title"], field, _UNITS.get(spec.get("unit", kind), "")))
+        if "full" in spec:
+            found.append(Column("", spec["full"], "prose"))
+    return found
+
+
+def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
+    """A table of kernels × GPUs for each figure, then the remarks."""
+    targets = shown["matrix_targets"]
+    cells = [(row["kernel"], row["cells"]) for row in shown["matrix"]]
+    found = []
+    for figure, title, unit in _FIGURES:
+        columns = [Column("Kernel", "kernel", "code"), *(Column(t, t, unit) for t in targets)]
+        rows = [
+            {"kernel": kernel, **{t: cast(Any, c)[figure] if c else None
+                                  for t, c in zip(targets, own, strict=True)}}
+            for kernel, own in cells
+        ]  # fmt: skip
+        if any(row[target] is not None for row in rows for target in targets):
+            found.append(grid(title, columns, rows, limits, call=frame_call("report", "matrix")))
+    remarks = [
+        {"kernel": kernel, "target": target, "note": cell["note"]}
+        for kernel, own in cells
+        for target, cell in zip(targets, own, strict=True)
+        if cell and cell["note"]
+    ]
+    columns = [
+        Column("Kernel", "kernel", "code"),
+        Column("GPU", "target"),
+        Column("", "note", "prose"),
+    ]
+    found = [*found[: limits.tables], grid("Remarks", columns, remarks, limits)]
+    yield from (each for each in found if each is not None)
+
+
+def _rejected(shown: Document) -> list[dict[str, Any]]:
+    return [
+        {
+            **row,
+            "pair": f"{row['a_kernel'] or row['a']} · {row['b_kernel'] or row['b']}",
+            "ops": f"{row['a']}, {row['b']}",
+        }
+        for row in shown["rejected"]
+    ]
+
+
+def _points(shown: Document) -> list[dict[str, Any]]:
+    labels = {kernel["id"]: kernel["label"] for kernel in shown["kernels"]}
+    return [{**row, "kernel": f"{row['kernel']} {labels.get(row['kernel'], '')}"}
+            for row in shown["points"]]  # fmt: skip
+
+
+def _guards(shown: Document) -> list[dict[str, Any]]:
+    """The dropped ones first: each has a reason to be read."""
+    return sorted(cast(Any, shown["guards"]), key=lambda row: row["kept"])
+
+
+def guard_counts(shown: Document) -> str:
+    """How many guards are kept and dropped, and why those were."""
+    kept = sum(guard["kept"] for guard in shown["guards"])
+    why = Counter(guard["why_dropped"] for guard in shown["guards"] if not guard["kept"])
+    reasons = "".join(f"; {count}: {reason}" for reason, count in why.most_common() if reason)
+    return f"{plural(kept, 'guard')} kept, {len(shown['guards']) - kept} dropped{reasons}"
+
+
+def _phases(shown: Document) -> list[dict[str, Any]]:
+    totals: dict[str, dict[str, Any]] = {}
+    for phase in shown["phases"]:
+        row = totals.setdefault(
+            phase["name"], {"name": phase["name"], "times": 0, "duration_s": 0.0, "self_s": 0.0}
+        )
+        row["times"] += 1
+        row["duration_s"] += phase["duration_s"]
+        row["self_s"] += phase["self_s"]
+    return sorted(totals.values(), key=lambda row: -row["self_s"])
+
+
+def _configs(shown: Document) -> list[dict[str, Any]]:
+    return [
+        {**config, "facts": ", ".join(f"{name.lower()} {value}" for name, value in config["facts"])}
+        for kernel in shown["kernels"]
+        for config in kernel["configs"]
+        if config["facts"]
+    ]
+
+
+_ROWS: Mapping[str, Any] = {
+    "guards": _guards,
+    "phases": _phases,
+    "configs": _configs,
+    "rejected": _rejected,
+    "points": _points,
+    "cuda_graphs": lambda shown: (shown["cuda_graphs"] or {"parts": []})["parts"],
+    **{
+        name: lambda shown, name=name: shown["file"][name]
+        for name in ("ways", "requirements", "members", "contract")
+    },
+}
+"""What is counted, worded or found deeper in the document."""

@@ -1,0 +1,1 @@
+"""The tables of a record as DataFrames, and the columns that views show."""

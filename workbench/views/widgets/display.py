@@ -1,0 +1,253 @@
+"""What a notebook shows for a report: a live view, and a static one that stays when it is gone."""
+
+from __future__ import annotations
+
+import builtins
+import weakref
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.settings import options
+from workbench.views.document import Setting
+from workbench.views.lookups.source_marks import annotated
+from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
+from workbench.views.pages.report import fragment
+from workbench.views.pages.saved import saved_view
+from workbench.views.static_html.report import source_summary
+from workbench.views.text import text
+from workbench.views.widgets.target_switcher import Switch
+from workbench.views.wire.document import Input, Sandbox
+from workbench.views.wire.machine import Targets
+from workbench.views.words.units import bytes_text
+from workbench.views.words.vocabulary import SIGNS
+
+if TYPE_CHECKING:
+    from workbench.views.widgets.report_view import CheckGuards, View
+
+
+@dataclass
+class Carrier:
+    """Which cell of the notebook carries the front end; the others find it in the page."""
+
+    cell: str | None = None
+    run: str = field(default="", repr=False)
+
+    def carries(self, cell: str, run: str) -> bool:
+        """Whether the output that is made now has to carry it: the first, or the first again."""
+        if self.cell is not None and (cell != self.cell or run == self.run):
+            return False
+        self.cell, self.run = cell, run
+        return True
+
+
+@cache
+def carrier() -> Carrier:
+    """The one of this process: a kernel runs one notebook."""
+    return Carrier()
+
+
+class Shown:
+    """A report as an output: in a notebook two views, elsewhere HTML or text.
+
+    Two outputs, never one: a trusted notebook without its kernel shows an error line instead of an
+    output that holds a widget, whatever else is in it.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        setting: Setting | None = None,
+        *,
+        check_guards: CheckGuards | None = None,
+        switch: Switch | None = None,
+        view: View | None = None,
+        source: Any = None,
+    ):
+        self.report = report
+        self.setting = setting or Setting()
+        self._check_guards = check_guards
+        self._switch = switch
+        self._view = view
+        self._source = source
+
+    def __repr__(self) -> str:
+        """The stable text summary."""
+        return text(self.report)
+
+    def annotated(self, file: str, text: str) -> Annotated:
+        """The lines of one file or notebook cell, with what became of each."""
+        return Annotated(self.report, file, text)
+
+    def live(self) -> View:
+        """The live view, made when it is first asked for."""
+        from workbench.views.widgets.report_view import View
+
+        if self._view is None:
+            self._view = View(
+                self.report, self.setting, check_guards=self._check_guards, switch=self._switch
+            )
+            follow(self._source, self._view)
+        return self._view
+
+    def saved(self, shell: Any = None) -> dict[str, str]:
+        """The static output, for a notebook that is opened without its kernel."""
+        carries = shell is None or carries_bundle(shell)
+        setting = replace(self.setting, sandbox=None, targets=None)  # nothing is alive there
+        html = saved_view(self.report, setting, embed=options.embed, carries_bundle=carries)
+        return {"text/plain": text(self.report), "text/html": html}
+
+    def _ipython_display_(self) -> None:
+        shell = kernel_shell()
+        if shell is None:
+            raise NotImplementedError  # a terminal: IPython then takes the text
+        if self._view is None:  # otherwise it is already on the page
+            publish(shell, live_output(self.live()))
+        publish(shell, self.saved(shell))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": text(self.report), "text/html": fragment(self.report)}
+
+
+class Annotated:
+    """A source text with what became of its lines."""
+
+    def __init__(self, report: Report, file: str, text: str):
+        self.source = annotated(report, file, text)
+
+    def __repr__(self) -> str:
+        """The lines with a sign, the kernels they end in, the bytes those move for them."""
+        marks = {int(mark["id"].rpartition(":")[2]): mark for mark in self.source["marks"]}
+        rows = []
+        for number, line in enumerate(self.source["lines"], self.source["first"]):
+            mark = marks.get(number)
+            sign = SIGNS[mark["state"]] if mark else " "
+            kernels = " ".join(mark["kernels"]) if mark else ""
+            moved = bytes_text(mark["bytes"]) if mark and mark["bytes"] is not None else ""
+            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {moved}".rstrip())
+        return "\n".join(rows)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": source_summary(self.source)}
+
+
+def show(x: Any, setting: Setting | None = None, *, view: View | None = None) -> Shown:
+    """What a report, or anything that carries one in `.report`, looks like.
+
+    Raises
+    ------
+    UsageError
+        When `x` is no report and carries none.
+    """
+    report = x if isinstance(x, Report) else getattr(x, "report", None)
+    if not isinstance(report, Report):
+        raise UsageError(
+            f"Cannot show a {type(x).__name__}: it is no report and has none in .report. "
+            "Pass what aot_compile, explain, load or inspect returned."
+        )
+    check, sandbox = live_guards(x)
+    given = setting or Setting(variable="report" if x is report else "compiled")
+    switch, targets = live_targets(x, given)
+    here = replace(given, sandbox=sandbox, targets=targets)
+    shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
+    if view is not None:
+        view.present(report, here, check, switch)
+        follow(x, view)
+    return shown
+
+
+def follow(x: Any, view: View) -> None:
+    """Let a live view show what `x` learns later: the file that it is saved to, a round trip.
+
+    `x` does not keep the view alive.
+    """
+    listen = getattr(x, "listen", None)
+    if listen is None:
+        return
+    there = weakref.ref(view)
+
+    def hear(before: Report, after: Report) -> bool:
+        alive = there()
+        return alive is not None and alive.renew(before, after)
+
+    listen(hear)
+
+
+def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:
+    """What compiles `x` again for other targets, and those targets.
+
+    A matrix takes the place of the record only: the guards and the targets stay those of `x`.
+    """
+    engine = getattr(x, "retarget", None)
+    present = getattr(x, "report", x).request.target
+    if engine is None:
+        return None, targets_of(present, (), ONLY_A_RECORD)
+    if engine.why_not is not None:
+        return None, targets_of(present, (), engine.why_not)
+
+    def show_in_place(found: Any, line: str, view: View) -> None:
+        again = replace(setting, variable=line, saved=None)
+        if getattr(found, "retarget", None) is not None:
+            show(found, again, view=view)
+            return
+        check, sandbox = live_guards(x)
+        switch, _ = live_targets(x, setting)
+        targets = targets_of(found.report.request.target, engine.names)
+        view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
+
+    return Switch(engine, setting.variable, show_in_place), targets_of(present, engine.names)
+
+
+def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
+    """The guards of a live compiled object, ready to be tried, and its inputs to edit."""
+    engine = getattr(x, "guard_sandbox", None)
+    if engine is None:
+        return None, None
+    inputs = [cast(Input, item.to_json()) for item in engine.inputs]
+    return engine, {"inputs": inputs, "dtypes": list(engine.dtypes), "why_not": engine.why_not}
+
+
+def carries_bundle(shell: Any) -> bool:
+    """Whether the output that the running cell makes now has to carry the front end."""
+    return carrier().carries(*_cell(shell))
+
+
+def kernel_shell() -> Any:
+    """The shell of a notebook's kernel; None in a terminal and outside IPython."""
+    get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
+    shell = None if get is None else get()
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
+def live_output(view: View) -> dict[str, Any]:
+    """The output of a live view. Its text is empty: a page without scripts shows it as nothing."""
+    made = view._repr_mimebundle_()
+    data: dict[str, Any] = dict(made[0] if isinstance(made, tuple) else made or {})
+    return {**data, "text/plain": ""}
+
+
+def publish(shell: Any, data: dict[str, Any]) -> None:
+    """Write one output of the running cell."""
+    shell.display_pub.publish(data=data, metadata={})
+
+
+def publish_live(shell: Any, view: View) -> None:
+    """Show a live view that may be taken back."""
+    name = {"display_id": view.model_id}
+    shell.display_pub.publish(data=live_output(view), metadata={}, transient=name)
+
+
+def take_back(shell: Any, view: View) -> None:
+    """Remove a live view from the page: there was nothing to see in it."""
+    name = {"display_id": view.model_id}
+    shell.display_pub.publish(data={"text/plain": ""}, metadata={}, transient=name, update=True)
+    view.close()
+
+
+def _cell(shell: Any) -> tuple[str, str]:
+    """The cell that runs now, and its run; a front end that names no cell is known by the code."""
+    parent = getattr(shell, "parent_header", None) or {}
+    cell = parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", "")
+    return str(cell), str(parent.get("header", {}).get("msg_id", ""))

@@ -1,0 +1,61 @@
+// The front end of a live view: it is in the page already, or in the one model that all views of a
+// kernel share; so that neither a message nor a saved notebook holds it once more for each view.
+const HASH = "HASH_OF_BUNDLE", AGAIN = 250, LOOKS = 40; // milliseconds, times
+const shared = (globalThis.workbenchViews ??= { modules: {}, waiting: new Set() });
+
+async function inModel(model) {
+  const id = String(model.get("front_end")).replace("IPY_MODEL_", "");
+  const manager = model.widget_manager;
+  for (let look = 0; look < LOOKS && manager.has_model?.(id) === false; look++) {
+    await new Promise((resolve) => setTimeout(resolve, AGAIN)); // a page that is being restored
+  }
+  return (await manager.get_model(id)).get("packed");
+}
+
+// A host without a manager of models: the kernel is asked.
+function byMessage(model) {
+  const id = Math.floor(Math.random() * 2 ** 40);
+  return new Promise((resolve) => {
+    const receive = (answer, buffers) => {
+      if (answer.id !== id) return;
+      model.off("msg:custom", receive);
+      resolve(buffers[0]);
+    };
+    model.on("msg:custom", receive);
+    model.send({ id, ask: "front-end" });
+  });
+}
+
+async function packed(model) {
+  const found = document.querySelector(`script.wb-bundle[data-hash="${HASH}"]`);
+  if (found) return Uint8Array.from(atob(found.textContent.trim()), (c) => c.charCodeAt(0));
+  return model.widget_manager?.get_model ? inModel(model) : byMessage(model);
+}
+
+async function load(model) {
+  const bytes = await packed(model);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const { js, css } = JSON.parse(await new Response(stream).text());
+  const style = document.createElement("style");
+  style.textContent = css;
+  document.head.append(style);
+  const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
+  try {
+    return await import(address);
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+async function render(context) {
+  const loading = (shared.modules[HASH] ??= load(context.model));
+  for (const wake of [...shared.waiting]) wake();
+  try {
+    return (await loading).default.render(context);
+  } catch (error) {
+    delete shared.modules[HASH];
+    context.el.textContent = `The view could not be opened (${error}): run the cell again.`;
+  }
+}
+
+export default { render };

@@ -1,0 +1,131 @@
+"""The live view: an anywidget that answers each request of its front end exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import traitlets
+
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.views.document import Setting, document
+from workbench.views.parts import report_part
+from workbench.views.widgets.request_widget import Answering
+from workbench.views.widgets.target_switcher import Switch
+from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
+from workbench.views.wire.machine import TargetQuestion
+
+CheckGuards = Callable[[GuardQuestion], GuardCheck]
+IDLE: Progress = {
+    "status": "idle",
+    "title": "",
+    "elapsed_s": 0.0,
+    "steps": [],
+    "kernels": [],
+    "can_cancel": False,
+    "error": None,
+}
+
+
+class View(Answering):
+    """A view of a report, also of one that is still being made.
+
+    Traits hold small state only; the document and its parts are sent when asked for.
+    """
+
+    progress = traitlets.Dict(dict(IDLE)).tag(sync=True)
+    revision = traitlets.Int(0).tag(sync=True)
+    pane = traitlets.Unicode("overview").tag(sync=True)
+    selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+
+    def __init__(
+        self,
+        report: Report | None = None,
+        setting: Setting | None = None,
+        *,
+        check_guards: CheckGuards | None = None,
+        cancel: Callable[[], object] | None = None,
+        switch: Switch | None = None,
+    ) -> None:
+        super().__init__()
+        self._report = report
+        self._setting = setting or Setting()
+        self._check_guards = check_guards
+        self._cancel = cancel
+        self._switch = switch
+
+    def present(
+        self,
+        report: Report,
+        setting: Setting,
+        check_guards: CheckGuards | None = None,
+        switch: Switch | None = None,
+    ) -> None:
+        """Show another report in place; the front end asks for its document again."""
+        self._report, self._setting, self._check_guards = report, setting, check_guards
+        self._switch = switch
+        self.revision += 1
+
+    def renew(self, before: Report, after: Report) -> bool:
+        """Show what became of the report that is shown; False when this view is closed.
+
+        What shows something else by now, such as the code for another target, stays as it is.
+        """
+        if self.comm is None:
+            return False
+        if self._report is before:
+            self._report = after
+            self.revision += 1
+        return True
+
+    def follow(self, progress: Progress) -> None:
+        """Show how far a compilation is; may be called from any thread."""
+        self.progress = dict(progress)
+
+    def __repr__(self) -> str:
+        """A short stable line: no times, no addresses."""
+        name = "a compilation" if self._report is None else self._report.request.name or "?"
+        return f"Workbench view of {name}"
+
+    def _answer(self, ask: Any, question: Any) -> Any:
+        if ask == "cancel":
+            return self._cancelled()
+        if ask == "document":
+            return None if self._report is None else document(self._report, self._setting)
+        if self._report is None:
+            raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
+        if ask == "guard-check":
+            return self._guards(question)
+        if ask in ("retarget", "compare-targets"):
+            return self._switched(ask, question)
+        return report_part(self._report, str(ask))
+
+    def _switched(self, ask: str, question: TargetQuestion | None) -> None:
+        if self._switch is None:
+            raise UsageError(
+                "The function is not alive here: show what aot_compile returned, or type "
+                "wb.aot_compile(fn, args, target=NAME)."
+            )
+        if question is None or not question["targets"]:
+            raise UsageError("Choose a target first.")
+        self._switch(self, ask, question)
+
+    def _cancelled(self) -> None:
+        if self._switch is not None and self._switch.cancel():
+            return
+        if self._cancel is None:
+            raise UsageError(
+                "This compilation cannot be cancelled from here: interrupt the kernel instead."
+            )
+        self._cancel()
+
+    def _guards(self, question: GuardQuestion | None) -> GuardCheck:
+        if self._check_guards is None:
+            raise UsageError(
+                "The guards are not alive here: show what aot_compile or load returned, not its "
+                "report."
+            )
+        if question is None:
+            raise UsageError("A guard check needs the inputs to try: send them as the question.")
+        return self._check_guards(question)

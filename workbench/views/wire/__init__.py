@@ -1,0 +1,1 @@
+"""What travels between Python and the front end, as types, and how it is packed."""

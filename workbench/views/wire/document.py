@@ -1,0 +1,492 @@
+"""The messages between Python and the front end, written down once.
+
+`assets/frontend/src/wire.ts` is generated from this file, and from those beside it, by
+`python -m workbench.views.typescript`.
+
+A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
+name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
+`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`; each says its `kind`. A page on disk
+carries the parts that fit; live, the kernel answers, `guard-check` too.
+Ids are those of the report; besides, `K:k0:12` is line 12 (from 1) of the source of kernel k0,
+`W:w0:12` line 12 of wrapper w0, `A:k0:c0:sass:12` line 12 of the SASS of configuration `k0:c0`, and
+`f0:7` row 7 of the fusion table. Sizes are bytes, times say
+their unit in the name, `None` is *unknown*.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from workbench.views.wire.artifact import SavedFile
+from workbench.views.wire.code import ComparePart, Config, StagePart
+from workbench.views.wire.machine import (
+    CudaGraphs,
+    MatrixRow,
+    Ranked,
+    Roof,
+    RooflinePoint,
+    TargetQuestion,
+    Targets,
+)
+from workbench.views.wire.sweep import RowQuestion, RowsQuestion
+from workbench.views.wire.tables import ColumnSpec
+
+VERSION = 1
+
+Tone = Literal["plain", "captured", "break", "fallback", "folded"]
+PaneId = Literal[
+    "overview",
+    "graphs",
+    "breaks",
+    "fusion",
+    "kernels",
+    "timeline",
+    "autotune",
+    "roofline",
+    "matrix",
+    "artifact",
+]
+Cell = str | int | float | bool | None
+
+
+class Note(TypedDict):
+    """A message: what is so, why, what to do; `select` is an id that it leads to."""
+
+    title: str
+    text: str
+    tone: Tone
+    select: NotRequired[str]
+
+
+class PaneHead(TypedDict):
+    """One tab; `empty` says why there is nothing to see in it and what would change that.
+
+    The overview always has its figures: there it says why no source stands under them.
+    """
+
+    id: PaneId
+    title: str
+    count: int | None
+    is_problem: bool
+    empty: Note | None
+
+
+class Figure(TypedDict):
+    """One of the numbers of the overview, the line that explains it, the pane that it leads to."""
+
+    label: str
+    value: str
+    note: str
+    pane: PaneId
+
+
+class Line(TypedDict):
+    """What became of one source line; `bytes` is its estimated share of its kernels' traffic.
+
+    `called_in` lists the lines of other functions that it was inlined into.
+    """
+
+    id: str
+    state: Tone | Literal["outside"]
+    kernels: list[str]
+    bytes: float | None
+    time_us: float | None
+    called_in: list[str]
+    notes: list[Note]
+
+
+class Source(TypedDict):
+    """A function that was traced: `lines[i]` is line `first + i` of `file`."""
+
+    id: str
+    name: str
+    file: str
+    kind: str
+    first: int
+    lines: list[str]
+    marks: list[Line]
+
+
+class Kernel(TypedDict):
+    """A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
+
+    `code` is the part that holds its source, or None for a library call; `configs` is what it
+    became for GPUs.
+    """
+
+    id: str
+    label: str
+    name: str
+    kind: str
+    mark: str
+    language: str
+    graph: str
+    is_backward: bool
+    ops: list[str]
+    nodes: list[str]
+    lines: list[str]
+    groups: list[str]
+    buffers: list[str]
+    bytes_read: int | None
+    bytes_written: int | None
+    flops: int | None
+    time_us: float | None
+    calls: int
+    code: str | None
+    code_lines: int
+    wrapper: str | None
+    facts: list[tuple[str, str]]
+    configs: list[Config]
+
+
+class GraphHead(TypedDict):
+    """One graph of one stage; `part` asks for it, `next` are the graphs made from it."""
+
+    id: str
+    stage: str
+    title: str
+    compile_id: str | None
+    node_count: int
+    is_backward: bool
+    part: str
+    next: list[str]
+
+
+class Break(TypedDict):
+    """One graph break; `rewrite` is a suggested change of the line, where one is known."""
+
+    id: str
+    file: str
+    line: int
+    line_id: str | None
+    function: str
+    text: str
+    kind: str
+    gb_id: str | None
+    reason: str
+    explanation: str
+    hints: list[str]
+    count: int
+    rewrite: Rewrite | None
+
+
+class Rewrite(TypedDict):
+    """A suggested change: what it does in a sentence, the lines before and after."""
+
+    title: str
+    why: str
+    before: list[str]
+    after: list[str]
+
+
+class Guard(TypedDict):
+    """One guard; `path` are the steps of its source, from the input or global to the leaf.
+
+    `line_id` is the line that made Dynamo ask for it.
+    """
+
+    id: str
+    kept: bool
+    kind: str
+    source: str
+    path: list[str]
+    text: str
+    why_dropped: str | None
+    line_id: str | None
+
+
+class Input(TypedDict):
+    """One tensor of the call as the guard sandbox edits it; `path` such as `L['x']`."""
+
+    path: str
+    shape: list[int]
+    stride: list[int]
+    dtype: str
+    device: str
+
+
+class Sandbox(TypedDict):
+    """The inputs to edit; `why_not` says why no guard can be tried, or None."""
+
+    inputs: list[Input]
+    dtypes: list[str]
+    why_not: str | None
+
+
+class GuardCheck(TypedDict):
+    """The answer of the real guards: which fails first, if any, and how many were tried."""
+
+    ok: bool
+    failed: str | None
+    guard: str | None
+    checked: int
+
+
+class Recompile(TypedDict):
+    """One more compilation, with the guard that failed."""
+
+    compile_id: str
+    function: str
+    reason: str
+
+
+class Group(TypedDict):
+    """One final group of scheduler nodes: the bytes of its parts alone, and together.
+
+    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+    """
+
+    id: str
+    graph: str
+    name: str
+    kernel: str | None
+    kind: str
+    label: str
+    parts: list[str]
+    nodes: list[str]
+    before: int
+    after: int
+    saved: float | None
+
+
+class Rejected(TypedDict):
+    """One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
+
+    `a_nodes` and `b_nodes` are FX nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+    """
+
+    id: str
+    graph: str
+    a: str
+    b: str
+    a_nodes: list[str]
+    b_nodes: list[str]
+    a_kernel: str | None
+    b_kernel: str | None
+    reason: str
+    why: str
+    help: str | None
+    shared_bytes: int | None
+    shared: list[str]
+    rounds: int
+
+
+class Phase(TypedDict):
+    """One bar of the flame chart."""
+
+    id: str
+    name: str
+    start_s: float
+    duration_s: float
+    self_s: float
+    depth: int
+    thread: str
+
+
+class Choice(TypedDict):
+    """One choice that the autotuner timed; `state` says what became of it."""
+
+    id: str
+    op: str
+    choice: str
+    kind: str
+    state: Literal["chosen", "alternative", "failed"]
+    time_ms: float | None
+    chosen: bool
+    note: str | None
+
+
+class Artifact(TypedDict):
+    """What the artifact pane lists: facts in groups, such as versions, inputs, caches."""
+
+    title: str
+    facts: list[tuple[str, str]]
+
+
+class Document(TypedDict):
+    """Everything that a view shows at rest.
+
+    `omitted` counts rows that are not here, `columns` says how its tables are drawn.
+    `variable` is how code that is copied names the result, such as `_` or `compiled`.
+    `file` is what the result was saved to or loaded from.
+    `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
+    none were asked for.
+    """
+
+    version: int
+    name: str
+    verdict: str
+    tone: Tone
+    target: str
+    inputs: list[str]
+    variable: str
+    panes: list[PaneHead]
+    figures: list[Figure]
+    notes: list[Note]
+    missing: list[Note]
+    sources: list[Source]
+    kernels: list[Kernel]
+    no_assembly: str | None
+    graphs: list[GraphHead]
+    breaks: list[Break]
+    guards: list[Guard]
+    sandbox: Sandbox
+    recompiles: list[Recompile]
+    groups: list[Group]
+    rejected: list[Rejected]
+    cuda_graphs: CudaGraphs | None
+    phases: list[Phase]
+    choices: list[Choice]
+    ranked: list[Ranked]
+    roofs: list[Roof]
+    points: list[RooflinePoint]
+    matrix_targets: list[str]
+    matrix: list[MatrixRow]
+    targets: Targets
+    artifact: list[Artifact]
+    file: SavedFile
+    omitted: dict[str, int]
+    columns: dict[str, list[ColumnSpec]]
+
+
+class GraphPart(TypedDict):
+    """A graph with its layout, by column; entry i of each list belongs to node i.
+
+    `inputs` are indexes into the same lists; `x`, `y` the centre of a node in pixels, `level` its
+    layer. `routes` are the edges that pass other layers: from, to, then the points x, y, x, y, …
+    from end to end. Of the others, one to the next layer is a straight line down, a longer one a
+    rail, drawn only for the selection. `module`, `kernel` are indexes into `modules`, `kernels`,
+    or -1. `called_from` are the lines of the calls that led to its own line, `before` the ids of
+    the nodes of the earlier stage that it came from. `is_quiet` marks views, casts and weights,
+    hidden by default.
+    """
+
+    kind: Literal["graph"]
+    id: str
+    names: list[str]
+    ops: list[str]
+    targets: list[str]
+    inputs: list[list[int]]
+    shapes: list[str]
+    strides: list[str]
+    dtypes: list[str]
+    bytes: list[int | None]
+    lines: list[str | None]
+    called_from: list[list[str]]
+    before: list[list[str]]
+    module: list[int]
+    modules: list[str]
+    kernel: list[int]
+    kernels: list[str]
+    is_quiet: list[bool]
+    x: list[float]
+    y: list[float]
+    level: list[int]
+    width: float
+    height: float
+    routes: list[list[float]]
+
+
+class CodePart(TypedDict):
+    """The source of a kernel; `nodes[i]` are the FX nodes behind line i + 1."""
+
+    kind: Literal["code"]
+    id: str
+    text: str
+    language: str
+    nodes: list[list[str]]
+
+
+class WrapperPart(TypedDict):
+    """A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None."""
+
+    kind: Literal["wrapper"]
+    id: str
+    text: str
+    kernels: list[str | None]
+
+
+class TablePart(TypedDict):
+    """One table of the report by column."""
+
+    kind: Literal["table"]
+    name: str
+    columns: dict[str, list[Cell]]
+    rows: int
+
+
+class ChangesPart(TypedDict):
+    """What a pass did between two stages: node ids added, removed, replaced (before, after)."""
+
+    kind: Literal["changes"]
+    before: str
+    after: str
+    added: list[str]
+    removed: list[str]
+    replaced: list[tuple[list[str], list[str]]]
+    kept: int
+
+
+Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
+
+
+class GuardQuestion(TypedDict):
+    """The edited inputs that the guard sandbox asks about."""
+
+    inputs: list[Input]
+
+
+class Ask(TypedDict):
+    """A request of the front end; every one gets exactly one `Answer` with the same id."""
+
+    id: int
+    ask: str
+    question: NotRequired[GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion]
+
+
+class Answer(TypedDict):
+    """What Python sends: `error` is a sentence; otherwise the first buffer is the gzipped part."""
+
+    id: int
+    ask: str
+    error: str | None
+
+
+class StepState(TypedDict):
+    """One phase of a running compilation."""
+
+    name: str
+    start_s: float
+    duration_s: float | None
+
+
+class Progress(TypedDict):
+    """A running or ended compilation: phases so far, kernels as they are generated.
+
+    `can_cancel` is true only where a button works (a compilation in a worker process).
+    """
+
+    status: Literal["idle", "running", "cancelled", "failed", "done"]
+    title: str
+    elapsed_s: float
+    steps: list[StepState]
+    kernels: list[str]
+    can_cancel: bool
+    error: str | None
+
+
+class State(TypedDict):
+    """The small synchronised state of a live view: traits of these names."""
+
+    progress: Progress
+    revision: int
+    pane: PaneId
+    selected: str | None
+
+
+class Embedded(TypedDict):
+    """What a page on disk carries: the document and the parts that fit, by name."""
+
+    document: Document
+    parts: dict[str, Part]
+    left_out: dict[str, str]

@@ -1,0 +1,134 @@
+"""What the panes about GPUs show: the matrix, the roofline, ranked configurations, the targets.
+
+See `document.py`. An id such as `k0:a100` names the code of kernel k0 for a GPU.
+Occupancy, bounds and times that a model gives are estimates; registers, spills, shared memory and
+instructions are counted in compiled code.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class MatrixCell(TypedDict):
+    """One kernel on one GPU; `id` names its code, `note` says why there is none."""
+
+    id: str
+    choice: str
+    registers: int | None
+    spills: int | None
+    smem_bytes: int | None
+    occupancy: float | None
+    limiter: str | None
+    instructions: int | None
+    bound: str | None
+    bound_us: float | None
+    estimate: bool
+    note: str | None
+
+
+class MatrixRow(TypedDict):
+    """A kernel with a cell for each GPU of `matrix_targets`, those that differ most first.
+
+    `spread` is how far apart the GPUs are over all counted figures, `spreads` in each of them, from
+    0 to 1; most of it is in `differs_in` (see `workbench.analysis.gpu_model.target_spread`).
+    """
+
+    kernel: str
+    spread: float
+    spreads: dict[str, float]
+    differs_in: str | None
+    cells: list[MatrixCell | None]
+
+
+class Roof(TypedDict):
+    """The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use."""
+
+    target: str
+    bandwidth_gbs: float
+    rates: list[tuple[str, float]]
+
+
+class RooflinePoint(TypedDict):
+    """Where one kernel lies under the roof of a GPU; `share` is its part of the time of all."""
+
+    kernel: str
+    target: str
+    moved_bytes: int | None
+    flops: int | None
+    rate: str | None
+    intensity: float | None
+    ridge: float | None
+    bound: str | None
+    bound_us: float | None
+    attainable_tflops: float | None
+    measured_us: float | None
+    estimate: bool
+    share: float
+    note: str | None
+
+
+class Ranked(TypedDict):
+    """One configuration that a model ranked, without timing; `rejection` says why it cannot win."""
+
+    id: str
+    kernel: str
+    target: str
+    choice: str
+    sizes: dict[str, int]
+    warps: int
+    stages: int
+    registers: int | None
+    spills: int | None
+    smem_bytes: int | None
+    occupancy: float | None
+    limiter: str | None
+    model_us: float | None
+    rank: int | None
+    rejection: str | None
+    note: str | None
+
+
+class CudaGraphs(TypedDict):
+    """What becomes of the parts of a program in one sentence, and each of them."""
+
+    summary: str
+    parts: list[CudaGraph]
+
+
+class CudaGraph(TypedDict):
+    """A part of the program that becomes one CUDA graph, or none.
+
+    `verdict` is "recorded", "skipped" or "depends", `reason` why in torch's words, `help` a remedy
+    where one is known. `copied_bytes` are copied before every replay.
+    """
+
+    id: str
+    name: str
+    verdict: str
+    reason: str | None
+    help: str | None
+    kernels: list[str]
+    lines: list[str]
+    copied_bytes: int | None
+
+
+class TargetChoice(TypedDict):
+    """A GPU that can be compiled for, or this machine; `words` describe it."""
+
+    name: str
+    words: str
+
+
+class Targets(TypedDict):
+    """What the call can be compiled for in place; `why_not` says why it cannot be done here."""
+
+    present: str
+    choices: list[TargetChoice]
+    why_not: str | None
+
+
+class TargetQuestion(TypedDict):
+    """The targets to compile for: one in place, or several to compare."""
+
+    targets: list[str]

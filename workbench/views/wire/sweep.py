@@ -1,0 +1,90 @@
+"""What the view of a sweep shows: settings with their figures, how far it is, the answer.
+
+See `document.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class SweepAxis(TypedDict):
+    """One axis with its values in the order in which they were given."""
+
+    name: str
+    values: list[str]
+    is_size: bool
+
+
+class SweepFigure(TypedDict):
+    """A column of figures; `is_better` says which end of it one looks for."""
+
+    id: str
+    title: str
+    is_better: Literal["more", "less", ""]
+
+
+class SweepRow(TypedDict):
+    """A setting: its values by axis, its figures by column with the words for them.
+
+    `id` is its title. `status` is "waiting", "running" or how it ended. `rounds` are the times over
+    those of the original: the low end of the interval of the median, the median, the high end,
+    and the rounds themselves.
+    """
+
+    id: str
+    settings: list[str | None]
+    status: str
+    remark: str
+    is_model: bool
+    from_store: bool
+    can_open: bool
+    figures: list[float | None]
+    words: list[str]
+    rounds: list[float]
+
+
+class SweepDocument(TypedDict):
+    """A sweep as far as it is.
+
+    `status` says whether it runs; `total` is None where a search decides how many are tried.
+    `best` is the row that is the best so far; `sentence` and `code` are there at the end.
+    `by` is the figure that rows are compared by. `more` counts rows that are left out.
+    """
+
+    version: int
+    name: str
+    variable: str
+    status: Literal["running", "cancelled", "done"]
+    axes: list[SweepAxis]
+    figures: list[SweepFigure]
+    rows: list[SweepRow]
+    more: int
+    total: int | None
+    elapsed_s: float
+    left_s: float | None
+    by: str
+    best: str | None
+    sentence: str
+    code: str
+    facts: str
+    notes: list[str]
+
+
+class RowQuestion(TypedDict):
+    """The row whose record is asked for, and the part of it: "document" or another one."""
+
+    row: str
+    part: str
+
+
+class RowsQuestion(TypedDict):
+    """The two rows to compare."""
+
+    rows: list[str]
+
+
+class EmbeddedSweep(TypedDict):
+    """What a page or a saved output of a sweep carries."""
+
+    sweep: SweepDocument

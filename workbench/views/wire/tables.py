@@ -1,0 +1,36 @@
+"""How the tables of a view are drawn: their columns.
+
+See `document.py`. The columns are described in `columns.py`; what is not said of
+one is as its comment says.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+ColumnKind = Literal["text", "code", "number", "length", "kernel", "kernels", "tag", "bar"]
+Unit = Literal["", "count", "B", "s", "ms", "us", "share", "amount"]
+
+
+class ColumnSpec(TypedDict):
+    """One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid.
+
+    `field` is the field of a row that it shows, `key` where it is not said; a dot leads into a
+    field. `kind` is "text" unless it is said: a number has the `unit` that it is given in, a
+    "length" counts a list, a "bar" is as long as its part of the largest. `full` is the field with
+    the whole text, where the column has only the gist; `hint` says of all cells what they are.
+    `absent` stands for a value that is unknown. `is_wide` columns are left out where there is
+    little room.
+    """
+
+    key: str
+    title: str
+    width: str
+    field: NotRequired[str]
+    kind: NotRequired[ColumnKind]
+    unit: NotRequired[Unit]
+    look: NotRequired[Literal["mono", "mut"]]
+    full: NotRequired[str]
+    hint: NotRequired[str]
+    absent: NotRequired[str]
+    is_wide: NotRequired[bool]

@@ -1,0 +1,1 @@
+"""What views call things, and how they write numbers and places."""
