@@ -285,9 +285,8 @@ def compare_tensors(
     worst = float(error.max()) if error.numel() else 0.0
     worst_relative = float(relative.max()) if error.numel() else 0.0
     ok = bool((error <= limits[1] + limits[0] * a.abs().nan_to_num()).all())
-    return Comparison(
-        name, dtype, shape, worst, worst_relative, *limits, "passed" if ok else "failed"
-    )
+    verdict: Verdict = "passed" if ok else "failed"
+    return Comparison(name, dtype, shape, worst, worst_relative, *limits, verdict)
 
 
 def _kind(tensor: torch.Tensor) -> tuple[object, ...]:
