@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import warm_worker
 from workbench.report import Report
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(
 
 
 def test_aliases_name_the_same_gpu() -> None:
-    gpu = Options(target="h100-sxm").gpu
+    gpu = CompileOptions(target="h100-sxm").gpu
     assert gpu is not None
     assert gpu.name == "h100"
 

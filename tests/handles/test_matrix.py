@@ -13,7 +13,7 @@ from torch import Tensor
 import workbench as wb
 from tests.compiler.virtual_gpu.model_cases import CASES
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile
@@ -32,7 +32,7 @@ def normalised(x: Tensor, w: Tensor) -> Tensor:
 def elsewhere(
     fn: Any, args: tuple[Any, ...], worker: CrossCompiler, **options: Any
 ) -> CrossCompiled:
-    return cross_compile(fn, args, {}, Options(**options), H100, worker=worker)
+    return cross_compile(fn, args, {}, CompileOptions(**options), H100, worker=worker)
 
 
 @pytest.fixture(scope="module")

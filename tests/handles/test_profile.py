@@ -82,7 +82,7 @@ def test_the_frame_and_the_summary(measured):
     assert set(measured.frame("operators").columns) == {"name", "is_backward", "calls", "time_us"}
     kernels, operators = len(measured.kernels), len(measured.operators)
     assert repr(measured) == f"Profile(steps, {kernels} kernels, {operators} eager operators)"
-    assert any("50 ns" in note for note in measured.notes)
+    assert any("50.0 ns" in note for note in measured.notes)
 
 
 def test_the_program_is_left_as_it_was():

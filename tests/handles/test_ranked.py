@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile
@@ -29,7 +29,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 @pytest.fixture(scope="module")
 def compiled(worker: CrossCompiler) -> CrossCompiled:
     x = torch.randn(4096, 256)
-    return cross_compile(column_sum, (x,), {}, Options(), H100, worker=worker)
+    return cross_compile(column_sum, (x,), {}, CompileOptions(), H100, worker=worker)
 
 
 def ranked(compiled: CrossCompiled, worker: CrossCompiler) -> RankedConfigs:
@@ -50,8 +50,8 @@ def test_each_configuration_is_compiled_and_has_a_place(
     times = [row.model_us or 0.0 for row in found.rows]
     assert times == sorted(times)
     assert all(row.estimate and row.registers and row.occupancy for row in found.rows)
-    assert found.rows[0].losing is None
-    assert "times the best by the model" in str(found.rows[-1].losing)
+    assert found.rows[0].rejection is None
+    assert "times the best by the model" in str(found.rows[-1].rejection)
     assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
 
 
@@ -75,7 +75,9 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
     worker: CrossCompiler,
 ) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
-    there = cross_compile(product, (a, a), {}, Options(options=TEMPLATES), H100, worker=worker)
+    there = cross_compile(
+        product, (a, a), {}, CompileOptions(options=TEMPLATES), H100, worker=worker
+    )
     blocks = {"BLOCK_M": (64, 256), "BLOCK_N": (64, 256), "BLOCK_K": (128,)}
     found = rank_configs(
         there.report, H100, "k0", blocks=blocks, warps=(8,), stages=(4,), worker=worker
@@ -84,5 +86,5 @@ def test_a_template_that_needs_too_much_shared_memory_cannot_be_launched(
     assert best.rank == 1
     assert best.model_us
     assert worst.choice == "BLOCK_M=256, BLOCK_N=256, BLOCK_K=128"
-    assert str(worst.losing).startswith("cannot be launched: 524288 bytes of shared memory")
+    assert str(worst.rejection).startswith("cannot be launched: 524288 bytes of shared memory")
     assert worst.rank is None

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.errors import UsageError
 from workbench.handles.dispatch import recipe_of
 from workbench.handles.recipe import Recipe
@@ -21,7 +21,7 @@ def double(x: torch.Tensor, *, scale: int = 2) -> torch.Tensor:
 
 
 def recipe(*args: Any, **kwargs: Any) -> Recipe:
-    return recipe_of(double, args, kwargs, Options())
+    return recipe_of(double, args, kwargs, CompileOptions())
 
 
 def test_inputs_that_are_alive_are_used_again() -> None:

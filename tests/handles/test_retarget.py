@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.errors import UsageError
 from workbench.handles.dispatch import recipe_of
 from workbench.handles.retarget import Retarget
@@ -44,7 +44,7 @@ def test_gpus_are_compared(retarget: Retarget) -> None:
 
 
 def test_code_for_a_cpu_is_compiled_for_the_first_gpu_before() -> None:
-    here = recipe_of(double, (torch.rand(64),), {}, Options())
+    here = recipe_of(double, (torch.rand(64),), {}, CompileOptions())
     on_cpu = SimpleNamespace(report=Report(request=Request(name="double", target="host")))
     retarget = Retarget(on_cpu, here)
     assert retarget.first_for(["t4", "a100"]) == "t4"

@@ -12,6 +12,7 @@ import pytest
 import workbench as wb
 from tests.sample_report import make
 from workbench.analysis.diff.comparing import compare
+from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.artifacts.machine.machine import Machine
 from workbench.artifacts.machine.requirement import Requirement
 from workbench.artifacts.preflight.check import Check
@@ -120,3 +121,10 @@ def test_a_check_is_described_without_pandas() -> None:
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )
     assert "workbench.views.answers.short" in modules_after(program)
+
+
+def test_an_argument_by_its_former_name_works_and_warns() -> None:
+    matrix = Matrix(Report(), ("h100",))
+    with pytest.warns(DeprecationWarning, match="figure= is now metric="):
+        frame = matrix.frame(figure="registers")
+    assert frame.equals(matrix.frame(metric="registers"))

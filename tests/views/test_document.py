@@ -166,7 +166,7 @@ def test_ranked_configurations_say_their_sizes(sample_report: Report) -> None:
     rows = document(sample_report)["ranked"]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert (rows[3]["id"], rows[3]["sizes"]) == ("r3", {"XBLOCK": 256})
-    assert rows[3]["losing"] == "spills 12 registers"
+    assert rows[3]["rejection"] == "spills 12 registers"
 
 
 def test_panes_without_gpus_say_what_to_type() -> None:

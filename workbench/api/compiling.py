@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.job import Job
     from workbench.handles.package import Package
-    from workbench.processes.messages import Progress
+    from workbench.processes.messages import ProgressCallback
 
 
 __all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
@@ -32,7 +32,7 @@ def aot_compile(
     target: str = "host",
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Compiled | CrossCompiled:
     """Compile a function or module ahead of time for these example inputs.
 
@@ -78,10 +78,10 @@ def aot_compile(
     >>> flexible(x[:3]).shape
     torch.Size([3, 64])
     """
-    from workbench.compiler.contract.request import Options
+    from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_for_target
 
-    request = Options(
+    request = CompileOptions(
         backend=backend,
         mode=mode,
         options=dict(options or {}),
@@ -125,10 +125,10 @@ def compile_async(
     >>> job.result()
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.compiler.contract.request import Options
+    from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_in_background
 
-    request = Options(
+    request = CompileOptions(
         backend=backend,
         mode=mode,
         options=dict(options or {}),
@@ -152,7 +152,7 @@ def package(
     mode: str | Mapping[str, str] | None = None,
     weights: str | Mapping[str, str] = "inside",
     capture: str = "full",
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Package:
     """Export a model, compile it with AOTInductor and write a `.pt2` package.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.verify import Verification
-    from workbench.processes.messages import Progress
+    from workbench.processes.messages import ProgressCallback
     from workbench.report.profile import Profile
     from workbench.report.roundtrip import RoundTrip
     from workbench.report.trials import Trial
@@ -100,7 +100,7 @@ def matrix(
     *,
     targets: Sequence[str],
     configs: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Matrix:
     """Compile every Triton kernel for several GPUs, none of which has to be here, and compare.
 
@@ -146,7 +146,7 @@ def roundtrip(
     ways: Sequence[str] | None = None,
     reference: Callable[..., Any] | None = None,
     model: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> RoundTrip:
     """Save, load in a fresh process, call, and compare with eager: times of every phase.
 

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import WorkbenchError
@@ -29,7 +29,7 @@ def compile_in_background(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    options: Options,
+    options: CompileOptions,
     recipe: Recipe,
     on_change: Callable[[], object] | None = None,
 ) -> Job[Compiled]:

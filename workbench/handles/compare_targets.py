@@ -29,7 +29,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     triton_kernels,
 )
 from workbench.errors import UsageError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
 from workbench.settings import Settings
@@ -44,7 +44,7 @@ def compare(
     *,
     is_ours: bool,
     configs: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Every Triton kernel of a report on several GPUs.
@@ -93,7 +93,7 @@ def _builds(one: Chosen, gpus: Sequence[Gpu], *, is_ours: bool) -> Iterator[Buil
 
 
 def _built(
-    builds: Mapping[str, Build], worker: CrossCompiler, progress: Progress | None
+    builds: Mapping[str, Build], worker: CrossCompiler, progress: ProgressCallback | None
 ) -> Mapping[str, Built]:
     whole = [build for build in builds.values() if build.source]
     found = build_all(whole, worker, progress) if whole else {}

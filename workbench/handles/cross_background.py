@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, job_for
@@ -19,7 +19,7 @@ def cross_compile_in_background(
     target: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: Options,
+    options: CompileOptions,
     recipe: Recipe,
     on_change: Callable[[], object] | None = None,
 ) -> Job[CrossCompiled]:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
 from workbench.compiler.virtual_gpu.messages import Job
-from workbench.compiler.virtual_gpu.shipping import Call, pack
+from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
 from workbench.errors import UsageError
 from workbench.handles.other_targets import OtherTargets
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -103,10 +103,10 @@ def cross_compile(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    options: Options,
+    options: CompileOptions,
     gpu: Gpu,
     *,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> CrossCompiled:
     """Compile for a virtual GPU, in the warm worker unless another is given.
@@ -121,7 +121,7 @@ def cross_compile(
 
 
 def job_for(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options, gpu: Gpu
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: CompileOptions, gpu: Gpu
 ) -> Job:
     """What is sent to a worker, under the modes of torch of this thread.
 
@@ -130,11 +130,11 @@ def job_for(
     _check(options, gpu)
     name = resolve(target).name
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
-    call = Call(target, tuple(args), dict(kwargs), there, TorchState.current())
+    call = ShippedCall(target, tuple(args), dict(kwargs), there, TorchState.current())
     return Job(Device(gpu), pack(call, name), CallerContext.current())
 
 
-def _check(options: Options, gpu: Gpu) -> None:
+def _check(options: CompileOptions, gpu: Gpu) -> None:
     if options.backend != "inductor":
         raise UsageError(
             f"backend is {options.backend_name!r} and target {gpu.name!r}: only 'inductor' "

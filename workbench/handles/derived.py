@@ -12,7 +12,7 @@ from workbench.compiler.running.loaded import LoadedModel
 
 if TYPE_CHECKING:
     from workbench.handles.package import Package
-    from workbench.processes.messages import Progress
+    from workbench.processes.messages import ProgressCallback
 
 
 class _Derivable(Protocol):
@@ -42,7 +42,7 @@ class Derived:
         mode: str | None = None,
         weights: str = "inside",
         capture: str = "full",
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Package:
         """Compile a model for several fixed sizes of a dimension into one file, as one callable.
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.request import Options, check_args
+from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.handles.compiled import Compiled
 from workbench.handles.recipe import Recipe
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
@@ -23,8 +23,8 @@ def compile_for_target(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
-    options: Options,
-    progress: Progress | None = None,
+    options: CompileOptions,
+    progress: ProgressCallback | None = None,
 ) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
     if options.gpu is None:
@@ -49,7 +49,7 @@ def compile_in_background(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
-    options: Options,
+    options: CompileOptions,
     on_change: Callable[[], object] | None = None,
 ) -> Job[Compiled] | Job[CrossCompiled]:
     """Start the compilation in a process of its own and return at once.
@@ -72,7 +72,7 @@ def compile_in_background(
 
 
 def recipe_of(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: Options
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> Recipe:
     """The call, ready to be compiled for another target."""
     return Recipe(

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
 from workbench.settings import Settings
 from workbench.specs import Catalogue
@@ -25,8 +25,8 @@ def compile_on_gpu(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
-    options: Options,
-    progress: Progress | None = None,
+    options: CompileOptions,
+    progress: ProgressCallback | None = None,
 ) -> CompiledCode:
     """Compile for the GPU of the inputs, and record its machine code."""
     device, note = local_gpu_device()

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.compare_targets import compare, gpus_of
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CrossCompiled
 from workbench.handles.dispatch import compile_for_target
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
 from workbench.specs import Gpu
 
@@ -24,7 +24,7 @@ def matrix(
     targets: Sequence[str],
     *,
     configs: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Matrix:
     """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
@@ -35,7 +35,7 @@ def matrix(
 
 
 def _compiled(
-    x: Any, args: tuple[Any, ...] | None, first: Gpu, progress: Progress | None
+    x: Any, args: tuple[Any, ...] | None, first: Gpu, progress: ProgressCallback | None
 ) -> tuple[Report, bool]:
     """The record, and whether its sources were generated or vouched for in this process."""
     report = x if isinstance(x, Report) else getattr(x, "report", None)
@@ -51,5 +51,5 @@ def _compiled(
             "A function has no kernels before it is compiled: pass its example inputs, too, "
             "wb.matrix(fn, (x,), targets=[…])."
         )
-    compiled = compile_for_target(x, args, {}, Options(target=first.name), progress)
+    compiled = compile_for_target(x, args, {}, CompileOptions(target=first.name), progress)
     return compiled.report, True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.recipe import Recipe
     from workbench.handles.retarget import Retarget
-    from workbench.processes.messages import Progress
+    from workbench.processes.messages import ProgressCallback
 
 
 class OtherTargets(ReportHolder):
@@ -48,7 +48,7 @@ class OtherTargets(ReportHolder):
         blocks: Mapping[str, Iterable[int]] | None = None,
         warps: Iterable[int] | None = None,
         stages: Iterable[int] | None = None,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> RankedConfigs:
         """Compile the configurations of one Triton kernel and rank them by a model; none is run.
 

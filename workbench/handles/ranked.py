@@ -32,7 +32,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
 )
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import local_gpu_device
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
 from workbench.settings import Settings
@@ -62,7 +62,7 @@ def rank_configs(
     blocks: Mapping[str, Iterable[int]] | None = None,
     warps: Iterable[int] | None = None,
     stages: Iterable[int] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     """Compile the configurations of a kernel for a GPU and rank them.
@@ -101,7 +101,7 @@ def _ranked(
     report: Report,
     sweep: _Sweep,
     configs: Sequence[Config],
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     worker: CrossCompiler | None,
 ) -> RankedConfigs:
     gpu = sweep.gpu
@@ -188,7 +188,7 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     )
     taken = built.resources
     if taken is None:
-        return replace(row, losing="does not compile")
+        return replace(row, rejection="does not compile")
     row = replace(
         row,
         registers=taken.registers,
@@ -200,7 +200,7 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
         note=built.note or taken.note,
     )
     if taken.blocks == 0:
-        return replace(row, losing=f"cannot be launched: {taken.note}", note=built.note)
+        return replace(row, rejection=f"cannot be launched: {taken.note}", note=built.note)
     time, why = _model(sweep, config, taken.blocks or 1, taken.stack or 0)
     return replace(row, model_us=time, note=row.note or why)
 

@@ -19,13 +19,13 @@ import torch
 
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.contract.sample_tensors import tensor_of
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
 from workbench.errors import UsageError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
@@ -72,7 +72,7 @@ class Recipe:
         target: Any,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-        options: Options,
+        options: CompileOptions,
         *,
         compile: Callable[..., Compiled | CrossCompiled],
         compile_in_background: Callable[..., Any],
@@ -97,11 +97,13 @@ class Recipe:
         made = self._example.bound(None, lambda path: self._held[str(path)].tensor())
         return made["args"], made["kwargs"]
 
-    def options(self, target: str) -> Options:
+    def options(self, target: str) -> CompileOptions:
         """The same request for another target; raises `UsageError` for one that does not exist."""
         return replace(self._options, target=target)
 
-    def compile(self, target: str, progress: Progress | None = None) -> Compiled | CrossCompiled:
+    def compile(
+        self, target: str, progress: ProgressCallback | None = None
+    ) -> Compiled | CrossCompiled:
         """Compile the call for a target, under the modes of torch that it was compiled under.
 
         Raises what a compilation raises, and `UsageError` for an input that is gone.

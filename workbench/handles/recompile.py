@@ -14,7 +14,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.packaging.repackage_command import repackage_command
 from workbench.errors import ArtifactError, UsageError
@@ -49,7 +49,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     contract = Contract.from_json(stored["inputs"])
     request = {**stored["request"]}
     request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
-    options = Options(**request, dynamic_shapes=dynamic_shapes_of(contract))
+    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract))
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
     return compile_for_target(target, args, kwargs, options)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from workbench.processes.messages import Done, Failed, Progress, Start, Told
+from workbench.processes.messages import Done, Failed, ProgressCallback, Start, Told
 
 TAIL = 4000
 """Characters of what a process wrote that an error shows."""
@@ -99,7 +99,7 @@ class Child:
     def ask(
         self,
         request: object,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         *,
         deadline: float | None = None,
         hear: Callable[[Any], object] | None = None,
@@ -113,7 +113,7 @@ class Child:
 
     def answer(
         self,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         *,
         deadline: float | None = None,
         hear: Callable[[Any], object] | None = None,

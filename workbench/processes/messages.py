@@ -12,7 +12,7 @@ from workbench.errors import WorkbenchError
 if TYPE_CHECKING:
     from workbench.report import Report
 
-Progress = Callable[[str, float], object]
+ProgressCallback = Callable[[str, float], object]
 """Called when a phase begins, with its name and the seconds since the start.
 
 Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
@@ -47,7 +47,7 @@ class Told:
     name: str
     elapsed: float = 0.0
 
-    def pass_on(self, progress: Progress | None) -> None:
+    def pass_on(self, progress: ProgressCallback | None) -> None:
         """Call what `progress` has for it."""
         if self.what == "begin" and progress is not None:
             progress(self.name, self.elapsed)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.processes.child import Child
-from workbench.processes.messages import Done, Failed, Progress, Stop
+from workbench.processes.messages import Done, Failed, ProgressCallback, Stop
 from workbench.report import Report
 
 START_S = 120.0
@@ -82,7 +82,7 @@ class Worker:
         self,
         request: object,
         task: str,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         hear: Callable[[Any], object] | None = None,
         *,
         keeps_record: bool = False,

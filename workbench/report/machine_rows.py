@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Runs = tuple[tuple[int, int, int], ...]
 """Runs of lines (from 1): first, last, the line that they come from."""
@@ -133,8 +133,8 @@ class MatrixCell:
 class RankedConfig:
     """One configuration of a kernel in a static sweep: compiled, not run, and ranked by a model.
 
-    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `losing` why it
-    cannot win, in words ("spills 12 registers").
+    `model_us` is what the cost model gives it in µs, `rank` its place from 1, `rejection` why
+    it cannot win, in words ("spills 12 registers").
     """
 
     kernel: str
@@ -150,7 +150,7 @@ class RankedConfig:
     limiter: str | None = None
     model_us: float | None = None
     rank: int | None = None
-    losing: str | None = None
+    rejection: str | None = field(default=None, metadata={"former": "losing"})
     estimate: bool = True
     note: str | None = None
 

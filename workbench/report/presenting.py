@@ -101,6 +101,18 @@ class Presented:
         return {"text/plain": repr(self), **({} if html is None else {"text/html": html})}
 
 
+def by_former_name(former: str, instead: str, value: Any, given: Any) -> Any:
+    """What was given for an argument by its name or by its former one, which warns.
+
+    The former names go with the next version.
+    """
+    if value is None:
+        return given
+    words = f"{former}= is now {instead}=."
+    warnings.warn(words, DeprecationWarning, stacklevel=3)
+    return value
+
+
 class FormerTable:
     """An attribute by its name before `.frame()`: answers with a warning, for one more version."""
 

@@ -77,6 +77,8 @@ class Table(Generic[Row]):
     def from_json(cls, row_type: type[Row], data: Mapping[str, Any]) -> Table[Row]:
         """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults.
 
+        A field may name in its metadata what its column was called in a former version.
+
         Raises ValueError, TypeError, KeyError or AttributeError for anything else.
         """
         stored: Mapping[str, Sequence[Any]] = data["columns"]
@@ -87,8 +89,9 @@ class Table(Generic[Row]):
         tuples = _tuple_columns(row_type)  # type: ignore[arg-type]
         columns: dict[str, Sequence[Any]] = {}
         for f in fields(row_type):  # type: ignore[arg-type]
-            if f.name in stored:
-                values = stored[f.name]
+            known: str = f.name if f.name in stored else f.metadata.get("former", "")
+            if known in stored:
+                values = stored[known]
                 columns[f.name] = [freeze(v) for v in values] if f.name in tuples else values
             elif f.default is not MISSING:
                 columns[f.name] = [f.default] * length

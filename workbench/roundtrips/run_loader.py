@@ -19,7 +19,7 @@ from workbench.compiler.aot_files.load_steps import Stopwatch
 SEED = 0
 _REPEATS = 100
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
-Call = Callable[..., Any]
+Loaded = Callable[..., Any]
 
 
 def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
             yield
 
 
-def _steady_s(call: Call, order: Mapping[str, Any]) -> float:
+def _steady_s(call: Loaded, order: Mapping[str, Any]) -> float:
     """The median of repeated calls on inputs of their own."""
     import statistics
 
@@ -146,21 +146,21 @@ def _dynamo(watch: Stopwatch, is_package: bool) -> None:
 # what makes the call
 
 
-def _eager(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _eager(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     watch.begin("model")
-    call: Call = _parcel(order["original"])["call"]
+    call: Loaded = _parcel(order["original"])["call"]
     return call
 
 
-def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     original = _eager(order, parcel, watch)
     watch.begin("compile")
     how = parcel["compile"]
-    made: Call = torch.compile(original, fullgraph=True, **how)
+    made: Loaded = torch.compile(original, fullgraph=True, **how)
     return made
 
 
-def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     """The loader of torch itself, with the names handed back that a file cannot hold."""
     if "model" in order:
         return _torch_package(order, watch)
@@ -175,7 +175,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     places = {name: resolve_place(place) for name, place in order["aliases"].items()}
     imports = {name: resolve_place(place) for name, place in order["imports"].items()}
     with Path(order["torch_file"]).open("rb") as file:
-        loaded: Call = torch.compiler.load_compiled_function(
+        loaded: Loaded = torch.compiler.load_compiled_function(
             file,
             f_globals={**vars(builtins), **places, **parcel["missing"]},
             external_data={**imports, **parcel["outside"]},
@@ -183,7 +183,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     return (lambda *args, **kwargs: loaded(*receiver, *args, **kwargs)) if receiver else loaded
 
 
-def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     from workbench.compiler.internals import torch_private as tp
 
     state = None if order["has_weights"] else _state(order, watch)
@@ -191,7 +191,7 @@ def _torch_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
     loaded: Any = tp.AOTI_LOAD_PACKAGE.get()(order["file"], model_name=order["model"])
     if state is not None:
         loaded.load_constants(state, check_full_update=True)
-    call: Call = loaded
+    call: Loaded = loaded
     return call
 
 
@@ -202,7 +202,7 @@ def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor
     return state
 
 
-def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     from workbench.handles.load_package import load_package
     from workbench.handles.package import Package
 
@@ -210,19 +210,19 @@ def _our_package(order: Mapping[str, Any], watch: Stopwatch) -> Call:
     watch.begin("read")
     path, digest = order["file"], order["digest"]
     package: Any = load_package(path, trust=digest, package_class=lambda: Package)
-    call: Call = package if len(package.names) == 1 else package[order["model"]]
+    call: Loaded = package if len(package.names) == 1 else package[order["model"]]
     if state is not None:
         package.update_weights(state, model=order["model"])
     return call
 
 
-def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Call:
+def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
     if "model" in order:
         return _our_package(order, watch)
     from workbench.handles.load import load_compiled
 
     watch.begin("read")
-    loaded: Call = load_compiled(
+    loaded: Loaded = load_compiled(
         order["file"],
         module=parcel["module"],
         external_data=parcel["outside"],
@@ -239,7 +239,7 @@ _IMPORTS: Mapping[str, Callable[[Stopwatch, bool], None]] = {
     "torch": _torch_compiler,
     "ours": _workbench,
 }
-_WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Call]] = {
+_WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Loaded]] = {
     "eager": _eager,
     "compile_cold": _compile,
     "compile_warm": _compile,

@@ -16,7 +16,7 @@ import torch
 from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
 from workbench.report.roundtrip_rows import (
@@ -43,7 +43,7 @@ def roundtrip(
     ways: Sequence[str] | None = None,
     reference: Callable[..., Any] | None = None,
     model: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> RoundTrip:
     """See `workbench.roundtrip`."""
     chosen = _chosen(ways)
@@ -111,7 +111,7 @@ class _Trip:
     subject: TripPlan
     ways: tuple[str, ...]
     folder: Path
-    progress: Progress | None
+    progress: ProgressCallback | None
     began: float
 
     def taken(self) -> RoundTrip:

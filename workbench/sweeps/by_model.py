@@ -72,7 +72,7 @@ def changes_of(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str,
 
 
 def _impossible(trial: Trial, row: RankedConfig) -> Trial:
-    why = row.losing or row.note or "there is no model for its grid"
+    why = row.rejection or row.note or "there is no model for its grid"
     return replace(
         trial, status="failed", reason=f"{row.kernel} with {_words(row)}: {why}", is_model=True
     )

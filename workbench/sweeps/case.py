@@ -13,13 +13,13 @@ from torch.export import Dim
 
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import UsageError
 from workbench.sweeps.space import Setting
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
+CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Case:
     """The original with its inputs, and what is compiled for one setting."""
 
     original: Callable[..., Any]
-    original_call: Call
+    original_call: CallArguments
     function: Callable[..., Any]
-    call: Call
-    options: Options
+    call: CallArguments
+    options: CompileOptions
 
 
 def size_names(args: Any) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def case_of(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], settin
         chosen = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         call = _cast(original_call, chosen)
         function = copy.deepcopy(fn).to(chosen) if isinstance(fn, torch.nn.Module) else fn
-    options = Options(
+    options = CompileOptions(
         backend=setting.get("backend", "inductor"),
         mode=setting.get("mode"),
         options=_options(setting),
@@ -84,16 +84,16 @@ def _options(setting: Setting) -> dict[str, Any]:
     return {**dict(setting.options), **named}
 
 
-def _cast(call: Call, dtype: torch.dtype) -> Call:
+def _cast(call: CallArguments, dtype: torch.dtype) -> CallArguments:
     def cast(value: Any) -> Any:
         is_real = isinstance(value, torch.Tensor) and value.is_floating_point()
         return value.to(dtype) if is_real else value
 
-    found: Call = tp.TREE_MAP.get()(cast, call)
+    found: CallArguments = tp.TREE_MAP.get()(cast, call)
     return found
 
 
-def _all_dynamic(function: Callable[..., Any], call: Call) -> dict[str, Any]:
+def _all_dynamic(function: Callable[..., Any], call: CallArguments) -> dict[str, Any]:
     """Every size of at least 2 as a dimension that torch may keep dynamic, by parameter name."""
     callee = resolve(function)
     bound = bind(callee, *call)

@@ -23,7 +23,7 @@ from workbench.analysis.sweep.kernel_axes import (
     is_kernel_axis,
 )
 from workbench.compiler.contract.choices import MODES
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.modes import check_options
 from workbench.errors import UsageError
@@ -148,7 +148,7 @@ def _is_tuned(point: Mapping[str, Any]) -> bool:
 
 
 def _is_virtual(target: str) -> bool:
-    return Options(target=target).gpu is not None
+    return CompileOptions(target=target).gpu is not None
 
 
 def _check_axis(name: str, values: Sequence[Any], sizes: Sequence[str]) -> None:
@@ -223,7 +223,7 @@ def _check_dynamic(value: Any) -> None:
 
 
 def _check_target(value: Any) -> None:
-    _ = Options(target=value).gpu
+    _ = CompileOptions(target=value).gpu
 
 
 _CHECKS: Mapping[str, Callable[[Any], None]] = {

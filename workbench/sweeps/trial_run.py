@@ -28,7 +28,7 @@ from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.sweeps.autotuning import choices_timed_alone
 from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
-from workbench.sweeps.case import Call, Case, case_of
+from workbench.sweeps.case import CallArguments, Case, case_of
 from workbench.sweeps.machine_lock import compiling, measuring
 from workbench.sweeps.paired_timing import Patience, Times, measure
 from workbench.sweeps.peak_memory import peak_of
@@ -168,7 +168,7 @@ def _difference(row: Any) -> str:
     )
 
 
-def _call(function: Callable[..., Any], call: Call) -> Callable[[], object]:
+def _call(function: Callable[..., Any], call: CallArguments) -> Callable[[], object]:
     """One call on inputs of its own, so that a function that writes to them changes no others."""
     args, kwargs = copies(*call)
     return lambda: function(*args, **kwargs)

@@ -725,7 +725,7 @@ export interface MatrixRow {
 }
 
 /**
- * One configuration that a model ranked; nothing was timed. `losing` says why it cannot win.
+ * One configuration that a model ranked, without timing; `rejection` says why it cannot win.
  */
 export interface Ranked {
   id: string;
@@ -742,7 +742,7 @@ export interface Ranked {
   limiter: string | null;
   model_us: number | null;
   rank: number | null;
-  losing: string | null;
+  rejection: string | null;
   note: string | null;
 }
 

@@ -78,7 +78,7 @@ test("answers to another view of the same model are left alone", async () => {
   expect(host.document.value).toBeNull();
 });
 
-test("closing refuses what is still open and hears nothing more", async () => {
+test("crejection refuses what is still open and hears nothing more", async () => {
   const kernel = new Kernel();
   const host = liveHost(kernel);
   const waiting = host.part("code:k0");

@@ -19,7 +19,7 @@ function ranked(id: string, size: number, warps: number, more: Partial<Ranked> =
     limiter: "warps",
     model_us: 1,
     rank: 1,
-    losing: null,
+    rejection: null,
     note: null,
     ...more,
   };
@@ -28,7 +28,7 @@ function ranked(id: string, size: number, warps: number, more: Partial<Ranked> =
 const ROWS = [
   ranked("r0", 128, 4, { model_us: 1, rank: 1 }),
   ranked("r1", 256, 4, { model_us: 2, rank: 2 }),
-  ranked("r2", 256, 8, { model_us: 4, rank: 4, losing: "spills 12 registers" }),
+  ranked("r2", 256, 8, { model_us: 4, rank: 4, rejection: "spills 12 registers" }),
   ranked("r3", 256, 8, { model_us: 3, rank: 3, stages: 3 }),
 ];
 

@@ -34,13 +34,13 @@ def test_losers_have_the_reason() -> None:
         row("spilling", spills=4),
         row("empty", occupancy=0.25, limiter="registers"),
         row("slow", model_us=9.0),
-        row("refused", model_us=None, losing="cannot be launched: too much shared memory"),
+        row("refused", model_us=None, rejection="cannot be launched: too much shared memory"),
     ]
     found = {r.choice: r for r in with_ranks(rows)}
-    assert found["best"].losing is None
-    assert found["spilling"].losing == "spills: 4 stores and loads"
-    assert found["empty"].losing == "occupancy 25 %, the best has 100 % (limited by registers)"
-    assert found["slow"].losing == "1.80 times the best by the model"
+    assert found["best"].rejection is None
+    assert found["spilling"].rejection == "spills: 4 stores and loads"
+    assert found["empty"].rejection == "occupancy 25 %, the best has 100 % (limited by registers)"
+    assert found["slow"].rejection == "1.80 times the best by the model"
     assert found["refused"].rank is None
 
 

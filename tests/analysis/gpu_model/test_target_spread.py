@@ -29,16 +29,16 @@ def test_the_kernel_that_differs_most_comes_first() -> None:
     first, second = spreads(cells)
     assert (first.kernel, first.differs_in) == ("k1", "spills")
     assert first.total == pytest.approx((0.5 + 1.0) / 5)
-    assert dict(second.figures) == pytest.approx({"registers": 0.0, "instructions": 10 / 110})
+    assert dict(second.metrics) == pytest.approx({"registers": 0.0, "instructions": 10 / 110})
 
 
 def test_the_speed_of_the_gpu_alone_is_no_difference_of_the_kernel() -> None:
     (found,) = spreads([cell("k0", "t4", bound_us=9.0), cell("k0", "b200", bound_us=0.4)])
     assert (found.total, found.differs_in) == (0.0, None)
-    assert dict(found.figures)["bound_us"] == pytest.approx(8.6 / 9)
+    assert dict(found.metrics)["bound_us"] == pytest.approx(8.6 / 9)
 
 
 def test_a_kernel_without_code_somewhere_is_compared_where_it_has_some() -> None:
     missing = MatrixCell("k0", "v100", "k0:v100", note="bf16 needs a newer GPU")
     (found,) = spreads([cell("k0", "a100", registers=20), cell("k0", "t4", registers=40), missing])
-    assert dict(found.figures) == {"registers": 0.5}
+    assert dict(found.metrics) == {"registers": 0.5}

@@ -46,8 +46,8 @@ def test_the_sentence_says_what_to_take_what_comes_next_and_what_mattered() -> N
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        ("memory", "Take mode=max-autotune: a call takes at most 900 bytes."),
-        ("first_call", "Take mode=max-autotune: the first call takes 50 ms."),
+        ("memory", "Take mode=max-autotune: a call takes at most 900 B."),
+        ("first_call", "Take mode=max-autotune: the first call takes 50.0 ms."),
     ],
 )
 def test_each_objective_has_its_figure(objective: str, words: str) -> None:

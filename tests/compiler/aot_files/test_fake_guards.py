@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import workbench as wb
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.handles.compiled import Compiled
 
@@ -28,7 +28,9 @@ class Block(torch.nn.Module):
 @pytest.mark.parametrize("grad", [False, True])
 def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
-        fake = Compiled.of(compile_ahead(Block(), (torch.empty(4, 16),), None, Options(grad=grad)))
+        fake = Compiled.of(
+            compile_ahead(Block(), (torch.empty(4, 16),), None, CompileOptions(grad=grad))
+        )
     fake.save(tmp_path / "block.aot")
     model, x = Block(), torch.randn(4, 16)
     loaded = wb.load(tmp_path / "block.aot", module=model)
@@ -44,7 +46,7 @@ def test_real_tensors_pass_guards_made_from_fakes(grad: bool, tmp_path: Path) ->
 def test_the_file_holds_no_fake_mode(tmp_path: Path) -> None:
     with FakeTensorMode(shape_env=ShapeEnv()):
         linear, x = torch.nn.Linear(4, 4), torch.empty(2, 4)
-        fake = Compiled.of(compile_ahead(linear, (x,), None, Options(grad=False)))
+        fake = Compiled.of(compile_ahead(linear, (x,), None, CompileOptions(grad=False)))
     fake.save(tmp_path / "linear.aot")
     names = wb.inspect(tmp_path / "linear.aot").imports
     assert not [name for name in names if "FakeTensorMode" in name or "ShapeEnvSettings" in name]

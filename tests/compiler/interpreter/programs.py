@@ -8,7 +8,7 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.interpreter.client import Interpreter
 from workbench.compiler.interpreter.verifying import Question, verify_program
 from workbench.compiler.measuring.output_comparison import Verification
@@ -25,7 +25,7 @@ def compiled_case(name: str, worker: CrossCompiler) -> tuple[CrossCompiled, tupl
             for tensor in fn.parameters():
                 tensor.add_(torch.randn_like(tensor), alpha=0.05)
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return cross_compile(fn, args, {}, Options(**settings), H100.spec, worker=worker), args
+    return cross_compile(fn, args, {}, CompileOptions(**settings), H100.spec, worker=worker), args
 
 
 def verified(

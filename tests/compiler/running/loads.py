@@ -10,7 +10,7 @@ import torch
 
 NOT_THERE = ("IPython", "pandas", "matplotlib", "ipywidgets", "anywidget", "pygments", "orjson")
 COMPILERS = ("torch._dynamo", "torch._inductor", "triton")
-SLOW = ("workbench.report",)  # to import
+SLOW = ("workbench.report.record", "workbench.report.rows")  # to import
 
 
 def forbidden(*args: Any, **kwargs: Any) -> Any:

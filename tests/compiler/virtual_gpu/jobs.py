@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.messages import Job
-from workbench.compiler.virtual_gpu.shipping import Call, pack
+from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack
 from workbench.processes.caller_context import CallerContext
 
 
 def job(fn: Callable[..., Any], *args: Any, gpu: Device = H100, **options: Any) -> Job:
-    call = Call(fn, args, {}, Options(**options), TorchState.current())
+    call = ShippedCall(fn, args, {}, CompileOptions(**options), TorchState.current())
     return Job(gpu, pack(call, getattr(fn, "__name__", "module")), CallerContext.current())

@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.cases import Case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.model_cases import CASES
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import WorkbenchError
@@ -25,7 +25,9 @@ def run(case: Case, device: Device, worker: CrossCompiler) -> Report:
     torch.manual_seed(0)
     fn, args = case.make()
     settings: dict[str, Any] = {"options": dict(case.inductor), **case.options}
-    return cross_compile(fn, args, {}, Options(**settings), device.spec, worker=worker).report
+    return cross_compile(
+        fn, args, {}, CompileOptions(**settings), device.spec, worker=worker
+    ).report
 
 
 def check(case: Case, device: Device, worker: CrossCompiler) -> None:

@@ -18,7 +18,7 @@ from tests.fresh_process import run_fresh
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.regular_file import open_file
 from workbench.compiler.aot_files.program import NoProgram
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, cross_compile
 from workbench.specs import Catalogue
@@ -68,7 +68,7 @@ def own_kernel(x: torch.Tensor) -> torch.Tensor:
 def compile_for(worker: CrossCompiler) -> Compile:
     def compile_(fn: Any, *args: Any, target: str = "h100", **options: Any) -> CrossCompiled:
         gpu = Catalogue.built_in()[target]
-        asked = Options(target=target, **options)
+        asked = CompileOptions(target=target, **options)
         return cross_compile(fn, args, {}, asked, gpu, worker=worker)
 
     return compile_

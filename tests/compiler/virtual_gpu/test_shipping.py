@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
-from workbench.compiler.virtual_gpu.shipping import Call, pack, unpack
+from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack, unpack
 from workbench.errors import UsageError
 
 SCALE = 3
@@ -29,11 +29,11 @@ def locked(x: torch.Tensor) -> torch.Tensor:
         return x + 1
 
 
-def call(target: Any, *args: Any) -> Call:
-    return Call(target, args, {}, Options(), TorchState.current())
+def call(target: Any, *args: Any) -> ShippedCall:
+    return ShippedCall(target, args, {}, CompileOptions(), TorchState.current())
 
 
-def there_and_back(target: Any, *args: Any) -> tuple[Call, int]:
+def there_and_back(target: Any, *args: Any) -> tuple[ShippedCall, int]:
     data = pack(call(target, *args), "it")
     with virtual_gpu(H100, lambda choice, n: float(n)):
         return unpack(data, tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())), len(data)

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from sample_report import make
 
-from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
@@ -70,7 +70,7 @@ def test_one_figure_is_kernels_by_gpus_those_that_differ_most_first() -> None:
     assert list(matrix().frame("instructions").index) == ["k0", "k1"]
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", METRICS)
 def test_estimates_are_named_in_tables_and_titles(figure: str) -> None:
     frame = matrix().frame(figure)
     is_estimate = figure in ("occupancy", "bound_us")
@@ -109,7 +109,7 @@ def test_two_listings_are_compared_by_the_last_stage_that_both_have() -> None:
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
-        (lambda m: m.frame("warps"), "A matrix has no figure 'warps'. Take one of: registers"),
+        (lambda m: m.frame("warps"), "A matrix has no metric 'warps'. Take one of: registers"),
         (lambda m: m.plot("spills"), "Nothing to draw for 'spills'"),
         (lambda m: m.diff("k9", "a100", "h100"), "no kernel 'k9'. It has k0, k1."),
         (lambda m: m.diff("k0", "a100", "b200"), "no GPU 'b200'. It has t4, a100, h100."),

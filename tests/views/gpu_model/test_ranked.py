@@ -29,7 +29,7 @@ def test_a_row_for_each_configuration() -> None:
     frame = ranked().frame()
     assert list(frame["rank"]) == [1, 2, 3, 4]
     assert frame["estimate"].all()
-    assert frame["losing"].iloc[3] == "spills 12 registers"
+    assert frame["rejection"].iloc[3] == "spills 12 registers"
 
 
 def test_sizes_by_warps_with_the_losers_marked() -> None:
@@ -45,8 +45,10 @@ def test_sizes_by_warps_with_the_losers_marked() -> None:
 
 
 def test_what_cannot_be_launched_has_no_time() -> None:
-    refused = RankedConfig("k0", "h100", "XBLOCK=8", 4, 1, losing="cannot be launched: too big")
-    found = only(replace(refused, choice="XBLOCK=4", losing=None, rank=1, occupancy=0.5), refused)
+    refused = RankedConfig("k0", "h100", "XBLOCK=8", 4, 1, rejection="cannot be launched: too big")
+    found = only(
+        replace(refused, choice="XBLOCK=4", rejection=None, rank=1, occupancy=0.5), refused
+    )
     cells = {row.label: row.cells[0] for row in heat_map(found).rows}
     assert cells["XBLOCK=8"].words == "no launch"
     assert cells["XBLOCK=4"].words == "50 %"

@@ -91,7 +91,7 @@ def test_every_chart_is_drawn(chart: str) -> None:
 
 
 def test_a_heat_map_takes_two_axes_and_a_figure() -> None:
-    found = heat_of(sweep(), x="batch", y="mode", figure="compile_s")
+    found = heat_of(sweep(), x="batch", y="mode", metric="compile_s")
     assert found.columns == ("batch=1", "batch=8", "batch=32")
     assert [row.label for row in found.rows] == ["default", "max-autotune"]
     assert [cell.words for cell in found.rows[1].cells] == ["20.0 s"] * 3
@@ -123,7 +123,7 @@ def test_a_failed_sweep_says_where_the_reasons_are() -> None:
     [
         ({"chart": "pie"}, "Take one of: heat"),
         ({"chart": "heat", "x": "btach"}, "There is no axis 'btach'"),
-        ({"chart": "heat", "figure": "time"}, "There is no figure 'time'"),
+        ({"chart": "heat", "metric": "time"}, "There is no metric 'time'"),
     ],
 )
 def test_a_wrong_chart_is_refused(arguments: dict[str, str], words: str) -> None:

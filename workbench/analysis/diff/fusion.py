@@ -15,14 +15,14 @@ from workbench.report import Report
 _NUMBER = re.compile(r"\d+")
 NOT_TRIED = "the scheduler did not try it"
 
-Pair = tuple[str, str]
+NamePair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class _Side:
     """The pairs of kernels that stayed apart, by id, with the reason; names of kernels."""
 
-    apart: dict[Pair, Rejected]
+    apart: dict[NamePair, Rejected]
     labels: Mapping[str, str]
 
     def reason(self, one: str, other: str) -> str | None:
@@ -59,7 +59,7 @@ def fusion_changes(
 _STAY = "apart in both; tried in one only"
 
 
-def _verdict(left: _Side, right: _Side, a: Pair, b: Pair, own: Rejected) -> Change | None:
+def _verdict(left: _Side, right: _Side, a: NamePair, b: NamePair, own: Rejected) -> Change | None:
     """A pair that stayed apart in both: None when for the same reason."""
     now = right.reason(*b)
     ids = {"id_a": ",".join(a), "id_b": ",".join(b)}
@@ -92,7 +92,7 @@ def _in_match(match: KernelMatch, left: _Side, right: _Side) -> Iterator[Change]
             )  # fmt: skip
 
 
-def _neighbours(kernels: Sequence[str], side: _Side) -> Iterator[Pair]:
+def _neighbours(kernels: Sequence[str], side: _Side) -> Iterator[NamePair]:
     """Pairs with a recorded reason; of others each kernel with the next."""
     known = [pair for pair in combinations(kernels, 2) if side.reason(*pair) is not None]
     if known:
@@ -106,14 +106,14 @@ def _side(report: Report) -> _Side:
     for kernel in report.kernels:
         for id in kernel.scheduler_nodes:
             homes.setdefault(id, kernel.id)
-    groups: dict[Pair, str] = {}
+    groups: dict[NamePair, str] = {}
     for node in report.scheduler_nodes:
         if node.phase == "after":
             ids = (node.id, *(f"{node.graph}:{m.rpartition(':')[2]}" for m in node.members))
             kernel_id = next((homes[id] for id in ids if id in homes), None)
             if kernel_id is not None:
                 groups[node.graph, node.name] = kernel_id
-    apart: dict[Pair, Rejected] = {}
+    apart: dict[NamePair, Rejected] = {}
     for pair in rejected(report):
         ends = groups.get((pair.graph, pair.a)), groups.get((pair.graph, pair.b))
         if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:

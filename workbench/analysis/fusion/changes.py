@@ -9,7 +9,7 @@ from workbench.analysis.fusion.lineage import ancestors, node_index
 from workbench.errors import UsageError
 from workbench.report import Report
 
-Pair = tuple[str, str]
+NodePair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Changes:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     replaced: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    kept: tuple[Pair, ...]
+    kept: tuple[NodePair, ...]
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _sorted_out(
 
 
 def _together(
-    links: list[Pair], old: list[str], new: list[str]
+    links: list[NodePair], old: list[str], new: list[str]
 ) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """Nodes that hang together through links, as one replacement each."""
     home: dict[str, str] = {}

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workbench.report import Report
 
-Pair = tuple[str, str]
+NodePair = tuple[str, str]
 
 
-def node_links(report: Report) -> Mapping[str, list[Pair]]:
+def node_links(report: Report) -> Mapping[str, list[NodePair]]:
     """Links from a node to the node that was made from it, by the later node's graph."""
     return report.node_pairs
 
@@ -42,7 +42,7 @@ def kernels_of_nodes(
     report: Report,
     quiet: Iterable[str] = (),
     *,
-    links: Mapping[str, list[Pair]] | None = None,
+    links: Mapping[str, list[NodePair]] | None = None,
     owners: Mapping[str, str] | None = None,
     back_to: str | None = None,
 ) -> dict[str, str]:

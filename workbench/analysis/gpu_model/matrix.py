@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
-from workbench.report.presenting import Presented, presenter
+from workbench.report.presenting import Presented, by_former_name, presenter
 from workbench.report.record import Report
 from workbench.report.side_by_side import Difference
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-FIGURES = (
+METRICS = (
     "registers",
     "spills",
     "smem_bytes",
@@ -40,20 +40,22 @@ class Matrix(Presented):
     report: Report
     targets: tuple[str, ...]
 
-    def frame(self, figure: str | None = None) -> pandas.DataFrame:
-        """A row for each kernel and GPU; of one figure, kernels × GPUs, by its own differences.
+    def frame(self, metric: str | None = None, *, figure: str | None = None) -> pandas.DataFrame:
+        """A row for each kernel and GPU; of one metric, kernels × GPUs, by its own differences.
 
-        Figures: registers, spills, smem_bytes, occupancy, instructions, bound_us. Raises
+        Metrics: registers, spills, smem_bytes, occupancy, instructions, bound_us. Raises
         `UsageError` for another one.
         """
-        return presenter().frame(self, figure)
+        return presenter().frame(self, by_former_name("figure", "metric", figure, metric))
 
-    def plot(self, figure: str = "registers") -> matplotlib.figure.Figure:
-        """One figure as a heat map, the kernels that differ most on top.
+    def plot(
+        self, metric: str = "registers", *, figure: str | None = None
+    ) -> matplotlib.figure.Figure:
+        """One metric as a heat map, the kernels that differ most on top.
 
-        Raises `UsageError` where there is no such figure or no value of it.
+        Raises `UsageError` where there is no such metric or no value of it.
         """
-        return presenter().plot(self, figure)
+        return presenter().plot(self, by_former_name("figure", "metric", figure, metric))
 
     def diff(self, kernel: str, a: str, b: str, stage: str | None = None) -> Difference:
         """The code of a kernel on two GPUs, side by side.
@@ -65,7 +67,7 @@ class Matrix(Presented):
         return difference(self, kernel, a, b, stage)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page with a table for each figure, which needs no network; written to `path`."""
+        """A page with a table for each metric, which needs no network; written to `path`."""
         return presenter().page(self, path)
 
 

@@ -17,14 +17,14 @@ def with_ranks(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
     """The rows in the order of the model, each with its rank, and the losers with the reason.
 
     Equal times are ordered by spills, occupancy, then registers; without a time, by these alone. A
-    row that is losing already cannot be compiled or launched: it has no rank and comes last.
+    row that is rejected already cannot be compiled or launched: it has no rank and comes last.
     """
     given = list(rows)
-    ranked = sorted((row for row in given if row.losing is None), key=_place)
-    lost = [row for row in given if row.losing is not None]
+    ranked = sorted((row for row in given if row.rejection is None), key=_place)
+    lost = [row for row in given if row.rejection is not None]
     best = ranked[0] if ranked else None
     made = [
-        replace(row, rank=n, losing=None if row is best else _reason(row, best))
+        replace(row, rank=n, rejection=None if row is best else _reason(row, best))
         for n, row in enumerate(ranked, 1)
     ]
     return [*made, *lost]

@@ -1,9 +1,9 @@
 """How far apart GPUs are in what a kernel became for each of them.
 
-    spread of a figure  = (largest - smallest) / largest over the GPUs that have it
-    spread of a kernel  = mean of the spreads of the counted figures
+    spread of a metric  = (largest - smallest) / largest over the GPUs that have it
+    spread of a kernel  = mean of the spreads of the counted metrics
 
-The counted figures are those of the code. The bound in µs follows the speed of the GPU, whatever
+The counted metrics are those of the code. The bound in µs follows the speed of the GPU, whatever
 the code is: it has a spread of its own, but no part in that of the kernel.
 """
 
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from workbench.report.machine_rows import MatrixCell
 
 COUNTED = ("registers", "spills", "smem_bytes", "occupancy", "instructions")
-"""The figures that follow from the code of a kernel."""
-FIGURES = (*COUNTED, "bound_us")
+"""The metrics that follow from the code of a kernel."""
+METRICS = (*COUNTED, "bound_us")
 
 
 @dataclass(frozen=True)
 class KernelSpread:
     """How far apart the GPUs are for one kernel, from 0, all the same, to 1.
 
-    `figures` has the spread of each figure that at least two GPUs have; `differs_in` is the
+    `metrics` has the spread of each metric that at least two GPUs have; `differs_in` is the
     counted one with the largest, None where nothing differs.
     """
 
     kernel: str
-    figures: tuple[tuple[str, float], ...]
+    metrics: tuple[tuple[str, float], ...]
     total: float
     differs_in: str | None
 
@@ -53,11 +53,11 @@ def spread(values: Sequence[float | None]) -> float | None:
 
 def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
     found = {}
-    for figure in FIGURES:
-        one = spread([getattr(cell, figure) for cell in cells])
+    for metric in METRICS:
+        one = spread([getattr(cell, metric) for cell in cells])
         if one is not None:
-            found[figure] = one
-    counted = {figure: found[figure] for figure in COUNTED if found.get(figure)}
+            found[metric] = one
+    counted = {metric: found[metric] for metric in COUNTED if found.get(metric)}
     return KernelSpread(
         kernel,
         tuple(found.items()),

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
-from workbench.report.presenting import Presented, presenter, sweep_files
+from workbench.report.presenting import Presented, by_former_name, presenter, sweep_files
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.trials import Trial, apart
@@ -98,9 +98,14 @@ class Sweep(Presented):
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
         """One of the charts `heat`, `parallel`, `pareto` and `distribution`.
 
-        A heat map takes `x=` and `y=`, the names of two axes, and `figure=`, a column of `frame()`.
-        Raises `UsageError` for a chart, axis or figure that there is not.
+        A heat map takes `x=` and `y=`, the names of two axes, and `metric=`, a column of `frame()`.
+        Raises `UsageError` for a chart, axis or metric that there is not.
         """
+        metric = by_former_name(
+            "figure", "metric", choice.pop("figure", None), choice.pop("metric", None)
+        )
+        if metric is not None:
+            choice["metric"] = metric
         return presenter().plot(self, chart, **choice)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:

@@ -16,7 +16,7 @@ GuardFilter = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """The keyword arguments of `aot_compile`; raises `UsageError` for a value that cannot be."""
 
     backend: Backend = "inductor"

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.compiler.aot_files.payload import KeptForSaving
 from workbench.compiler.internals import torch_private as tp
 
-Call = Callable[[list[Any]], Any]
+GraphCall = Callable[[list[Any]], Any]
 """What is called with the inputs of a graph, as a list that it may empty."""
 
 
@@ -21,7 +21,7 @@ class GraphParts:
     packed = True
     guarded = False
 
-    def __init__(self, start: Callable[[Any, bool], Call]):
+    def __init__(self, start: Callable[[Any, bool], GraphCall]):
         self._start = start
 
     def kept(self) -> KeptForSaving:

@@ -177,7 +177,7 @@ class _Loops:
         return reduce(whole, axes)
 
 
-Parts = tuple[Tensor, ...]
+Accumulators = tuple[Tensor, ...]
 Axes = tuple[int, ...]
 
 
@@ -190,16 +190,16 @@ def _kept(value: Tensor, axes: Axes) -> Tensor:
     return value.reshape(*value.shape, *(1 for _ in axes))
 
 
-def _sum(parts: Parts, axes: Axes) -> Tensor:
+def _sum(parts: Accumulators, axes: Axes) -> Tensor:
     value = parts[0].double() if parts[0].is_floating_point() else parts[0]
     return value.sum(axes, keepdim=True).to(parts[0].dtype)
 
 
-def _product(parts: Parts, axes: Axes) -> Tensor:
+def _product(parts: Accumulators, axes: Axes) -> Tensor:
     return _kept(_flat_axes(parts[0], axes).prod(-1), axes)
 
 
-def _welford(parts: Parts, axes: Axes) -> Parts:
+def _welford(parts: Accumulators, axes: Axes) -> Accumulators:
     value = parts[0].double()
     mean = value.mean(axes, keepdim=True)
     squares = (value - mean).square().sum(axes, keepdim=True)
@@ -207,7 +207,7 @@ def _welford(parts: Parts, axes: Axes) -> Parts:
     return mean.float(), squares.float(), count.expand(mean.shape)
 
 
-def _welford_combined(parts: Parts, axes: Axes) -> Parts:
+def _welford_combined(parts: Accumulators, axes: Axes) -> Accumulators:
     mean, squares, count = (part.double() for part in parts)
     total = count.sum(axes, keepdim=True)
     joined = (mean * count).sum(axes, keepdim=True) / total
@@ -215,14 +215,14 @@ def _welford_combined(parts: Parts, axes: Axes) -> Parts:
     return joined.float(), spread.sum(axes, keepdim=True).float(), total.float()
 
 
-def _online_softmax(parts: Parts, axes: Axes) -> Parts:
+def _online_softmax(parts: Accumulators, axes: Axes) -> Accumulators:
     most = parts[0].amax(axes, keepdim=True)
     weights = torch.ones_like(parts[0]) if len(parts) == 1 else parts[1]
     total = (weights.double() * (parts[0].double() - most).exp()).sum(axes, keepdim=True)
     return most, total.to(most.dtype)
 
 
-_REDUCTIONS: Mapping[str, Callable[[Parts, Axes], Any]] = {
+_REDUCTIONS: Mapping[str, Callable[[Accumulators, Axes], Any]] = {
     "sum": _sum,
     "prod": _product,
     "max": lambda parts, axes: parts[0].amax(axes, keepdim=True),

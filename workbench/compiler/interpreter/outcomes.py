@@ -23,7 +23,7 @@ from workbench.compiler.measuring.output_comparison import (
 
 _SEED = 20
 
-Pair = tuple[str, Any, Any]
+LeafPair = tuple[str, Any, Any]
 """The name of a leaf, what was expected, what came."""
 
 
@@ -78,7 +78,7 @@ def _gradients(output: Any, inputs: Any, module: torch.nn.Module | None) -> dict
     return {n: g.detach() for n, g in zip(learned, found, strict=True) if g is not None}
 
 
-def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[Pair]:
+def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[LeafPair]:
     """The leaves of two runs side by side; inputs and buffers where one of the runs wrote."""
     yield from _leaves("output", expected.output, actual.output)
     sides = [leaves_of(outcome.inputs) for outcome in (expected, actual)]
@@ -102,7 +102,7 @@ def _same(before: Any, after: Any) -> bool:
     return type(before) is type(after)
 
 
-def _leaves(where: str, expected: Any, actual: Any) -> Iterator[Pair]:
+def _leaves(where: str, expected: Any, actual: Any) -> Iterator[LeafPair]:
     names = [[name for name, _ in side] for side in (expected, actual)]
     if names[0] != names[1]:
         yield where, names[0], names[1]
@@ -111,7 +111,7 @@ def _leaves(where: str, expected: Any, actual: Any) -> Iterator[Pair]:
         yield name.replace("out", where, 1), left, right
 
 
-def compared(pair: Pair, tolerance: Tolerance, *, float64: bool) -> Comparison:
+def compared(pair: LeafPair, tolerance: Tolerance, *, float64: bool) -> Comparison:
     """One leaf; a reference in double precision is rounded to the dtype of what came."""
     name, left, right = pair
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):

@@ -21,7 +21,7 @@ from workbench.compiler.interpreter.checking import (
     wanted_nodes,
 )
 from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
-from workbench.compiler.interpreter.graph_parts import Call, GraphParts, constants_of
+from workbench.compiler.interpreter.graph_parts import GraphCall, GraphParts, constants_of
 from workbench.compiler.interpreter.outcomes import (
     Inputs,
     Outcome,
@@ -194,7 +194,7 @@ class _Verifier:
     def _captured(self, session: Session, *, float64: bool) -> Callable[..., Any]:
         """The function with its captured graphs in place of the generated programs."""
 
-        def start(compiled: Any, is_backward: bool) -> Call:
+        def start(compiled: Any, is_backward: bool) -> GraphCall:
             graph = self._graph(is_backward)
             if graph is None:
                 raise UsageError("The captured graph of the program was not kept.")
@@ -230,13 +230,13 @@ class _Verifier:
         found = [graph for graph in self._graphs if graph.is_backward == is_backward]
         return found[-1] if found else None
 
-    def _starter(self, session: Session) -> Callable[[Any, bool], Call]:
-        def start(graph: Any, is_backward: bool) -> Call:
+    def _starter(self, session: Session) -> Callable[[Any, bool], GraphCall]:
+        def start(graph: Any, is_backward: bool) -> GraphCall:
             source, edit = graph.source_code, self._question.edit
             if edit is not None:
                 source = edit(PROGRAMS[is_backward], source)
             module = on_cpu(source, graph.cache_key, session, constants_of(graph))
-            call: Call = module.call
+            call: GraphCall = module.call
             if not self._question.per_kernel:
                 return call
             captured = self._graph(is_backward)
@@ -250,7 +250,9 @@ class _Verifier:
 
         return start
 
-    def _checked(self, call: Call, graph: CapturedGraph, session: Session, compiled: Any) -> Call:
+    def _checked(
+        self, call: GraphCall, graph: CapturedGraph, session: Session, compiled: Any
+    ) -> GraphCall:
         runner = self._runner(compiled, session, float64=self._question.float64)
 
         def checked(inputs: list[Any]) -> Any:
@@ -278,7 +280,7 @@ class _Verifier:
 
         return checked
 
-    def _callable(self, start: Callable[[Any, bool], Call]) -> Callable[..., Any]:
+    def _callable(self, start: Callable[[Any, bool], GraphCall]) -> Callable[..., Any]:
         program = self._program
         return callable_here(program.serialized, program.contract, self._callee, GraphParts(start))
 

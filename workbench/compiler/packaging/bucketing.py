@@ -19,7 +19,7 @@ from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import write_package
 from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 
 _SLACK = 10  # other sizes take other code paths, which round otherwise
 
@@ -46,7 +46,7 @@ def write_bucketed(
     mode: str | None = None,
     weights: str = "inside",
     capture: str = "full",
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> PackageManifest:
     """Compile every size and write the file; returns its manifest."""
     trial = _Trial.of(model, args, kwargs, wanted)

@@ -28,7 +28,7 @@ from workbench.compiler.packaging.trials import tried
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import WorkbenchError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
 CODE_FOLDER = "data/aotinductor"
@@ -55,7 +55,7 @@ class _Run:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def pack(request: ModelRequest, folder: Path, progress: Progress | None = None) -> Packed:
+def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None = None) -> Packed:
     """Capture and compile one model, recording every step.
 
     Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be

@@ -18,7 +18,7 @@ from workbench.compiler.packaging.archive import FIXED, Content, with_members, w
 from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.errors import ArtifactError, UsageError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 
 
 @gc_throttle()
@@ -26,7 +26,7 @@ def write_package(
     requests: Sequence[ModelRequest],
     path: str | PathLike[str],
     *,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     store: TrustStore | None = None,
     bucketing: Mapping[str, Any] | None = None,
 ) -> PackageManifest:

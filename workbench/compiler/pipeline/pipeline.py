@@ -23,7 +23,7 @@ from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, gu
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.contract.request import Options, check_args
+from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import (
     SpecializedValues,
     importable_name,
@@ -39,7 +39,7 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError, WorkbenchError
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
 
@@ -61,7 +61,7 @@ class CompiledCode:
 class _Run:
     """What the steps hand to one another."""
 
-    options: Options
+    options: CompileOptions
     callee: Callee
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -79,8 +79,8 @@ def compile_ahead(
     target: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
-    options: Options,
-    progress: Progress | None = None,
+    options: CompileOptions,
+    progress: ProgressCallback | None = None,
 ) -> CompiledCode:
     """Compile `target` for the example inputs, recording every step.
 
@@ -100,7 +100,9 @@ def _is_for_cpu(args: Any) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
-def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> CompiledCode:
+def _recording(
+    run: _Run, pch: PartialPch | None, progress: ProgressCallback | None
+) -> CompiledCode:
     options = run.options
     with _grad_mode(options.grad):
         state = GlobalState.current()
@@ -131,7 +133,9 @@ def _recording(run: _Run, pch: PartialPch | None, progress: Progress | None) -> 
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
 
-def _prepare(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> _Run:
+def _prepare(
+    target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: CompileOptions
+) -> _Run:
     check_args(args)
     callee = resolve(target)
     inductor, notes = merged_options(options.backend_name, options.mode, options.options)

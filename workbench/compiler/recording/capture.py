@@ -22,7 +22,7 @@ from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import (
     TABLES,
     CachePart,
@@ -82,7 +82,7 @@ class Recorder:
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
 
-    def tell(self, progress: Progress | None) -> None:
+    def tell(self, progress: ProgressCallback | None) -> None:
         """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
         self.phases.on_phase = progress
         self.phases.on_phase_end = getattr(progress, "end", None)

@@ -13,7 +13,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.compiler.sources.spans import Span, phase_rows
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.report import Phase
 
 PANE = "phases"
@@ -36,12 +36,12 @@ class PhaseRecorder:
     `on_phase` is called at every begin in the thread that compiles, `on_phase_end` at every end.
     """
 
-    def __init__(self, on_phase: Progress | None = None):
+    def __init__(self, on_phase: ProgressCallback | None = None):
         self.marks: list[Mark] = []
         self.started = time.time()
         self.thread = threading.get_ident()
         self.on_phase = on_phase
-        self.on_phase_end: Progress | None = None
+        self.on_phase_end: ProgressCallback | None = None
 
     def install(self, patches: Patches, trace: TraceHandler) -> None:
         """Listen to torch's timers, also in the threads that build C++ kernels."""

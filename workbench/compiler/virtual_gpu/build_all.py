@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.processes.caller_context import CallerContext
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.processes.worker import WorkerEnded
 
 
 def build_all(
-    builds: Iterable[Build], worker: CrossCompiler, progress: Progress | None = None
+    builds: Iterable[Build], worker: CrossCompiler, progress: ProgressCallback | None = None
 ) -> Mapping[str, Built]:
     """Every build by its id, in order; one that ends the worker has a note instead of code.
 

@@ -127,12 +127,15 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
 
 
 def _value_of(buffer: Any, *, is_library: bool) -> str | None:
-    """The node whose value a buffer holds; a library's convolution leaves the bias to a kernel."""
+    """The node whose value a buffer holds; a library's convolution leaves the bias to a kernel.
+
+    The last of the convolutions that it comes from is its own.
+    """
     origin = buffer.get_origin_node()
     if origin is not None or not is_library:
         return None if origin is None else str(origin.name)
     nodes = [n for n in buffer.origins if str(n.target) == "aten.convolution.default"]
-    return f"{nodes[0].name}{WITHOUT_BIAS}" if len(nodes) == 1 else None
+    return f"{max(nodes).name}{WITHOUT_BIAS}" if nodes else None
 
 
 def _loops(

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.compiler.virtual_gpu.build_messages import BuildJob, Built
 from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
-from workbench.processes.messages import Progress
+from workbench.processes.messages import ProgressCallback
 from workbench.processes.worker import Worker
 from workbench.report import Report
 from workbench.settings import Settings
@@ -49,11 +49,11 @@ class CrossCompiler(Worker):
         """Caches of its own, no other device."""
         return own_caches()
 
-    def compile(self, job: Job, progress: Progress | None = None) -> Report:
+    def compile(self, job: Job, progress: ProgressCallback | None = None) -> Report:
         """The record of `compiled`."""
         return self.compiled(job, progress).report
 
-    def compiled(self, job: Job, progress: Progress | None = None) -> CrossCompilation:
+    def compiled(self, job: Job, progress: ProgressCallback | None = None) -> CrossCompilation:
         """Compile for a virtual GPU and return the record and the program.
 
         Raises what the compilation raised, and as `ask` does.

@@ -22,9 +22,9 @@ from workbench.compiler.virtual_gpu.fidelity import with_fidelity
 from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
 from workbench.compiler.virtual_gpu.serialize import program_of
 from workbench.compiler.virtual_gpu.shipped_modules import modules_of
-from workbench.compiler.virtual_gpu.shipping import Call, unpack
+from workbench.compiler.virtual_gpu.shipping import ShippedCall, unpack
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.messages import Done, Failed, Progress, whole
+from workbench.processes.messages import Done, Failed, ProgressCallback, whole
 from workbench.report import Report
 
 _ALWAYS = nullcontext()
@@ -45,7 +45,7 @@ def import_compiler() -> None:
 
 def compile_job(
     job: Job,
-    progress: Progress,
+    progress: ProgressCallback,
     no_training: str | None,
     stoppable: AbstractContextManager[object] = _ALWAYS,
 ) -> Done | Failed:
@@ -66,7 +66,7 @@ def compile_job(
 
 def _compile(
     job: Job,
-    progress: Progress,
+    progress: ProgressCallback,
     no_training: str | None,
     stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
@@ -134,7 +134,7 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
     return refined
 
 
-def _unpacked(job: Job, mode: Any) -> Call:
+def _unpacked(job: Job, mode: Any) -> ShippedCall:
     try:
         return unpack(job.call, mode)
     except Exception as error:

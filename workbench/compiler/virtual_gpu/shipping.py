@@ -25,7 +25,7 @@ from typing import Any
 import cloudpickle
 import torch
 
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
@@ -38,7 +38,7 @@ _OWN = ("workbench", "torch", "triton")
 
 
 @dataclass(frozen=True)
-class Call:
+class ShippedCall:
     """What is compiled: a callable, its example inputs, the options and the state of torch.
 
     `named` are the user's own classes and functions in it, once it has arrived.
@@ -47,12 +47,12 @@ class Call:
     target: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    options: Options
+    options: CompileOptions
     state: TorchState
     named: tuple[Named, ...] = ()
 
 
-def pack(call: Call, name: str) -> bytes:
+def pack(call: ShippedCall, name: str) -> bytes:
     """`call` as bytes, tensors described only; raises `UsageError` for what cannot travel."""
     buffer = io.BytesIO()
     try:
@@ -68,10 +68,10 @@ def pack(call: Call, name: str) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(data: bytes, mode: Any) -> Call:
+def unpack(data: bytes, mode: Any) -> ShippedCall:
     """What `pack` packed, with fakes of `mode` on the target's device for its tensors."""
     unpacker = _Unpacker(io.BytesIO(data), mode)
-    call: Call = unpacker.load()
+    call: ShippedCall = unpacker.load()
     return replace(call, named=unpacker.load())
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.gpu_model.matrix import FIGURES, Matrix, cells_by_place
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix, cells_by_place
 from workbench.analysis.gpu_model.target_spread import spread, spreads
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -40,30 +40,30 @@ _ROWS = 8
 _LETTERS = 34
 
 
-def frame(matrix: Matrix, figure: str | None) -> pandas.DataFrame:
-    """The cells as rows, or one figure as kernels × GPUs; see `Matrix.frame`."""
+def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
+    """The cells as rows, or one metric as kernels × GPUs; see `Matrix.frame`."""
     whole = frames.frame(matrix.report, "matrix")
-    if figure is None:
+    if metric is None:
         order = {found.kernel: n for n, found in enumerate(spreads(matrix.report.matrix))}
         ranks = whole["kernel"].map(order)
         return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
-    _check(figure)
-    wide = whole.pivot(index="kernel", columns="target", values=figure)
-    made = wide.reindex(index=by_spread(matrix, figure), columns=list(matrix.targets))
-    made.columns.name = f"{figure} (estimate)" if figure in ESTIMATES else figure
-    made.attrs["estimate"] = figure in ESTIMATES
+    _check(metric)
+    wide = whole.pivot(index="kernel", columns="target", values=metric)
+    made = wide.reindex(index=by_spread(matrix, metric), columns=list(matrix.targets))
+    made.columns.name = f"{metric} (estimate)" if metric in ESTIMATES else metric
+    made.attrs["estimate"] = metric in ESTIMATES
     return made
 
 
-def by_spread(matrix: Matrix, figure: str) -> list[str]:
-    """The kernels, those first whose values of one figure are furthest apart.
+def by_spread(matrix: Matrix, metric: str) -> list[str]:
+    """The kernels, those first whose values of one metric are furthest apart.
 
     (largest - smallest) / largest over the GPUs; among equal ones those that differ most in all.
     """
-    _check(figure)
+    _check(metric)
     values: dict[str, list[float | None]] = {}
     for cell in matrix.report.matrix:
-        values.setdefault(cell.kernel, []).append(getattr(cell, figure))
+        values.setdefault(cell.kernel, []).append(getattr(cell, metric))
 
     def apart(kernel: str) -> float:
         found = spread(values[kernel])
@@ -73,44 +73,44 @@ def by_spread(matrix: Matrix, figure: str) -> list[str]:
     return sorted(in_all, key=lambda kernel: -apart(kernel))
 
 
-def heat_map(matrix: Matrix, figure: str) -> heat.Map:
-    """One figure with the shade of each cell: how far it is from the best of its row."""
-    order, cells, names = by_spread(matrix, figure), cells_by_place(matrix), kernel_labels(matrix)
+def heat_map(matrix: Matrix, metric: str) -> heat.Map:
+    """One metric with the shade of each cell: how far it is from the best of its row."""
+    order, cells, names = by_spread(matrix, metric), cells_by_place(matrix), kernel_labels(matrix)
     rows = []
     for kernel in order:
         own = (cells.get((kernel, target)) for target in matrix.targets)
-        values = tuple(None if cell is None else getattr(cell, figure) for cell in own)
-        shades = heat.shades(values, more_is_better=figure == "occupancy")
-        made = zip(shades, (words(figure, value) for value in values), strict=True)
+        values = tuple(None if cell is None else getattr(cell, metric) for cell in own)
+        shades = heat.shades(values, more_is_better=metric == "occupancy")
+        made = zip(shades, (words(metric, value) for value in values), strict=True)
         rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
-    return heat.Map(TITLES[figure], matrix.targets, tuple(rows), SHADES)
+    return heat.Map(TITLES[metric], matrix.targets, tuple(rows), SHADES)
 
 
-def plot(matrix: Matrix, figure: str) -> Figure:
-    """One figure as a heat map; see `Matrix.plot`."""
-    drawn = heat_map(matrix, figure)
+def plot(matrix: Matrix, metric: str) -> Figure:
+    """One metric as a heat map; see `Matrix.plot`."""
+    drawn = heat_map(matrix, metric)
     if all(cell.shade is None for row in drawn.rows for cell in row.cells):
-        raise UsageError(f"Nothing to draw for {figure!r}: no kernel has a value of it.")
+        raise UsageError(f"Nothing to draw for {metric!r}: no kernel has a value of it.")
     return heat.draw(drawn)
 
 
 def chart(report: Report) -> Figure:
-    """The figure of a record's matrix in which the GPUs differ most."""
+    """The metric of a record's matrix in which the GPUs differ most."""
     found = spreads(report.matrix)
-    figure = next((one.differs_in for one in found if one.differs_in), "registers")
+    metric = next((one.differs_in for one in found if one.differs_in), "registers")
     targets = tuple(dict.fromkeys(cell.target for cell in report.matrix))
-    return plot(Matrix(report, targets), figure)
+    return plot(Matrix(report, targets), metric)
 
 
-def words(figure: str, value: float | None) -> str:
+def words(metric: str, value: float | None) -> str:
     """A value as a person reads it."""
     if value is None:
         return ABSENT
-    if figure == "occupancy":
+    if metric == "occupancy":
         return percent_text(value, 1)
-    if figure == "bound_us":
+    if metric == "bound_us":
         return seconds_text(value * 1e-6)
-    return number_text(value, "bytes" if figure == "smem_bytes" else "whole")
+    return number_text(value, "bytes" if metric == "smem_bytes" else "whole")
 
 
 def kernel_labels(matrix: Matrix) -> dict[str, str]:
@@ -130,10 +130,10 @@ def text(matrix: Matrix) -> str:
     names, cells = kernel_labels(matrix), cells_by_place(matrix)
     lines.append(_line("kernel", "differs in", matrix.targets))
     for one in found[:_ROWS]:
-        figure = one.differs_in or "registers"
+        metric = one.differs_in or "registers"
         own = (cells.get((one.kernel, target)) for target in matrix.targets)
-        shown = [words(figure, None if cell is None else getattr(cell, figure)) for cell in own]
-        lines.append(_line(names[one.kernel], figure, shown))
+        shown = [words(metric, None if cell is None else getattr(cell, metric)) for cell in own]
+        lines.append(_line(names[one.kernel], metric, shown))
     if len(found) > _ROWS:
         lines.append(f"  {len(found) - _ROWS} more in .frame()")
     notes = [cell for cell in matrix.report.matrix if cell.note]
@@ -144,10 +144,10 @@ def text(matrix: Matrix) -> str:
     return "\n".join(lines)
 
 
-def _line(kernel: str, figure: str, values: Iterable[str]) -> str:
-    return f"  {kernel:<{_LETTERS + 6}} {figure:<12}" + "".join(f"{value:>9}" for value in values)
+def _line(kernel: str, metric: str, values: Iterable[str]) -> str:
+    return f"  {kernel:<{_LETTERS + 6}} {metric:<12}" + "".join(f"{value:>9}" for value in values)
 
 
-def _check(figure: str) -> None:
-    if figure not in FIGURES:
-        raise UsageError(f"A matrix has no figure {figure!r}. Take one of: {', '.join(FIGURES)}.")
+def _check(metric: str) -> None:
+    if metric not in METRICS:
+        raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from os import PathLike
 
-from workbench.analysis.gpu_model.matrix import FIGURES, Matrix
+from workbench.analysis.gpu_model.matrix import METRICS, Matrix
 from workbench.views.charts.heat import Map
 from workbench.views.gpu_model.matrix import SHADES, heat_map, kernel_labels
 from workbench.views.static_html import render
@@ -49,7 +49,7 @@ def _notes() -> list[str]:
 
 def _maps(matrix: Matrix) -> list[Map]:
     cells = matrix.report.matrix
-    has = (f for f in FIGURES if any(getattr(cell, f) is not None for cell in cells))
+    has = (f for f in METRICS if any(getattr(cell, f) is not None for cell in cells))
     return [heat_map(matrix, figure) for figure in has]
 
 

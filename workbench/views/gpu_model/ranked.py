@@ -117,7 +117,7 @@ def _shade(row: RankedConfig, best: float, *, is_timed: bool) -> float | None:
 
 
 def _words(row: RankedConfig, *, is_timed: bool) -> str:
-    sign = next((word for start, word in _SIGNS if (row.losing or "").startswith(start)), "")
+    sign = next((word for start, word in _SIGNS if (row.rejection or "").startswith(start)), "")
     if row.rank is None:
         return sign or ABSENT
     value = (
@@ -146,7 +146,7 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{seconds_text(None if row.model_us is None else row.model_us * 1e-6):>8}"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
     yield f"{ABSENT if row.occupancy is None else percent_text(row.occupancy, 1):>5}"
-    yield row.losing or ""
+    yield row.rejection or ""
 
 
 def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
@@ -164,5 +164,5 @@ def fragment(ranked: RankedConfigs) -> str:
 
 
 def _table(ranked: RankedConfigs, limits: Limits) -> Sequence[Grid | None]:
-    rows = [{**asdict(row), "remark": row.losing or row.note} for row in ranked.rows]
+    rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
     return [grid("All configurations", _COLUMNS, rows, limits, call=".frame()")]

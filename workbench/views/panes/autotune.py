@@ -85,7 +85,7 @@ def _ranked_row(index: int, row: RankedConfig) -> Ranked:
         "limiter": row.limiter,
         "model_us": row.model_us,
         "rank": row.rank,
-        "losing": row.losing,
+        "rejection": row.rejection,
         "note": row.note,
     }
 

@@ -40,7 +40,7 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
         {
             "kernel": found.kernel,
             "spread": round(found.total, 4),
-            "spreads": {name: round(value, 4) for name, value in found.figures},
+            "spreads": {name: round(value, 4) for name, value in found.metrics},
             "differs_in": found.differs_in,
             "cells": [_cell(cells.get((found.kernel, target))) for target in targets],
         }

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.analysis.fusion.lineage import (
-    Pair,
+    NodePair,
     kernels_of_nodes,
     named_owners,
     node_index,
@@ -124,7 +124,7 @@ class GraphParts:
         return found
 
     def _kernels(
-        self, graph: str, ids: Sequence[str], links: Mapping[str, list[Pair]]
+        self, graph: str, ids: Sequence[str], links: Mapping[str, list[NodePair]]
     ) -> tuple[list[int], list[str]]:
         mine = self._compilations[graph]
         own = {id: pairs for id, pairs in links.items() if self._compilations.get(id) == mine}
@@ -200,7 +200,7 @@ def _linked_lines(report: Report) -> dict[str, str]:
     return found
 
 
-def _before(links: Iterable[Pair], ids: Sequence[str]) -> list[list[str]]:
+def _before(links: Iterable[NodePair], ids: Sequence[str]) -> list[list[str]]:
     found: dict[str, list[str]] = {}
     for a, b in links:
         found.setdefault(b, []).append(a)

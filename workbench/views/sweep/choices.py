@@ -69,5 +69,5 @@ def _ranked(report: Report) -> Iterator[dict[str, Any]]:
             "against_best": row.model_us / least if row.model_us and least else None,
             "chosen": row.rank == 1,
             "is_model": True,
-            "why": row.losing,
+            "why": row.rejection,
         }

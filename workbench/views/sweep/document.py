@@ -11,7 +11,7 @@ from workbench.analysis.sweep.medians import median_interval
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.sweep.figures import best_figure, words_of
+from workbench.views.sweep.figures import best_metric, words_of
 from workbench.views.sweep.words import SHOWN, facts, remarks
 from workbench.views.wire.sweep import SweepDocument, SweepRow
 
@@ -66,7 +66,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "total": None if here.planned is None else len(here.planned),
         "elapsed_s": round(sweep.seconds, 1),
         "left_s": left(sweep, here),
-        "by": best_figure(sweep),
+        "by": best_metric(sweep),
         "best": None if best is None else best.title,
         "sentence": sentence,
         "code": code,

@@ -32,7 +32,7 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
     """One chart; see `Sweep.plot`."""
     if chart not in CHARTS:
         raise UsageError(f"There is no chart {chart!r}. Take one of: {', '.join(CHARTS)}.")
-    if not timed(sweep) and "figure" not in choice:
+    if not timed(sweep) and "metric" not in choice:
         raise UsageError(
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
         )
@@ -41,7 +41,7 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
 
 
 def words_of(name: str, value: Any) -> str:
-    """A figure with its unit, as views write it."""
+    """A metric with its unit, as views write it."""
     if value is None:
         return "–"
     if isinstance(value, str | bool):
@@ -61,45 +61,45 @@ def timed(sweep: Sweep) -> list[Trial]:
     return [trial for trial in sweep.trials if trial.call_us is not None]
 
 
-def best_figure(sweep: Sweep) -> str:
+def best_metric(sweep: Sweep) -> str:
     """What says best how good a row is: the speed-up, without one the time of a model."""
     return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
 
 
 def heat_map(
-    sweep: Sweep, x: str | None = None, y: str | None = None, figure: str | None = None
+    sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
 ) -> Figure:
-    """One figure over two axes; of several rows in a cell the best."""
-    return heat.draw(heat_of(sweep, x, y, figure))
+    """One metric over two axes; of several rows in a cell the best."""
+    return heat.draw(heat_of(sweep, x, y, metric))
 
 
 def heat_of(
-    sweep: Sweep, x: str | None = None, y: str | None = None, figure: str | None = None
+    sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
 ) -> heat.Map:
     """The cells of a heat map, darker: further from the best."""
-    figure = figure or best_figure(sweep)
-    if figure not in FIGURES:
-        raise UsageError(f"There is no figure {figure!r}. Take one of: {', '.join(FIGURES)}.")
+    metric = metric or best_metric(sweep)
+    if metric not in FIGURES:
+        raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
     longest = sorted(sweep.axes, key=lambda name: -len(sweep.axes[name]))
     across = _axis(sweep, x or longest[0])
     rest = [name for name in longest if name != across]
     down = _axis(sweep, y or (rest[0] if rest else across))
     columns = sweep.axes[across]
     rows = sweep.axes[down] if down != across else ("",)
-    pick = max if figure in _MORE_IS_BETTER else min
+    pick = max if metric in _MORE_IS_BETTER else min
     best: dict[tuple[str, str], float] = {}
     for trial in sweep.trials:
-        value, place = getattr(trial, figure), dict(trial.settings)
+        value, place = getattr(trial, metric), dict(trial.settings)
         if value is None or across not in place or down not in place:
             continue
         key = (place[down] if down != across else "", place[across])
         best[key] = pick(best.get(key, value), value)
     flat = tuple(best.get((row, column)) for row in rows for column in columns)
-    shade = iter(heat.shades(flat, more_is_better=figure in _MORE_IS_BETTER))
-    cells = [heat.Cell(next(shade), words_of(figure, value)) for value in flat]
+    shade = iter(heat.shades(flat, more_is_better=metric in _MORE_IS_BETTER))
+    cells = [heat.Cell(next(shade), words_of(metric, value)) for value in flat]
     width = len(columns)
     return heat.Map(
-        title=f"{sweep.name}: {figure}",
+        title=f"{sweep.name}: {metric}",
         columns=tuple(f"{across}={value}" for value in columns),
         rows=tuple(
             heat.Row(row or across, tuple(cells[n * width : (n + 1) * width]))
@@ -118,38 +118,38 @@ def _axis(sweep: Sweep, name: str) -> str:
 
 def pareto(sweep: Sweep) -> Figure:
     """Speed-up against compile time; what no other setting beats in both is filled."""
-    figure = best_figure(sweep)
+    metric = best_metric(sweep)
     found = [
         spots.Spot(
             trial.title,
             trial.compile_s,
             *(
                 (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
-                if figure == "speedup" and trial.speedup
+                if metric == "speedup" and trial.speedup
                 else (1e3 / trial.call_us,) * 3
             ),
         )
         for trial in timed(sweep)
         if trial.compile_s is not None and trial.call_us
     ]
-    what = "speed-up over the original" if figure == "speedup" else "calls per ms, by a model"
+    what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
     return spots.draw(
         found, title=f"{sweep.name}: {what} against compile time", x="compile time (s)", y=what
     )
 
 
 def parallel(sweep: Sweep) -> Figure:
-    """Every axis and the figure side by side, a line for each row."""
-    figure, rows = best_figure(sweep), timed(sweep)
-    values = [float(getattr(trial, figure) or 0.0) for trial in rows]
+    """Every axis and the metric side by side, a line for each row."""
+    metric, rows = best_metric(sweep), timed(sweep)
+    values = [float(getattr(trial, metric) or 0.0) for trial in rows]
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     rails = [
         strands.Rail(name, tuple(zip(_spread(len(texts)), texts, strict=True)))
         for name, texts in sweep.axes.items()
     ]
-    ends = ((0.0, words_of(figure, low)), (1.0, words_of(figure, high)))
-    rails.append(strands.Rail(figure, ends if high > low else ends[:1]))
+    ends = ((0.0, words_of(metric, low)), (1.0, words_of(metric, high)))
+    rails.append(strands.Rail(metric, ends if high > low else ends[:1]))
     places = {
         (name, text): place
         for name, texts in sweep.axes.items()
@@ -160,9 +160,9 @@ def parallel(sweep: Sweep) -> Figure:
         height = (value - low) / span
         settings = dict(trial.settings)
         own = [places.get((name, settings.get(name, "")), 0.5) for name in sweep.axes]
-        good = height if figure in _MORE_IS_BETTER else 1 - height
+        good = height if metric in _MORE_IS_BETTER else 1 - height
         drawn.append(strands.Strand((*own, height), good))
-    return strands.draw(rails, drawn, f"{sweep.name}: {figure} by setting")
+    return strands.draw(rails, drawn, f"{sweep.name}: {metric} by setting")
 
 
 def _spread(count: int) -> Sequence[float]:

@@ -140,7 +140,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
             field="model_us",
             hint="What the model gives it, an estimate",
         ),
-        Column("why", "Why it loses", "minmax(110px, 1.4fr)", "losing"),
+        Column("why", "Why it loses", "minmax(110px, 1.4fr)", "rejection"),
     ),
     "points": (
         replace(_KERNEL, width="56px"),

@@ -42,7 +42,7 @@ class MatrixRow(TypedDict):
 
 
 class Ranked(TypedDict):
-    """One configuration that a model ranked; nothing was timed. `losing` says why it cannot win."""
+    """One configuration that a model ranked, without timing; `rejection` says why it cannot win."""
 
     id: str
     kernel: str
@@ -58,7 +58,7 @@ class Ranked(TypedDict):
     limiter: str | None
     model_us: float | None
     rank: int | None
-    losing: str | None
+    rejection: str | None
     note: str | None
 
 

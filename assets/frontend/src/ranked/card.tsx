@@ -12,9 +12,9 @@ export function RankedCard({ store, id }: CardProps) {
     <>
       <div class="kind">{`Configuration of ${row.kernel} on ${row.target}`}</div>
       <h2>{row.choice}</h2>
-      {row.losing && (
+      {row.rejection && (
         <p>
-          <Tag tone="fallback">{row.losing}</Tag>
+          <Tag tone="fallback">{row.rejection}</Tag>
         </p>
       )}
       <p>Compiled, not run: its time is what a model gives it.</p>

@@ -95,7 +95,7 @@ function PlaneCell({ id, tile, rows, isSelected, choose }: CellProps) {
   const shade = best ? slowness(best, rows) : 0;
   const isVoid = !best || best.model_us === null;
   const more = tile && tile.count > 1 ? `, the best of ${tile.count}` : "";
-  const why = best?.losing ?? best?.note;
+  const why = best?.rejection ?? best?.note;
   return (
     <span
       id={id}
@@ -106,7 +106,7 @@ function PlaneCell({ id, tile, rows, isSelected, choose }: CellProps) {
       data-tip={best ? `${best.choice}${more}${why ? `: ${why}` : ""}` : "No such configuration"}
       onClick={() => best && choose(best.id)}
     >
-      {best?.losing && <span class="hm-loses">loses </span>}
+      {best?.rejection && <span class="hm-loses">loses </span>}
       {best?.rank === 1 && <b class="hm-first">first </b>}
       {best ? microseconds(best.model_us) : "–"}
       {!isVoid && <i aria-hidden="true" />}

@@ -123,8 +123,8 @@ function Axes({ store, subject, rows }: AxesProps) {
 const CELLS: Cells<Ranked> = {
   occupancy: { full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate") },
   why: {
-    value: (row) => row.losing ?? "",
-    full: (row) => row.losing ?? row.note ?? "",
-    draw: (row) => row.losing && <span class="hm-loses">{row.losing}</span>,
+    value: (row) => row.rejection ?? "",
+    full: (row) => row.rejection ?? row.note ?? "",
+    draw: (row) => row.rejection && <span class="hm-loses">{row.rejection}</span>,
   },
 };

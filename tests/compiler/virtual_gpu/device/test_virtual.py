@@ -11,7 +11,7 @@ import torch
 import triton
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
-from workbench.compiler.contract.request import Options
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead
@@ -63,7 +63,7 @@ def compile_for(gpu: Device) -> Any:
         mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
         with mode:
             x = torch.empty(64, 128, device="cuda")
-            return compile_ahead(softmax, (x,), None, Options()).report
+            return compile_ahead(softmax, (x,), None, CompileOptions()).report
 
 
 def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
@@ -75,7 +75,7 @@ def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
         kernel = next(iter(compile_for(gpu).kernels))
         assert kernel.language == "triton"
         assert beliefs() == before
-        compiled = compile_ahead(softmax, (x,), None, Options())
+        compiled = compile_ahead(softmax, (x,), None, CompileOptions())
         assert [kernel.language for kernel in compiled.report.kernels] == ["cpp"]
         torch.testing.assert_close(Compiled.of(compiled)(x), softmax(x))
     with pytest.raises((RuntimeError, AssertionError)):
