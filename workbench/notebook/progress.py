@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -14,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.errors import UsageError
+from workbench.views.answers.short import progress
 from workbench.views.widgets.display import publish_live, take_back
 from workbench.views.wire.document import Progress as LiveProgress
 from workbench.views.wire.document import StepState
@@ -91,12 +91,7 @@ class Phases:
         return f"Compiling: {name}, {seconds_text(self._clock() - self._start)}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        rows = "".join(
-            f'<tr><td style="text-align: left">{"▸" if running else "✓"} {escape(name)}</td>'
-            f'<td style="text-align: right">{seconds_text(seconds)}</td></tr>'
-            for name, seconds, running in self.lines()
-        )
-        html = f'<b>{escape(self.title())}</b><table style="font-size: 12px">{rows}</table>'
+        html = progress(self.title(), self.lines())
         return {"text/plain": self.title(), "text/html": html}
 
     def state(

@@ -11,8 +11,6 @@ from functools import singledispatch
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launch_costs import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
@@ -119,10 +117,9 @@ def _as_text(record: Any) -> str:
 
 
 def _as_page(record: Any, path: str | PathLike[str] | None) -> str:
-    from workbench.views.static_html import render
+    from workbench.views.answers.short import plain_page
 
-    body = Markup("<pre>{}</pre>").format(repr(record))
-    return render.page(type(record).__name__, body, path)
+    return plain_page(record, path)
 
 
 def _refuse(record: Any, *_: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sample_report import make
 
+import workbench
 from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report, Table
 from workbench.views.document import document
@@ -115,3 +116,14 @@ def test_a_column_without_a_value_is_left_out_and_prose_has_its_own_line() -> No
     ]
     assert made.more == 1
     assert grid("Kernels", columns, [], PAGE) is None
+
+
+def test_markup_stands_in_templates() -> None:
+    package = Path(workbench.__file__).parent
+    around = {"pages/interactive.py", "pages/outputs.py"}  # the element around what is rendered
+    found = [
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if re.search(r"[\"'(]<(div|table|pre|span|details|p|b)[ >]", file.read_text("utf-8"))
+    ]
+    assert {file.removeprefix("views/") for file in found} == around

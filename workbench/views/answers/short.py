@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import singledispatch
+from os import PathLike
 from typing import Any
 
 from workbench.analysis.sweep.recommendation import Recommendation
@@ -55,6 +56,22 @@ def _(why: WhyRecompiled) -> str:
 def _(found: Recommendation) -> str:
     """The sentence and the code."""
     return _answer("", (), [], sentence=found.sentence, text=found.code)
+
+
+def progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
+    """How far something is: its title, then each phase with its seconds and whether it runs."""
+    columns = (Column("", "sign"), Column("", "name"), Column("", "seconds", "s"))
+    rows = [
+        {"sign": "▸" if running else "✓", "name": name, "seconds": seconds}
+        for name, seconds, running in lines
+    ]
+    return _answer("", columns, rows, sentence=title)
+
+
+def plain_page(record: object, path: str | PathLike[str] | None) -> str:
+    """A page with the text of a record that has no page of its own."""
+    shown = {"sentence": "", "text": repr(record), "grid": None}
+    return render.page(type(record).__name__, render.body("answer", lambda _: shown), path)
 
 
 def _answer(

@@ -68,18 +68,7 @@ _MEASURED = Column(
     absent="estimate",
     is_optional=True,
 )
-_STACKED = Column(
-    "bar",
-    "Imports, load, call",
-    "minmax(80px, 1.2fr)",
-    field="first_result_s",
-    kind="bar",
-    unit="s",
-    is_wide=True,
-)
 _LEAST = "The least time that the roofline allows"
-_ESTIMATED_LEAST = f"{_LEAST}, an estimate"
-_MODEL = "What the model gives it, an estimate"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
