@@ -17,12 +17,12 @@ Importing the package imports neither torch nor IPython: public names are looked
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from workbench.ports import Ports as _Ports
 
-from workbench.report.presenting import install as _install
-
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than everything here
 if TYPE_CHECKING:
+    from typing import Any
+
     from workbench.analysis.sweep.sweep import Sweep as Sweep
     from workbench.api.compiling import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
@@ -54,14 +54,20 @@ _LISTED = (
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        listed = (importlib.import_module(module).__all__ for module in _LISTED)
+        listed = (_module(module).__all__ for module in _LISTED)
         return sorted([*_HOMES, *(public for names in listed for public in names)])
     if not name.startswith("_"):
         for module in (_HOMES[name],) if name in _HOMES else _LISTED:
-            found = importlib.import_module(module)
+            found = _module(module)
             if name in _HOMES or name in found.__all__:
                 return getattr(found, name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def _module(name: str) -> Any:
+    from importlib import import_module
+
+    return import_module(name)
 
 
 def __dir__() -> list[str]:
@@ -80,7 +86,7 @@ def _sweep_files() -> SweepFiles:
     return sweep_files
 
 
-_install(_presenter, _sweep_files)
+_Ports.presenter, _Ports.sweep_files = _presenter, _sweep_files
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -2,16 +2,18 @@
 
 A record is plain data and knows no view. What it shows is asked of a `Presenter`, which a higher
 floor implements (`workbench.views.presenting`); how sweeps become files is asked of `SweepFiles`
-(`workbench.api.sweep_files`). The package's `__init__`, which runs before any record is made, says
-where both are found, and neither is imported before it is used.
+(`workbench.api.sweep_files`). `workbench.ports` says where both are found, and neither is imported
+before it is used.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from workbench.ports import Ports
 
 if TYPE_CHECKING:
     import anywidget
@@ -63,27 +65,14 @@ class SweepFiles(Protocol):
         """See `Sweep.export`."""
 
 
-class _Installed:
-    """Where both are found; the only state here, set once for a process by `install`."""
-
-    presenter: ClassVar[Callable[[], Presenter]]
-    sweep_files: ClassVar[Callable[[], SweepFiles]]
-
-
-def install(presenter: Callable[[], Presenter], sweep_files: Callable[[], SweepFiles]) -> None:
-    """Say where the implementations are found; each function is called whenever one is needed."""
-    _Installed.presenter = presenter
-    _Installed.sweep_files = sweep_files
-
-
 def presenter() -> Presenter:
     """What shows records."""
-    return _Installed.presenter()
+    return Ports.presenter()
 
 
 def sweep_files() -> SweepFiles:
     """What reads and writes sweeps."""
-    return _Installed.sweep_files()
+    return Ports.sweep_files()
 
 
 class Presented:
