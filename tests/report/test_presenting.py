@@ -107,9 +107,9 @@ def test_records_are_read_without_a_view() -> None:
     assert not heavy & found
 
 
-def test_the_package_brings_nothing_of_the_record_but_the_port() -> None:
+def test_the_package_brings_the_ports_and_nothing_else() -> None:
     found = {name for name in modules_after("import workbench") if name.startswith("workbench.")}
-    assert found == {"workbench.report", "workbench.report.presenting"}
+    assert found == {"workbench.ports"}
 
 
 def test_a_check_is_described_without_pandas() -> None:
