@@ -209,7 +209,7 @@ def test_the_same_request_compiled_again(tmp_path: Path) -> None:
 
 def test_a_wrong_word_for_weights(tmp_path: Path) -> None:
     compiled = compile_eager(scaled, (X,))
-    with pytest.raises(wb.UsageError, match="expected 'separate' or 'bundle'"):
+    with pytest.raises(wb.UsageError, match="expected one of 'separate', 'bundle'"):
         compiled.save(tmp_path / "a.aot", weights="all")
     with pytest.raises(wb.UsageError, match="needs a module; scaled is a function"):
         compiled.save(tmp_path / "a.aot", weights="bundle")
