@@ -25,7 +25,8 @@ SMALL = """element => {
 def page(open_page: Callable[..., Any], tmp_path: Path) -> Any:
     """A page with guards whose inputs can be edited, as in a notebook that compiled."""
     sandbox = document(BLOCK)["sandbox"]
-    record = embedded(BLOCK, Setting(sandbox={**sandbox, "why_not": None}), "full", ROOMY)
+    shown = document(BLOCK, Setting(sandbox={**sandbox, "why_not": None}))
+    record = embedded(BLOCK, shown, "full", ROOMY)
     view = interactive("", pack(record), kind="page", carries_bundle=True)
     address = tmp_path / "report.html"
     address.write_text(f'<!doctype html><meta charset="utf-8">{view}', encoding="utf-8")
