@@ -44,8 +44,12 @@ class Compiled(OtherTargets):
         recipe: Recipe | None = None,
     ) -> None:
         self._aot_fn = aot_fn
-        closure = aot_fn._artifacts.runtime_env.bytecode.co_freevars
-        self._plan = replace(plan, closure=frozenset(closure))
+        env = aot_fn._artifacts.runtime_env
+        self._plan = replace(
+            plan,
+            closure=frozenset(env.bytecode.co_freevars),
+            inlined=plan.inlined.with_hooks_of(_modules_in(env, plan.receiver)),
+        )
         self._original = original
         self._example = example
         self.recipe = recipe
@@ -139,6 +143,7 @@ class Compiled(OtherTargets):
             receiver=plan.receiver,
             before=self._refresher(),
             state=(state.quick, state.holds) if self._checked and state is not None else None,
+            same_code=plan.inlined.checker() if self._checked else None,
             checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
             refuse=self._refuse,
             quick=self._quick() if self._checked else None,
@@ -184,7 +189,7 @@ class Compiled(OtherTargets):
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """Each specialized global: "ok", "changed: …" or "not reachable in this process".
+        """Each specialized global and inlined function: "ok", "changed: …" or "not reachable …".
 
         A changed one is also refused by every call.
         """
@@ -192,7 +197,11 @@ class Compiled(OtherTargets):
             m.partition(": ")[0]: m for m in self._plan.specialized.mismatches({}, arguments=False)
         }
         missing = set(self._plan.unreachable())
-        verdicts = {}
+        code = dict(self._plan.inlined.changed())
+        verdicts = {
+            one.name: f"changed: {code[one.name]}" if one.name in code else "ok"
+            for one in self._plan.inlined.functions
+        }
         for specialized in self._plan.specialized.values:
             if specialized.owner is None:
                 continue
@@ -240,6 +249,13 @@ class Compiled(OtherTargets):
         )
         self.update(with_saved_file(self.report, path, digest))
         return digest
+
+
+def _modules_in(env: Any, receiver: tuple[Any, ...]) -> list[torch.nn.Module]:
+    """The modules that the code reaches: by its receiver, its closure, its globals."""
+    cells = [cell.cell_contents for cell in env.closure or ()]
+    values = (*receiver, *cells, *env.used_globals.values())
+    return [value for value in values if isinstance(value, torch.nn.Module)]
 
 
 def _grad_switch() -> tuple[Callable[[], bool], Callable[[bool], None]]:

@@ -94,17 +94,18 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
         guards_of_real_tensors(patches)
-        patches.wrap(tp.ADD_SOURCE, _source_recorder(set()))
+        patches.wrap(tp.ADD_SOURCE, _source_recorder(set(), decisions.codes))
         yield
 
 
 def _source_recorder(
-    seen: set[tuple[int, types.CodeType]],
+    seen: set[tuple[int, types.CodeType]], codes: list[types.CodeType]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Record each code once: torch reads a source anew at every call that it inlines."""
 
     def make(inner: Callable[..., None]) -> Callable[..., None]:
         def add_code(info: Any, code: types.CodeType) -> None:
+            codes.append(code)
             key = (id(info), code)
             if key in seen:
                 return

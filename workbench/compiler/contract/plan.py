@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.contract.contract import Contract, listing
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.compiler.internals.state import GlobalState
 from workbench.errors import ContractError
+
+_OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
+_MODULE = re.compile(r"\._modules\['(\w+)'\]")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class CallPlan:
     dropped: tuple[Mapping[str, str], ...] = ()
     reference: str | None = None
     closure: frozenset[str] = frozenset()
+    inlined: InlinedCode = field(default_factory=InlinedCode)
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
@@ -50,6 +56,7 @@ class CallPlan:
             {name: value for name, value in bound.items() if name not in self.closure}
         )
         return [
+            *self.inlined.mismatches(),
             *(self.state.mismatches() if self.state is not None else ()),
             *specialized,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
@@ -75,5 +82,10 @@ class CallPlan:
 
 
 def readable(reason: str) -> str:
-    """A guard's verbose text without torch's own source location."""
-    return reason.split("  # ")[0].strip()
+    """A guard's verbose text without its place in torch, in words where there are better ones."""
+    text = reason.split("  # ")[0].strip()
+    own = _OWN_ATTRIBUTE.fullmatch(text)
+    if own is None:
+        return text
+    place = _MODULE.sub(r".\1", own[2]).replace("L['", "", 1).replace("']", "", 1)
+    return f"{place}.{own[1]}: the object was given one of its own after it was compiled"

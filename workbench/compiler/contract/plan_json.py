@@ -9,6 +9,7 @@ from typing import Any
 from workbench.compiler.contract import specialized_values
 from workbench.compiler.contract.choices import GUARD_POLICIES
 from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals.state import GlobalState
 from workbench.errors import ArtifactError
@@ -30,6 +31,7 @@ def to_json(plan: CallPlan, request: Request) -> dict[str, Any]:
         "reference": plan.reference,
         "guarded": sorted(plan.guarded),
         "plain": plan.plain,
+        "code": plan.inlined.to_json(),
     }
 
 
@@ -101,4 +103,5 @@ def from_json(
         reference=data["reference"],
         guarded=frozenset(data["guarded"]),
         plain=data["plain"],
+        inlined=InlinedCode.from_json(data.get("code", ()), receiver),
     )

@@ -21,6 +21,7 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.fast_guard import is_plain
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter
 from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
@@ -240,7 +241,10 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with compiling_for_serialization(run.decisions, run.bound), failures.without_torch_log():
+    with (
+        compiling_for_serialization(run.decisions, run.bound),
+        failures.without_torch_log(),
+    ):
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )
@@ -268,6 +272,12 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         guarded=run.decisions.guarded,
         plain=is_plain(run.decisions, run.bound),
         dropped=tuple(dropped_rows(run.decisions)),
+        inlined=InlinedCode.of(
+            run.decisions.codes,
+            function,
+            run.callee.receiver[0] if run.callee.receiver else None,
+            [entry.value for entry in run.decisions.entries if entry.has_value],
+        ),
     )
 
 
