@@ -7,7 +7,7 @@ import importlib
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,7 @@ LOAD = (
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     (tmp_path / "written_helpers.py").write_text(HELPERS.format(n=1))
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -211,4 +211,5 @@ def test_another_process_compares_the_source(written: types.ModuleType, tmp_path
     (tmp_path / "written_helpers.py").write_text(HELPERS.format(n=5))
     changed = load()
     assert "ArtifactError" in changed.stderr
-    assert "written_helpers" in changed.stderr
+    assert "  - helper of written_helpers" in changed.stderr
+    assert "  - g of" not in changed.stderr

@@ -11,6 +11,7 @@ from workbench.compiler.contract.choices import GUARD_POLICIES
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.plan import CallPlan
+from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.internals.state import GlobalState
 from workbench.errors import ArtifactError
 from workbench.report import Request
@@ -32,6 +33,7 @@ def to_json(plan: CallPlan, request: Request) -> dict[str, Any]:
         "guarded": sorted(plan.guarded),
         "plain": plan.plain,
         "code": plan.inlined.to_json(),
+        "memory": plan.memory.to_json() if plan.memory is not None else None,
     }
 
 
@@ -103,5 +105,6 @@ def from_json(
         reference=data["reference"],
         guarded=frozenset(data["guarded"]),
         plain=data["plain"],
+        memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
         inlined=InlinedCode.from_json(data.get("code", ()), receiver),
     )
