@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.report import Phase, Report
-from workbench.views.charts.sheet import INK, sheet, short
-from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
+from workbench.views.words.places import short
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Flame:
     """The timeline of one thread."""
 
     thread: str
-    total: str
     bars: tuple[Bar, ...]
 
 
@@ -110,5 +109,5 @@ def flames(phases: list[Phase]) -> list[Flame]:
             for phase in sorted(own, key=lambda phase: (phase.depth, phase.start_s))
             if phase.duration_s / whole >= _NARROWEST
         )
-        found.append(Flame(thread, seconds_text(whole), bars))
+        found.append(Flame(thread, bars))
     return found

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.charts.flow import few_words
-from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
-from workbench.views.words.palette import KERNEL_COLOURS
-from workbench.views.words.places import ops_of
-from workbench.views.words.units import number_text, plural, seconds_text
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, RULE, sheet
+from workbench.views.words.places import few_words, ops_of
+from workbench.views.words.units import number_text, plural, us_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +99,8 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     groups: dict[tuple[str, str], list[KernelRoofline]] = {}
     for row in sorted(rows, key=lambda row: -(row.measured_us or row.bound_us or 0.0)):
         what = few_words(ops_of(kernels[row.kernel]).split(", "), _LETTERS)
-        groups.setdefault((what, _time(row)), []).append(row)
+        time = us_text(row.bound_us if row.measured_us is None else row.measured_us)
+        groups.setdefault((what, time), []).append(row)
     handles, words = [], []
     for (what, time), same in list(groups.items())[:MOST]:
         colour = _COLOURS.get(same[0].bound or "", FAINT)
@@ -133,11 +132,6 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     )
 
 
-def _time(row: KernelRoofline) -> str:
-    time = row.bound_us if row.measured_us is None else row.measured_us
-    return seconds_text(None if time is None else time * 1e-6)
-
-
 def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
     """Name the points wherever their names fit beside one another; the list has all of them."""
     figure.draw_without_rendering()  # fixes the layout, so that places of texts are known
@@ -159,11 +153,9 @@ def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
                 color=INK,
             )
             box = text.get_window_extent()
-            if (
-                _is_free(box, taken)
-                and axes.bbox.contains(box.x0, box.y0)
-                and (axes.bbox.contains(box.x1, box.y1))
-            ):
+            corners = ((box.x0, box.y0), (box.x1, box.y1))
+            is_inside = all(axes.bbox.contains(*corner) for corner in corners)
+            if is_inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
             text.remove()
@@ -175,10 +167,6 @@ def _mark(axes: Axes, row: KernelRoofline, y: float | None) -> Bbox:
 
     across, up = axes.transData.transform((row.intensity or 1.0, y or row.attainable_tflops or 1.0))
     return Bbox.from_bounds(across - 5, up - 5, 10, 10)
-
-
-def _is_free(box: Bbox, taken: Iterable[Bbox]) -> bool:
-    return not any(box.overlaps(other) for other in taken)
 
 
 def _clusters(rows: list[KernelRoofline]) -> Iterator[tuple[tuple[float, float], list[str]]]:

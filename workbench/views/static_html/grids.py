@@ -14,9 +14,11 @@ from workbench.views.words.units import (
     ABSENT,
     bytes_text,
     count_text,
+    ms_text,
     number_text,
     percent_text,
     seconds_text,
+    us_text,
 )
 
 CUT = "…"
@@ -42,8 +44,8 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
     "bytes": bytes_text,
     "s": seconds_text,
-    "ms": lambda value: seconds_text(value * 1e-3),
-    "us": lambda value: seconds_text(value * 1e-6),
+    "ms": ms_text,
+    "us": us_text,
     "count": count_text,
     "amount": lambda value: number_text(value, "amount"),
     "share": lambda value: percent_text(value, 1),

@@ -118,28 +118,23 @@ def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
 def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     """A table of kernels × GPUs for each figure, then the remarks."""
     targets = shown["matrix_targets"]
-    cells = [(row["kernel"], row["cells"]) for row in shown["matrix"]]
-    found = []
+    found, kernel = [], Column("Kernel", "kernel", "code")
+    cells = [
+        (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
+    ]
     for figure, title, unit in _FIGURES:
-        columns = [Column("Kernel", "kernel", "code"), *(Column(t, t, unit) for t in targets)]
-        rows = [
-            {"kernel": kernel, **{t: cast(Any, c)[figure] if c else None
-                                  for t, c in zip(targets, own, strict=True)}}
-            for kernel, own in cells
-        ]  # fmt: skip
-        if any(row[target] is not None for row in rows for target in targets):
+        columns = [kernel, *(Column(target, target, unit) for target in targets)]
+        values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
+        if any(value is not None for row in values for value in row.values()):
+            rows = [{"kernel": id, **row} for (id, _), row in zip(cells, values, strict=True)]
             found.append(grid(title, columns, rows, limits, call=frame_call("report", "matrix")))
     remarks = [
-        {"kernel": kernel, "target": target, "note": cell["note"]}
-        for kernel, own in cells
-        for target, cell in zip(targets, own, strict=True)
+        {"kernel": id, "target": target, "note": cell["note"]}
+        for id, own in cells
+        for target, cell in own.items()
         if cell and cell["note"]
     ]
-    columns = [
-        Column("Kernel", "kernel", "code"),
-        Column("GPU", "target"),
-        Column("", "note", "prose"),
-    ]
+    columns = [kernel, Column("GPU", "target"), Column("", "note", "prose")]
     found = [*found[: limits.tables], grid("Remarks", columns, remarks, limits)]
     yield from (each for each in found if each is not None)
 
