@@ -39,7 +39,9 @@ def plot(found: Launches) -> Figure:
         axes.set_ylim(len(_LANES) - 0.5, -0.5)
         axes.set_xlim(0, max(found.plain_us, found.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
-        axes.set_title(_title(found))
+        count = plural(len(found.rows), "launch", "launches")
+        both = f"{us_text(found.plain_us)} one by one, {us_text(found.graph_us)} with CUDA graphs"
+        axes.set_title(f"{count}: {both}")
     return figure
 
 
@@ -56,10 +58,3 @@ def text(found: Launches) -> str:
     change = percent_text(found.plain_us - found.graph_us, found.plain_us)
     lines.append(f"  with CUDA graphs      {us_text(found.graph_us):>8}  saves {change}{copies}")
     return "\n".join([*lines, *(f"  {note}" for note in found.notes)])
-
-
-def _title(found: Launches) -> str:
-    return (
-        f"{plural(len(found.rows), 'launch', 'launches')}: {us_text(found.plain_us)} one by one, "
-        f"{us_text(found.graph_us)} with CUDA graphs"
-    )
