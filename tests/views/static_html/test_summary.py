@@ -101,7 +101,7 @@ def test_a_column_without_a_value_is_left_out_and_prose_has_its_own_line() -> No
     columns = (
         Column("Kernel", "id", "code"),
         Column("Time", "us", "us"),
-        Column("Moved", "bytes", "bytes"),
+        Column("Moved", "bytes", "B"),
         Column("Why", "why", "prose"),
     )
     rows = [{"id": f"k{n}", "bytes": 1000 * n, "why": "It is so."} for n in range(3)]

@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("Model", "model_us", "us"),
     Column("Registers", "registers", "number"),
     Column("Spills", "spills", "number"),
-    Column("Shared", "smem_bytes", "bytes"),
+    Column("Shared", "smem_bytes", "B"),
     Column("Occupancy", "occupancy", "share"),
     Column("Remark", "remark"),
 )
