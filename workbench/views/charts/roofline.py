@@ -96,6 +96,9 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     """The kernels beside the chart, the longest first."""
     from matplotlib.lines import Line2D
 
+    def dot(face: str, edge: str) -> Line2D:
+        return Line2D([], [], ls="", marker="o", markerfacecolor=face, markeredgecolor=edge)
+
     groups: dict[tuple[str, str], list[KernelRoofline]] = {}
     for row in sorted(rows, key=lambda row: -(row.measured_us or row.bound_us or 0.0)):
         what = few_words(ops_of(kernels[row.kernel]).split(", "), _LETTERS)
@@ -105,9 +108,7 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     for (what, time), same in list(groups.items())[:MOST]:
         colour = _COLOURS.get(same[0].bound or "", FAINT)
         face = "#ffffff" if same[0].measured_us is None else colour
-        handles.append(
-            Line2D([], [], linestyle="", marker="o", markerfacecolor=face, markeredgecolor=colour)
-        )
+        handles.append(dot(face, colour))
         words.append(f"{few_words([row.kernel for row in same], 12)}  {what}  {time}")
     if len(groups) > MOST:
         handles.append(Line2D([], [], linestyle=""))
@@ -118,13 +119,8 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     )
     legend.set_alignment("left")
     legend.get_title().set_fontsize(8)
-    bounds = [
-        Line2D([], [], linestyle="", marker="o", markerfacecolor="#ffffff", markeredgecolor=colour)
-        for colour in _COLOURS.values()
-    ]
-    axes = figure.axes[0]
-    axes.legend(
-        bounds,
+    figure.axes[0].legend(
+        [dot("#ffffff", colour) for colour in _COLOURS.values()],
         [f"bound by {name}" for name in _COLOURS],
         loc="lower right",
         fontsize=8,
