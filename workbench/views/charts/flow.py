@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.analysis.fusion.flow import Call, calls
+from workbench.analysis.fusion.fusion import Call, calls
 from workbench.report import Report
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
 from workbench.views.words.places import ops_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.gpu_model.launch_costs import KernelLaunch, Launches
+from workbench.analysis.gpu_model.launches import KernelLaunch, Launches
 from workbench.views.charts.sheet import sheet
 from workbench.views.words.palette import KERNEL_COLOURS
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text

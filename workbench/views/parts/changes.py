@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.fusion.changes import changes
+from workbench.analysis.fusion.lineage import changes
 from workbench.report import Report
 from workbench.views.wire.document import ChangesPart
 

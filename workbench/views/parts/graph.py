@@ -10,8 +10,6 @@ from workbench.analysis.fusion.lineage import (
     NodePair,
     kernels_of_nodes,
     named_owners,
-    node_index,
-    node_links,
 )
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -72,12 +70,12 @@ class GraphParts:
 
     def _part(self, id: str) -> GraphPart:
         report = self._report
-        index = node_index(report)
+        index = report.node_rows
         picked = index[id]
         rows = _rows(report, picked)
         place = {node: number for number, node in enumerate(rows.ids)}
         inputs = _inputs(_column(report, "inputs", picked), place)
-        links = node_links(report)
+        links = report.node_pairs
         kernel, kernels = self._kernels(id, rows.ids, links)
         module, modules = _numbered(_column(report, "module_path", picked))
         names = input_names(rows, _captured(report, id, index))
