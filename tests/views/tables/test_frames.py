@@ -48,6 +48,7 @@ def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:
     assert groups is not None
     assert traffic.bytes_alone.sum() == operation_bytes(BLOCK)
     assert traffic.bytes_fused.sum() == groups.after
+    assert traffic.operations.sum() == 40  # of the record's graph, without views and inputs
     assert traffic.kernel.is_unique
     assert traffic.kernel.notna().all()  # a result that is only picked from several moves nothing
     saved = traffic.bytes_alone - traffic.bytes_fused

@@ -1,4 +1,4 @@
-"""What fusion did: the final groups with their traffic and calls, the pairs that stayed apart."""
+"""What fusion did: final groups with their traffic, their calls, pairs that stayed apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes of a stage became which of a later one or which kernel, and what a pass changed."""
+"""What became of nodes: nodes of a later stage, kernels, what a pass changed."""
 
 from __future__ import annotations
 

@@ -99,12 +99,9 @@ def _clamped(statement: ast.If) -> Change | None:
     """`if x > 1: x = 1`, for a number."""
     match statement:
         case ast.If(ast.Compare(ast.Name(name), [sign], [ast.Constant() as bound]), [body], []):
-            side, assigned = _FLIPPED.get(type(sign)), _assigned(body)
-            if (
-                side
-                and assigned
-                and (assigned[0], ast.dump(assigned[1])) == (name, ast.dump(bound))
-            ):
+            own = _assigned(body)
+            is_bound = own is not None and (own[0], ast.dump(own[1])) == (name, ast.dump(bound))
+            if is_bound and (side := _FLIPPED.get(type(sign))):
                 new = _call("clamp", [ast.Name(name, ast.Load())], **{side: bound})
                 code = f"{name} = {ast.unparse(new)}"
                 return change_of("Bound it with torch.clamp", _CLAMP, statement, code)
