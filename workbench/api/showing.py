@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.gpu_model.launch_costs import Launches
+    from workbench.analysis.gpu_model.launches import Launches
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.trace_logs.reading import Trace
 
@@ -146,9 +146,8 @@ def launches(
     """
     from dataclasses import fields
 
-    from workbench.analysis.gpu_model.launch_costs import LaunchCosts
+    from workbench.analysis.gpu_model.launches import LaunchCosts, of_times
     from workbench.analysis.gpu_model.launches import launches as run
-    from workbench.analysis.gpu_model.launches import of_times
     from workbench.artifacts.inspect.report_in import report_of
 
     given = (kernel_us, library_us, graph_us, shortest_us)

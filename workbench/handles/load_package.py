@@ -9,12 +9,11 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.machine.machine import current_machine
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.preflight.package_refusal import check_package_fits
+from workbench.artifacts.preflight.package_preflight import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.unpacking import Unpacking

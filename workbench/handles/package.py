@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
-from workbench.artifacts.archive import package_report
-from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
 from workbench.compiler.running.slots import CLOSED
@@ -157,7 +156,7 @@ class Package(ReportHolder, Derived):
             raise UsageError(CLOSED)
         from workbench.report.record import Report
 
-        return Report.from_bytes(package_report.decode(content))
+        return Report.from_bytes(decode_report(content))
 
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None

@@ -15,8 +15,7 @@ import torch
 from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
 from workbench.analysis.gpu_model.config_space import Config, changed, launch_of, space, tunable
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
-from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.analysis.gpu_model.rejection import with_ranks
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, with_ranks
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms

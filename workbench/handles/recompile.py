@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.artifacts.archive.container import read_artifact
-from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import CompileOptions

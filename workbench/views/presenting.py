@@ -11,10 +11,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.gpu_model.launch_costs import Launches
+from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.analysis.sweep.recommending import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.preflight.check import Check

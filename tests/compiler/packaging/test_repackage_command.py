@@ -10,16 +10,16 @@ import sample_report
 
 import workbench as wb
 from tests.artifacts.package_sample import CODE, manifest, model, parts, write_package
-from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.report import Request
 
-REPORT = f"{CODE}/m{package_report.SUFFIX}"
+REPORT = f"{CODE}/m{REPORT_SUFFIX}"
 
 
 def written(path: Path, request: Request, **changes: str) -> Path:
     """A package whose report holds this request."""
     report = replace(sample_report.make(), request=request)
-    members = {**parts(), REPORT: package_report.encode(report.to_bytes())}
+    members = {**parts(), REPORT: encode_report(report.to_bytes())}
     write_package(path, model(report=REPORT, **changes), members=members)
     return path
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from workbench.analysis.fusion.flow import calls
+from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.operations import operation_traffic
+from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
 from workbench.specs import Catalogue
@@ -46,10 +46,11 @@ def test_texts_are_texts(sample_report: Report) -> None:
 
 
 def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:
-    traffic, whole = BLOCK.frame("traffic"), operation_traffic(BLOCK)
-    assert whole is not None
-    assert (traffic.bytes_alone.sum(), traffic.bytes_fused.sum()) == (whole.before, whole.after)
-    assert traffic.operations.sum() == whole.operations
+    traffic, groups = BLOCK.frame("traffic"), fusion_traffic(BLOCK)
+    assert groups is not None
+    assert traffic.bytes_alone.sum() == operation_bytes(BLOCK)
+    assert traffic.bytes_fused.sum() == groups.after
+    assert traffic.operations.sum() == 40  # of the record's graph, without views and inputs
     assert traffic.kernel.is_unique
     assert traffic.kernel.notna().all()  # a result that is only picked from several moves nothing
     saved = traffic.bytes_alone - traffic.bytes_fused

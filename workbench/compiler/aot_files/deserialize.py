@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, SupportsIndex
 
 from workbench.artifacts.archive.file_kinds import pickle_start
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.aot_files.packed_kernels import PackedKernels

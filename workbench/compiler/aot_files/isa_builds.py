@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files.generated import KernelRequest
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start

@@ -15,7 +15,7 @@ from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
 from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import best_build, check_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.artifacts.machine.machine import cpu_flags
 from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.cold_start.compile_cache import fast_start

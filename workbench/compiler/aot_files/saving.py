@@ -14,7 +14,7 @@ from typing import Any
 from workbench.artifacts.archive import container
 from workbench.artifacts.machine.machine import release, torch_build
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.isa_builds import packed_builds

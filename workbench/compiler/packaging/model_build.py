@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive import package_report
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel
+from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
@@ -173,8 +173,8 @@ def _packed(
 ) -> Packed:
     request, program = run.found.request, exported.program
     folder = f"{CODE_FOLDER}/{request.name}"
-    page = f"{FOLDER}/{request.name}{package_report.SUFFIX}"
-    members = _members(built, folder, {page: package_report.encode(report.to_bytes())})
+    page = f"{FOLDER}/{request.name}{REPORT_SUFFIX}"
+    members = _members(built, folder, {page: encode_report(report.to_bytes())})
     blob = built.named("_weights.blob")
     place = None if blob is None else f"{folder}/{blob}"
     constants = placed(with_names(built.library.constants, program), place)

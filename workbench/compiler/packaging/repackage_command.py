@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from workbench.artifacts.archive import package_report
-from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.report import Request
 from workbench.report.record import Report
@@ -42,4 +41,4 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
 def _request(package: OpenedPackage, model: PackagedModel) -> Request:
     if model.report is None:
         return Request(name=model.name)
-    return Report.from_bytes(package_report.decode(package.raw(model.report))).request
+    return Report.from_bytes(decode_report(package.raw(model.report))).request

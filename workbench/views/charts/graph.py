@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.analysis.fusion.flow import Call, calls
+from workbench.analysis.fusion.fusion import Call, calls
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, RULE, sheet

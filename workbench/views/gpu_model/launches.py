@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.analysis.gpu_model.launch_costs import Launches
+from workbench.analysis.gpu_model.launches import Launches
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.words.units import bytes_text, percent_text, plural, us_text
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.analysis.fusion.kinds import fallen_places
 from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
-from workbench.analysis.source.calls import callers, in_call_order
-from workbench.analysis.source.lines import call_sites, line_states
+from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of

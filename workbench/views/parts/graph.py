@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from workbench.analysis.fusion.changes import changes
 from workbench.analysis.fusion.lineage import (
     NodePair,
+    changes,
     kernels_of_nodes,
     named_owners,
-    node_index,
-    node_links,
 )
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -75,12 +73,12 @@ class GraphParts:
 
     def _part(self, id: str) -> GraphPart:
         report = self._report
-        index = node_index(report)
+        index = report.node_rows
         picked = index[id]
         rows = _rows(report, picked)
         place = {node: number for number, node in enumerate(rows.ids)}
         inputs = _inputs(_column(report, "inputs", picked), place)
-        links = node_links(report)
+        links = report.node_pairs
         kernel, kernels = self._kernels(id, rows.ids, links)
         module, modules = _numbered(_column(report, "module_path", picked))
         names = input_names(rows, _captured(report, id, index))

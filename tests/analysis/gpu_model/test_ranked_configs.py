@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.analysis.gpu_model.rejection import with_ranks
+from workbench.analysis.gpu_model.ranked_configs import with_ranks
 from workbench.report.machine_rows import RankedConfig
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.changes import changes
-from workbench.analysis.fusion.lineage import ancestors, kernels_of_nodes
+from workbench.analysis.fusion.lineage import ancestors, changes, kernels_of_nodes
 from workbench.errors import UsageError
 from workbench.report import Graph, Kernel, Link, Node, Report, Table
 

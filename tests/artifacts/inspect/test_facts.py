@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sample_report
 
-from workbench.artifacts.inspect.reported import report_facts
+from workbench.artifacts.inspect.facts import report_facts
 from workbench.report import Report
 
 BLOCK = Path(__file__).parents[2] / "records" / "block.wbr"
@@ -31,8 +31,8 @@ def test_outputs_are_what_the_traced_graph_returns() -> None:
     (end,) = [
         node for node in Report.load(BLOCK).nodes if node.op == "output" and node.graph == "g0"
     ]
-    assert [row.name for row in facts.outputs] == [f"output {n}" for n in range(len(end.inputs))]
-    assert {(row.model, row.direction, row.kind) for row in facts.outputs} == {
+    assert [row.name for row in facts.values] == [f"output {n}" for n in range(len(end.inputs))]
+    assert {(row.model, row.direction, row.kind) for row in facts.values} == {
         ("model", "output", "Tensor")
     }
 
