@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import orjson
 
 from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
-from workbench.trace_logs.buffers import CodeBuffer
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.graph_rows import LogGraph
-from workbench.trace_logs.kernel_code import CodeKernel, LoggedProgram, parse_program
-from workbench.trace_logs.source_places import LogPlaces
-from workbench.trace_logs.source_texts import LogSources
+from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel, LoggedProgram, parse_program
+from workbench.trace_logs.source_places import LogPlaces, LogSources
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class KernelRows:
         sources: LogSources,
         sizes: dict[str, int | None],
     ) -> Kernel:
-        nodes = lowering.nodes(kernel)
+        nodes, text = lowering.nodes(kernel), kernel.text
         self.unexplained += not nodes and kernel.language != "extern"
         spots = (graph.places.get(name) for graph, name in nodes)
         lines = (sources.line_id(*spot) for spot in spots if spot is not None)
@@ -114,12 +112,9 @@ class KernelRows:
             lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
             bytes_read=_moved(lowering.id, kernel.reads, sizes),
             bytes_written=_moved(lowering.id, kernel.writes, sizes),
-            text=None if kernel.text is None else self._text(kernel.text, lowering.places),
+            text=None if text is None else self._texts.add(lowering.places.shared(text)),
             calls=max(kernel.calls, 1),
         )
-
-    def _text(self, text: str, places: LogPlaces) -> str:
-        return self._texts.add(places.shared(text))
 
 
 def _last(graphs: list[LogGraph], stage: str, piece: Piece, pieces: list[Piece]) -> LogGraph | None:
@@ -172,7 +167,7 @@ def _buffer(
 
 def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
     """Bytes of whole buffers; None when the size of none is known."""
-    found = [sizes.get(f"{lowered}:{name}") for name in names]
+    found = (sizes.get(f"{lowered}:{name}") for name in names)
     known = [size for size in found if size is not None]
     return sum(known) if known else None
 
