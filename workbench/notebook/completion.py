@@ -50,7 +50,7 @@ def _taking_value(before: Sequence[str], known: Sequence[Option]) -> Option | No
 
 
 def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | None:
-    if option.takes == "path":
+    if option.metavar == "PATH":
         return None
     found = [choice for choice in option.choices if choice.startswith(word)]
     if "--over" in option.names and "=" not in word:
