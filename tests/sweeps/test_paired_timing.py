@@ -10,8 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 from unittest.mock import patch
 
-from workbench.sweeps.autotuning import choices_timed_alone
-from workbench.sweeps.machine_lock import compiling, measuring
+from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
 from workbench.sweeps.paired_timing import Patience, Times, measure
 
 

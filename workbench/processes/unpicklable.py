@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, first_line
 
 _DEPTH = 6  # attributes of attributes that are looked through
 
@@ -23,8 +23,7 @@ def cannot_be_sent(
     """The error in words, naming the innermost part; `what` is the name of the function."""
     place = _culprit(parcel, dump)
     where = f"{what}: {place}" if place else what
-    words = str(error).strip().split("\n")[0] or type(error).__name__
-    return UsageError(f"{where} cannot be sent to another process ({words}). {cure}")
+    return UsageError(f"{where} cannot be sent to another process ({first_line(error)}). {cure}")
 
 
 def _culprit(parcel: Mapping[str, Any], dump: Callable[[Any], object]) -> str | None:

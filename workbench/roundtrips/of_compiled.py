@@ -14,7 +14,7 @@ from workbench.artifacts.archive.file_kinds import open_any, pickle_start
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
-from workbench.errors import ArtifactError, WorkbenchError
+from workbench.errors import ArtifactError, WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.save import save_compiled
 from workbench.report import Report
@@ -97,7 +97,7 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
             save_compiled(compiled, file, weights="bundle", isa="native", external_data={})
             return time.perf_counter() - start, notes
         except ArtifactError as error:
-            notes = (f"saved without its weights, the module was handed over: {_line(error)}",)
+            notes = (f"saved without its weights, the module was handed over: {first_line(error)}",)
     start = time.perf_counter()
     save_compiled(compiled, file, weights="separate", isa="native", external_data={})
     return time.perf_counter() - start, notes
@@ -129,7 +129,7 @@ def _torch_file(
     try:
         aot_fn.save_compiled_function(str(file), external_data=outside)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {_line(error)}"
+        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {first_line(error)}"
         return None
     return str(file)
 
@@ -147,10 +147,6 @@ def _how(compiled: Compiled) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             continue
     return {**how, **({"options": options} if options else {})}
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def refuse_cross_compiled(x: Any) -> WorkbenchError:

@@ -28,20 +28,16 @@ def peak_of(run: Callable[[], object]) -> int | None:
         return int(torch.cuda.max_memory_allocated() - before)
     run()  # what only a first call takes is not counted
     try:
-        _give_back()
+        # freed memory goes back to the system, so that taking it again is seen
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+        if trim is not None:
+            trim(0)
         _CLEAR.write_text(_RESET_PEAK)
         before = _status("VmRSS")
         run()
         return max(0, _status("VmHWM") - before)
     except (OSError, LookupError):
         return None
-
-
-def _give_back() -> None:
-    """Return freed memory to the system, so that taking it again is seen."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
-    if trim is not None:
-        trim(0)
 
 
 def _status(name: str) -> int:
