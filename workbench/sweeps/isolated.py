@@ -83,6 +83,8 @@ def _one_at_a_time() -> threading.Lock:
 def _run(task: Task) -> Ended:
     import cloudpickle
 
+    setting: Setting = cloudpickle.loads(task.setting)
+    pickled = cloudpickle.dumps((setting, task.plan, task.trial))
     with tempfile.TemporaryDirectory(prefix="workbench-trial-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         context = task.parcel.context
@@ -94,8 +96,6 @@ def _run(task: Task) -> Ended:
             },
             place=Start(context.import_path, context.folder, (name,)),
         )
-        setting: Setting = cloudpickle.loads(task.setting)
-        pickled = cloudpickle.dumps((setting, task.plan, task.trial))
         with child:
             parcel = os.fspath(_parcel(task.parcel, folder))
             with contextlib.suppress(OSError):  # that it ended is what waiting for it says
