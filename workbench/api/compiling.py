@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
+    from workbench.handles.background import Job
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.job import Job
     from workbench.handles.package import Package
     from workbench.processes.messages import ProgressCallback
 
@@ -244,7 +244,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.handles.recompile import recompile as run
+    from workbench.handles.dispatch import recompile as run
 
     return run(path, module)
 

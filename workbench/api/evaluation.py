@@ -133,7 +133,7 @@ def matrix(
     kernel
     k0           12    12
     """
-    from workbench.handles.matrix import matrix as run
+    from workbench.handles.dispatch import matrix as run
 
     return run(x, args, targets, configs=configs, progress=progress)
 

@@ -235,9 +235,7 @@ class Compiled(OtherTargets):
         from workbench.compiler.aot_files.file_tables import with_saved_file
         from workbench.handles.save import save_compiled
 
-        digest = save_compiled(
-            self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
-        )
+        digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)
         self.update(with_saved_file(self.report, path, digest))
         return digest
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.recipe import Recipe
-    from workbench.handles.retarget import Retarget
+    from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.messages import ProgressCallback
 
 
@@ -32,7 +31,7 @@ class OtherTargets(ReportHolder):
     @cached_property
     def retarget(self) -> Retarget:
         """Other targets to compile the same call for."""
-        from workbench.handles.retarget import Retarget
+        from workbench.handles.recipe import Retarget
 
         return Retarget(self, self.recipe)
 

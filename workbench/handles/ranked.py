@@ -18,6 +18,7 @@ from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
 from workbench.analysis.gpu_model.rejection import with_ranks
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
+from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
 from workbench.compiler.virtual_gpu.build_all import build_all
@@ -35,8 +36,7 @@ from workbench.handles.local_gpu import local_gpu_device
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
-from workbench.settings import Settings
-from workbench.specs import Catalogue, Gpu
+from workbench.specs import Gpu
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 _NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
@@ -129,7 +129,7 @@ def gpu_of(report: Report) -> Gpu:
         It has no Triton kernels, or there is no GPU in this machine.
     """
     triton_kernels(report)
-    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
+    catalogue = known_gpus()
     if report.request.target in catalogue:
         return catalogue[report.request.target]
     if not torch.cuda.is_available():
