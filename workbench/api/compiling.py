@@ -81,17 +81,8 @@ def aot_compile(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_for_target
 
-    request = CompileOptions(
-        backend=backend,
-        mode=mode,
-        options=dict(options or {}),
-        dynamic_shapes=dynamic_shapes,
-        grad=grad,
-        target=target,
-        guards=guards,
-        capture=capture,
-    )
-    return compile_for_target(fn, args, kwargs, request, progress)
+    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    return compile_for_target(fn, args, kwargs, CompileOptions(*asked), progress)
 
 
 def compile_async(
@@ -128,17 +119,8 @@ def compile_async(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_in_background
 
-    request = CompileOptions(
-        backend=backend,
-        mode=mode,
-        options=dict(options or {}),
-        dynamic_shapes=dynamic_shapes,
-        grad=grad,
-        target=target,
-        guards=guards,
-        capture=capture,
-    )
-    return compile_in_background(fn, args, kwargs, request)
+    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    return compile_in_background(fn, args, kwargs, CompileOptions(*asked))
 
 
 def package(

@@ -13,7 +13,7 @@ from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.request import one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.paired_timing import Patience
+from workbench.sweeps.measurements import Patience
 from workbench.sweeps.space import Setting, Space, value_text
 from workbench.sweeps.trial_run import Plan
 

@@ -33,8 +33,7 @@ from workbench.report.trials import Trial
 from workbench.sweeps.by_model import by_bounds, by_configs
 from workbench.sweeps.case import CallArguments, Case, case_of
 from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
-from workbench.sweeps.paired_timing import Patience, Times, measure
-from workbench.sweeps.peak_memory import peak_of
+from workbench.sweeps.measurements import Patience, Times, measure, peak_of
 from workbench.sweeps.space import Setting
 
 if TYPE_CHECKING:

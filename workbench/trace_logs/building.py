@@ -13,8 +13,7 @@ from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextW
 from workbench.report.wbr_file import Lazy
 from workbench.trace_logs.content import LogContent, Mark
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, functions, guards
-from workbench.trace_logs.graph_rows import GraphRows
-from workbench.trace_logs.kernel_rows import KernelRows
+from workbench.trace_logs.log_rows import GraphRows, KernelRows
 from workbench.trace_logs.log_summary import capabilities
 from workbench.trace_logs.source_places import LogPlaces, LogSources, named
 
