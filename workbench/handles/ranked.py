@@ -76,11 +76,7 @@ def rank_configs(
 
 
 def rank_changed(
-    report: Report,
-    gpu: Gpu,
-    kernel: str,
-    changes: Mapping[str, int],
-    worker: CrossCompiler | None = None,
+    report: Report, gpu: Gpu, kernel: str, changes: Mapping[str, int]
 ) -> RankedConfigs:
     """Compile the kernel's own configurations with some values changed, and rank them.
 
@@ -88,7 +84,7 @@ def rank_changed(
     """
     sweep = _sweep(report, gpu, kernel)
     found = dict.fromkeys(changed(config, changes) for config in sweep.own)
-    return _ranked(report, sweep, list(found), None, worker)
+    return _ranked(report, sweep, list(found))
 
 
 def changeable(report: Report, kernel: str) -> tuple[str, ...]:
@@ -101,8 +97,8 @@ def _ranked(
     report: Report,
     sweep: _Sweep,
     configs: Sequence[Config],
-    progress: ProgressCallback | None,
-    worker: CrossCompiler | None,
+    progress: ProgressCallback | None = None,
+    worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     gpu = sweep.gpu
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}

@@ -86,7 +86,7 @@ def save_cross_compiled(
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
     one_of("weights", weights, WEIGHTS)
     program = _whole(compiled)
-    module = _module(compiled, program) if weights == BUNDLE else None
+    module = _module(compiled) if weights == BUNDLE else None
     serialized, built_for = program.serialized, program.built_for
     if machine is None:
         release = current_versions().torch.partition("+")[0]
@@ -128,26 +128,24 @@ def _whole(compiled: CrossCompiled) -> Program:
     return program
 
 
-def _module(compiled: CrossCompiled, program: Program) -> torch.nn.Module:
+def _module(compiled: CrossCompiled) -> torch.nn.Module:
     """The live module whose tensors go into the file."""
     receiver = resolve(compiled.original).receiver
-    owner = receiver[0] if receiver else None
+    owner, fake = receiver[0] if receiver else None, tp.FAKE_TENSOR.get()
     if not isinstance(owner, torch.nn.Module):
         kind = compiled.report.request.kind
         raise UsageError(f"weights='bundle' needs a module; {compiled.name} is a {kind}.")
-    empty = [name for name, tensor in owner.state_dict(keep_vars=True).items() if _empty(tensor)]
+    empty = [
+        name
+        for name, value in owner.state_dict(keep_vars=True).items()
+        if isinstance(value, torch.Tensor) and (value.is_meta or isinstance(value, fake))
+    ]
     if empty:
         raise UsageError(
             f"weights='bundle' needs the weights, and {empty[0]} of {compiled.name} has no data. "
             "Fill the module first, or save with weights='separate' and hand the module to load."
         )
     return owner
-
-
-def _empty(tensor: Any) -> bool:
-    return isinstance(tensor, torch.Tensor) and (
-        tensor.is_meta or isinstance(tensor, tp.FAKE_TENSOR.get())
-    )
 
 
 def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
@@ -167,7 +165,12 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
         )
         if ours != theirs
     ]
-    differences += _other_device(built_for, there)
+    if there.gpus and not any(runs_on(built_for.arch, gpu.arch) for gpu in there.gpus):
+        gpu = there.gpus[0]
+        differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
+    vendor = "ROCm" if built_for.is_amd else "CUDA"
+    if there.is_whole and not (there.toolkit or "").startswith(vendor):
+        differences.append(f"a torch without {vendor}")
     if differences:
         raise UsageError(
             f"The machine has {'; '.join(differences)}: {name} would not be loaded there. Compile "
@@ -175,17 +178,6 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
         )
     toolkit = there.hip if built_for.is_amd else there.cuda
     return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)
-
-
-def _other_device(built_for: BuiltFor, there: Machine) -> list[str]:
-    """What of the GPU and its toolkit keeps the machine from running the code."""
-    found = []
-    if there.gpus and not any(runs_on(built_for.arch, gpu.arch) for gpu in there.gpus):
-        found.append(f"{there.gpus[0].name} ({there.gpus[0].arch}), the code {built_for.arch}")
-    vendor = "ROCm" if built_for.is_amd else "CUDA"
-    if there.is_whole and not (there.toolkit or "").startswith(vendor):
-        found.append(f"a torch without {vendor}")
-    return found
 
 
 def _minor(version: str | None) -> str:
@@ -200,15 +192,14 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
     start = pickle_start(serialized.payload)
     outside = {name: object() for name in serialized.external_data}
     state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(serialized.payload[start:])).load()
-    state["system_info"] = dataclasses.replace(
-        state["system_info"], **_system_info(state["system_info"], built_for, there)
-    )
+    told = _system_info(built_for, there)
+    state["system_info"] = dataclasses.replace(state["system_info"], **told)
     buffer = io.BytesIO()
     tp.AOT_PICKLER.get()(outside, buffer).dump(state)
     return dataclasses.replace(serialized, payload=serialized.payload[:start] + buffer.getvalue())
 
 
-def _system_info(info: Any, built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
+def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
     names = [gpu.name for gpu in there.gpus if runs_on(built_for.arch, gpu.arch)]
     found: dict[str, Any] = {

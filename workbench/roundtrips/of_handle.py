@@ -100,6 +100,9 @@ def _of_compiled(
         "aliases": dict(manifest.aliases),
         "imports": {name: place for name, (_, place) in functions.items()},
     }
+    if names := ", ".join((*manifest.missing_names, *classes)):
+        sentence = f"handed over at load, f_globals=, since nobody can import them: {names}"
+        notes = (*notes, sentence)
     report = compiled.report
     if not len(report.members):  # with a file that was kept before it stays at that
         place = "written for a round trip and removed"
@@ -114,7 +117,7 @@ def _of_compiled(
         reasons=shipment.reasons,
         folders=shipment.folders,
         saved_s=saved_s,
-        notes=(*notes, *_handed_over((*manifest.missing_names, *classes))),
+        notes=notes,
     )
 
 
@@ -139,12 +142,6 @@ def _classes_of_main(payload: bytes) -> dict[str, type]:
     named = read_pickle(payload[pickle_start(payload) :]).all_globals()
     found = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
     return {name: main[name] for name in found if isinstance(main.get(name), type)}
-
-
-def _handed_over(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    return (f"handed over at load, f_globals=, since nobody can import them: {', '.join(names)}",)
 
 
 def _torch_file(

@@ -87,7 +87,7 @@ def run_trial(
             trial = _saved(trial, compiled)
         if not plan.compile_only:
             trial = _measured(trial, compiled, case, setting, plan)
-        return trial, report
+        return trial, compiled.report  # with the file that was saved
     except Exception as error:
         if _is_full(error):
             return replace(trial, status="out of memory", reason=first_line(error)), None
@@ -218,17 +218,11 @@ def main(parent: Parent) -> None:
     with context.entered():
         content = unpack(Path(parcel))
         setting, plan, trial = pickle.loads(task)
-        _limit_memory(plan.memory_bytes)
+        if plan.memory_bytes is not None:  # refuse address space beyond what is taken now and that
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            limit = pages * resource.getpagesize() + plan.memory_bytes
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         with content["state"].reproduced():
             subject = content["function"], content["args"], content["kwargs"]
             row, report = run_trial(*subject, setting, plan, trial)
     parent.done((row, None if report is None else report.to_bytes()))
-
-
-def _limit_memory(more: int | None) -> None:
-    """Refuse address space beyond what the process has now and `more` bytes."""
-    if more is None:
-        return
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + more
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
