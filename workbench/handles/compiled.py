@@ -77,23 +77,6 @@ class Compiled(OtherTargets):
             message = f"{words}. The signature is {self.name}{shown}."
             raise ContractError(message) from error
 
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        report = self.report
-        kernels = len(report.kernels)
-        inputs = ", ".join(report.request.inputs)
-        return f"Compiled({report.request.name}({inputs}), {self.target}, {kernels} kernels)"
-
-    @property
-    def target(self) -> str:
-        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
-        return self.report.request.target
-
-    @property
-    def name(self) -> str:
-        """The name of the function or module."""
-        return self.report.request.name
-
     @property
     def module(self) -> torch.nn.Module | None:
         """The module that is called, or None."""

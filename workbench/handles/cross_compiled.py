@@ -45,21 +45,6 @@ class CrossCompiled(OtherTargets):
         self.program = program
         self.recipe = recipe
 
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        inputs = ", ".join(self.report.request.inputs)
-        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
-
-    @property
-    def target(self) -> str:
-        """The name of the GPU in the catalogue."""
-        return self.gpu.name
-
-    @property
-    def name(self) -> str:
-        """The name of the function or module."""
-        return self.report.request.name
-
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a GPU that is not here."""
         raise UsageError(

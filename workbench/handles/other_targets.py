@@ -23,6 +23,21 @@ class OtherTargets(ReportHolder):
     report: Report
     recipe: Recipe | None
 
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        inputs = ", ".join(self.report.request.inputs)
+        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return self.report.request.name
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        return self.report.request.target
+
     def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report

@@ -39,11 +39,6 @@ class Option:
     is_repeated: bool = False
     choices: tuple[str, ...] = ()
 
-    @property
-    def key(self) -> str:
-        """The attribute that holds its value."""
-        return self.names[-1].lstrip("-").replace("-", "_")
-
 
 def _listed(choices: Sequence[str]) -> str:
     return ", ".join(choices)

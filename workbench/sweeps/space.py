@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,13 +43,9 @@ class Setting:
     options: tuple[tuple[str, Any], ...] = ()
     kernels: tuple[tuple[str, int], ...] = ()
 
-    @cached_property
-    def _by_name(self) -> dict[str, Any]:
-        return dict(self.values)
-
     def get(self, axis: str, default: Any = None) -> Any:
         """The value of one of `AXES`, where the sweep goes through it."""
-        return self._by_name.get(axis, default)
+        return dict(self.values).get(axis, default)
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
