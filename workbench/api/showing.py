@@ -204,7 +204,7 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     132
     """
     from workbench.compiler.contract.request import known_gpus
-    from workbench.views.tables.targets import target_frame, targets_frame
+    from workbench.views.tables.frames import target_frame, targets_frame
 
     return targets_frame(known_gpus()) if name is None else target_frame(known_gpus()[name])
 

@@ -19,15 +19,15 @@ from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.messages import ProgressCallback
-from workbench.report.report_holder import ReportHolder
-from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import (
+from workbench.report.file_rows import (
     WAYS,
     RoundTripLeaf,
     RoundTripPhase,
     RoundTripWay,
     way_of,
 )
+from workbench.report.report_holder import ReportHolder
+from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
