@@ -202,20 +202,17 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     >>> print(wb.targets().query("name == 'h100'").sms.item())
     132
     """
-    from workbench.settings import Settings
-    from workbench.specs import Catalogue
+    from workbench.compiler.contract.request import known_gpus
     from workbench.views.tables.frames import target_frame, targets_frame
 
-    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
-    return targets_frame(gpus) if name is None else target_frame(gpus[name])
+    return targets_frame(known_gpus()) if name is None else target_frame(known_gpus()[name])
 
 
 def target_names() -> list[str]:
     """The names of the virtual GPUs, those that the user described included."""
-    from workbench.settings import Settings
-    from workbench.specs import Catalogue
+    from workbench.compiler.contract.request import known_gpus
 
-    return [gpu.name for gpu in Catalogue.of_user(Settings.from_environment().data_folder)]
+    return [gpu.name for gpu in known_gpus()]
 
 
 def aotinductor_names() -> pandas.DataFrame:

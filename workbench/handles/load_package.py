@@ -44,7 +44,6 @@ def load_package(
     trust: Trust = False,
     num_runners: int = 1,
     check: bool = True,
-    store: TrustStore | None = None,
     package_class: Callable[[], type[Package]],
 ) -> Package:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
@@ -58,13 +57,8 @@ def load_package(
     with open_any(path) as opened:
         found = _package_in(name, opened)
         check_package_fits(name, found, current_machine(symbols=False))
-        check_trust(
-            name,
-            opened.digest,
-            trust=trust,
-            store=store or TrustStore.of_user(),
-            manifest=found.manifest,
-        )
+        store = TrustStore.of_user()
+        check_trust(name, opened.digest, trust=trust, store=store, manifest=found.manifest)
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
     package = _started(kept, name, num_runners, package_class, check=check)
     if module is not None:

@@ -48,7 +48,7 @@ class CompileOptions:
         if self.target in TARGETS:
             return None
         try:
-            return Catalogue.of_user(Settings.from_environment().data_folder)[self.target]
+            return known_gpus()[self.target]
         except UsageError as error:
             choices = ", ".join(repr(name) for name in TARGETS)
             raise UsageError(
@@ -68,6 +68,11 @@ class CompileOptions:
         if isinstance(self.guards, str):
             return self.guards
         return getattr(self.guards, "__name__", type(self.guards).__name__)
+
+
+def known_gpus() -> Catalogue:
+    """The GPUs that can be a target: those that come along, and those that the user described."""
+    return Catalogue.of_user(Settings.from_environment().data_folder)
 
 
 def check_args(args: object) -> None:

@@ -31,7 +31,7 @@ from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.virtual_gpu.shipped_modules import Named
 from workbench.errors import UsageError
-from workbench.processes.unpicklable import cannot_be_sent
+from workbench.processes.shipping import cannot_be_sent
 
 _CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
 _OWN = ("workbench", "torch", "triton")

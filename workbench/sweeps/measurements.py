@@ -1,4 +1,4 @@
-"""Times a compiled function against the original, in turn, until the median is known well.
+"""What a trial measures of a call: its time against the original's, in turn, and its peak memory.
 
 A round in which the system took the processor away (`ru_nivcsw` of getrusage(2) grew) says how busy
 the machine was, not how fast the code is: it is measured again.
@@ -6,10 +6,15 @@ the machine was, not how fast the code is: it is measured again.
 
 from __future__ import annotations
 
+import ctypes
+import re
 import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+import torch
 
 from workbench.analysis.sweep.medians import Interval, median_interval
 from workbench.number_text import number_text
@@ -20,6 +25,8 @@ _ROUND_NS = 2_000_000
 _FEW, _MANY = 10, 200
 _SHORTEST = 8  # of the length of a round, where rounds are disturbed
 _TRIES = 20  # to find how many calls make a round, where rounds are disturbed
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"  # proc(5): "reset the peak resident set size (high water mark)"
 
 
 @dataclass(frozen=True)
@@ -129,3 +136,37 @@ def _time(run: Run, count: int) -> tuple[int, bool]:
         run()
     taken = time.perf_counter_ns() - start
     return taken, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw == before
+
+
+def peak_of(run: Callable[[], object]) -> int | None:
+    """Bytes that one call has taken at most; None where the system does not say.
+
+    On a GPU it is the allocator's own peak. On the CPU it is the process's resident memory, in
+    whole pages: small tensors come from memory that is there already and count as nothing.
+    """
+    if torch.cuda.is_available() and torch.cuda.memory_allocated() > 0:
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run()
+        torch.cuda.synchronize()
+        return int(torch.cuda.max_memory_allocated() - before)
+    run()  # what only a first call takes is not counted
+    try:
+        # freed memory goes back to the system, so that taking it again is seen
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+        if trim is not None:
+            trim(0)
+        _CLEAR.write_text(_RESET_PEAK)
+        before = _status("VmRSS")
+        run()
+        return max(0, _status("VmHWM") - before)
+    except (OSError, LookupError):
+        return None
+
+
+def _status(name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
+    if found is None:
+        raise LookupError(name)
+    return int(found[1]) * 1024

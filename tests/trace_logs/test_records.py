@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from workbench.trace_logs import splitting
+from workbench.trace_logs import records
 from workbench.trace_logs.records import LogReader, LogRecord
 
 HEAD = "V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] "
@@ -84,15 +84,15 @@ def test_blocks_of_any_size_give_the_same_records(monkeypatch: pytest.MonkeyPatc
     text = "".join(record(f"k{n}", f"payload {n}\n" * n) for n in range(40)) + "end\n"
     expected = [(item.name, item.text()) for item in read(text)[0]]
     for size in (1, 7, 64, 1000):
-        monkeypatch.setattr(splitting, "_BLOCK", size)
+        monkeypatch.setattr(records, "_BLOCK", size)
         found, reader = read(text)
         assert [(item.name, item.text()) for item in found] == expected
         assert reader.damage.foreign == 1
 
 
 def test_a_payload_beyond_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splitting, "_BLOCK", 256)
-    monkeypatch.setattr(splitting, "LARGEST", 4096)
+    monkeypatch.setattr(records, "_BLOCK", 256)
+    monkeypatch.setattr(records, "LARGEST", 4096)
     text = record("a", "first") + record("b", "x" * 50 + "\n" + "y\n" * 9000) + record("c", "last")
     found, reader = read(text)
     assert [(item.name, item.text()) for item in found] == [
@@ -111,7 +111,7 @@ def test_what_is_no_log_has_no_records() -> None:
 
 
 def test_one_is_told_as_one() -> None:
-    assert list(splitting.Damage(foreign=1, unreadable=2, changed=1).sentences()) == [
+    assert list(records.Damage(foreign=1, unreadable=2, changed=1).sentences()) == [
         "passed over: 1 line of the log outside of any record",
         "2 records could not be read, passed over",
         "1 payload differs from what was written: lines are lost",

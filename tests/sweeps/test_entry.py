@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from workbench.report.trials import Trial
-from workbench.sweeps.entry import Wanted, run_sweep
-from workbench.sweeps.live import Running
+from workbench.sweeps.entry import Running, Wanted, run_sweep
 from workbench.sweeps.load_sweep import opened
 from workbench.sweeps.space import Space
 from workbench.sweeps.strategies import Budget, Search

@@ -1,4 +1,4 @@
-"""A compiled function made ready for a round trip: written to a file that is removed again."""
+"""A compiled function or a package made ready for a round trip: its file, inputs and original."""
 
 from __future__ import annotations
 
@@ -9,21 +9,54 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from workbench.artifacts.archive.container import PAYLOAD
 from workbench.artifacts.archive.file_kinds import open_any, pickle_start
 from workbench.artifacts.inspect.opcodes import read_pickle
 from workbench.compiler.aot_files import serializability
 from workbench.compiler.aot_files.file_tables import with_file
-from workbench.errors import ArtifactError, WorkbenchError
+from workbench.errors import ArtifactError, UsageError, WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
+from workbench.handles.other_targets import OtherTargets
+from workbench.handles.package import Package
 from workbench.handles.save import save_compiled
-from workbench.report import Report
+from workbench.report import Report, Request
 from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
+_LATER = "later"
 
 
 def subject_of(
+    x: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    reference: Callable[..., Any] | None,
+    model: str | None,
+    ways: Sequence[str],
+    folder: Path,
+    shipment: Shipment,
+) -> TripPlan:
+    """What a round trip needs of what a user holds; raises `UsageError` where it can make none."""
+    if isinstance(x, Package):
+        return _of_package(x, args, kwargs, reference, model, shipment)
+    if model is not None:
+        raise UsageError(f"model={model!r} names one of several in a package: leave it out.")
+    if isinstance(x, Compiled):
+        return _of_compiled(x, args, kwargs, reference, ways, folder, shipment)
+    if isinstance(x, OtherTargets):
+        raise WorkbenchError(
+            f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file "
+            "with the machine that it is for: wb.check(path, machine=...)."
+        )
+    raise UsageError(
+        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
+        "returned."
+    )
+
+
+def _of_compiled(
     compiled: Compiled,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -67,25 +100,25 @@ def subject_of(
         "aliases": dict(manifest.aliases),
         "imports": {name: place for name, (_, place) in functions.items()},
     }
+    if names := ", ".join((*manifest.missing_names, *classes)):
+        sentence = f"handed over at load, f_globals=, since nobody can import them: {names}"
+        notes = (*notes, sentence)
+    report = compiled.report
+    if not len(report.members):  # with a file that was kept before it stays at that
+        place = "written for a round trip and removed"
+        report = with_file(report, folder / "saved.aot", place=place)
     return TripPlan(
         name=compiled.name,
         file=folder / "saved.aot",
         digest=digest,
         order=order,
-        report=_report(compiled, folder / "saved.aot"),
+        report=report,
         expected=expected_of(original, args, kwargs, compiled.module, compiled.enters_no_grad),
         reasons=shipment.reasons,
         folders=shipment.folders,
         saved_s=saved_s,
-        notes=(*notes, *_handed_over((*manifest.missing_names, *classes))),
+        notes=notes,
     )
-
-
-def _report(compiled: Compiled, file: Path) -> Report:
-    """The report with what the file is; with one that was kept before it stays at that."""
-    if len(compiled.report.members):
-        return compiled.report
-    return with_file(compiled.report, file, place="written for a round trip and removed")
 
 
 def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
@@ -94,12 +127,12 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
     start = time.perf_counter()
     if compiled.module is not None:
         try:
-            save_compiled(compiled, file, weights="bundle", isa="native", external_data={})
+            save_compiled(compiled, file, weights="bundle")
             return time.perf_counter() - start, notes
         except ArtifactError as error:
-            notes = (f"saved without its weights, the module was handed over: {_line(error)}",)
+            notes = (f"saved without its weights, the module was handed over: {first_line(error)}",)
     start = time.perf_counter()
-    save_compiled(compiled, file, weights="separate", isa="native", external_data={})
+    save_compiled(compiled, file)
     return time.perf_counter() - start, notes
 
 
@@ -109,12 +142,6 @@ def _classes_of_main(payload: bytes) -> dict[str, type]:
     named = read_pickle(payload[pickle_start(payload) :]).all_globals()
     found = (name.partition(":")[2] for name in named if name.startswith("__main__:"))
     return {name: main[name] for name in found if isinstance(main.get(name), type)}
-
-
-def _handed_over(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    return (f"handed over at load, f_globals=, since nobody can import them: {', '.join(names)}",)
 
 
 def _torch_file(
@@ -129,7 +156,7 @@ def _torch_file(
     try:
         aot_fn.save_compiled_function(str(file), external_data=outside)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {_line(error)}"
+        reasons["torch"] = f"torch cannot save it: {type(error).__name__}: {first_line(error)}"
         return None
     return str(file)
 
@@ -137,25 +164,60 @@ def _torch_file(
 def _how(compiled: Compiled) -> dict[str, Any]:
     """The arguments of torch.compile that ask for the same work."""
     request = compiled.report.request
-    how: dict[str, Any] = {"backend": request.backend}
-    if request.dynamic_shapes is not None:
-        how["dynamic"] = True
     options = {}
     for name, text in request.options:
         try:
             options[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
             continue
-    return {**how, **({"options": options} if options else {})}
+    how: dict[str, Any] = {"backend": request.backend, "options": options or None}
+    return how if request.dynamic_shapes is None else {**how, "dynamic": True}
 
 
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _of_package(
+    package: Package,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    reference: Callable[..., Any] | None,
+    model: str | None,
+    shipment: Shipment,
+) -> TripPlan:
+    """The file as it is, and what the ways need besides it.
 
-
-def refuse_cross_compiled(x: Any) -> WorkbenchError:
-    """Why what was compiled for a machine that is not here makes no round trip."""
-    return WorkbenchError(
-        f"{x!r} cannot be called on this machine, so nothing can be timed. Compare its file with "
-        "the machine that it is for: wb.check(path, machine=...)."
+    Raises `ArtifactError` when the file has changed since it was loaded, or has no such model.
+    """
+    packed = package.manifest.model(model)
+    file = Path(package.path).resolve()
+    with open_any(file) as opened:
+        digest = opened.digest
+        is_same = opened.signed is None or digest == package.digest
+    if not is_same:
+        raise ArtifactError(f"{file.name} is another file than the one that was loaded: load it.")
+    original = original_of(reference, package.originals.get(packed.name), packed.reference)
+    has_weights = packed.weights != _LATER
+    order = {
+        "file": str(file),
+        "digest": digest,
+        "model": packed.name,
+        "has_weights": has_weights,
+        "inputs": shipment.inputs(args, kwargs, compile={}),
+        "original": shipment.original(
+            original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
+        ),
+        "no_grad": True,
+    }
+    owner = original if isinstance(original, torch.nn.Module) else None
+    try:
+        report = package.report
+    except ArtifactError:  # torch itself wrote it
+        report = Report(request=Request(name=packed.name, kind="package of torch"))
+    return TripPlan(
+        name=packed.name if model else file.name,
+        file=file,
+        digest=digest,
+        order=order,
+        report=report,
+        expected=expected_of(original, args, kwargs, owner, no_grad=True),
+        reasons=shipment.reasons,
+        folders=shipment.folders,
     )

@@ -10,9 +10,14 @@ from pathlib import Path
 from threading import Event, Thread
 from unittest.mock import patch
 
-from workbench.sweeps.autotuning import choices_timed_alone
-from workbench.sweeps.machine_lock import compiling, measuring
-from workbench.sweeps.paired_timing import Patience, Times, measure
+import pytest
+import torch
+
+from workbench.sweeps import measurements
+from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
+from workbench.sweeps.measurements import Patience, Times, measure
+
+MIB = 1 << 20
 
 
 def busy(units: int) -> Callable[[], object]:
@@ -38,7 +43,7 @@ def test_rounds_that_other_work_disturbed_are_measured_again() -> None:
     def fake(run: object, count: int) -> tuple[float, bool]:
         return next(rounds)
 
-    with patch("workbench.sweeps.paired_timing._time", fake):
+    with patch("workbench.sweeps.measurements._time", fake):
         found = measure(busy(1), busy(1), Patience())
     assert (len(found.ours_us), found.is_disturbed) == (10, False)
     assert set(found.ours_us) | set(found.baseline_us) == {1000.0}
@@ -46,7 +51,7 @@ def test_rounds_that_other_work_disturbed_are_measured_again() -> None:
 
 
 def test_a_machine_that_is_never_calm_is_said() -> None:
-    with patch("workbench.sweeps.paired_timing._time", lambda run, count: (3e6, False)):
+    with patch("workbench.sweeps.measurements._time", lambda run, count: (3e6, False)):
         found = measure(busy(1), busy(1), Patience(budget_s=0.01))
     assert found.is_disturbed
     assert "measure again later" in (found.warning or "")
@@ -122,3 +127,48 @@ def hold_share(folder: Path, held: Event) -> None:
     with compiling(folder):
         held.set()
         time.sleep(0.4)
+
+
+def test_it_is_what_the_call_takes_at_once_and_not_in_sum() -> None:
+    def run() -> None:
+        for _ in range(3):
+            torch.ones(64 * MIB, dtype=torch.uint8)  # every page is written
+
+    peak = measurements.peak_of(run)
+    assert peak is not None
+    assert 60 * MIB < peak < 100 * MIB
+
+
+def test_what_was_there_before_is_not_counted() -> None:
+    kept = torch.ones(64 * MIB, dtype=torch.uint8)
+    peak = measurements.peak_of(lambda: kept[0].item())
+    assert peak is not None
+    assert peak < 8 * MIB
+
+
+def test_what_only_the_first_call_takes_is_not_counted() -> None:
+    kept: list[torch.Tensor] = []
+
+    def run() -> None:
+        if not kept:
+            kept.append(torch.ones(64 * MIB, dtype=torch.uint8))
+
+    peak = measurements.peak_of(run)
+    assert peak is not None
+    assert peak < 8 * MIB
+
+
+@pytest.mark.parametrize("name", ["_CLEAR", "_STATUS"])
+def test_a_system_that_does_not_say_gives_none(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurements, name, tmp_path / "not" / "there")
+    assert measurements.peak_of(lambda: None) is None
+
+
+def test_a_status_without_the_figure_gives_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "status").write_text("Name:\tpython\n")
+    monkeypatch.setattr(measurements, "_STATUS", tmp_path / "status")
+    assert measurements.peak_of(lambda: None) is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.errors import UsageError
-from workbench.notebook.line import split
+from workbench.notebook.call import split
 from workbench.notebook.options import COMPILE, LOAD
 
 
@@ -27,13 +27,12 @@ from workbench.notebook.options import COMPILE, LOAD
 def test_options_stand_before_or_after_the_call(
     text: str, words: tuple[str, ...], rest: str
 ) -> None:
-    line = split(text, COMPILE)
-    assert (line.words, line.rest) == (words, rest)
+    assert split(text, COMPILE) == ([*words], rest)
 
 
 def test_a_path_needs_no_call() -> None:
-    assert split("model.aot -o m", LOAD).words == ("-o", "m")
-    assert split("-o m ~/my-models/a-b.aot", LOAD).rest == "~/my-models/a-b.aot"
+    assert split("model.aot -o m", LOAD)[0] == ["-o", "m"]
+    assert split("-o m ~/my-models/a-b.aot", LOAD)[1] == "~/my-models/a-b.aot"
 
 
 @pytest.mark.parametrize("text", ["--nope f(x)", "-z f(x)", "-m"])
