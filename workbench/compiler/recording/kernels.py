@@ -20,7 +20,6 @@ from workbench.report import (
     KernelLine,
     Link,
     Node,
-    SchedulerNode,
     Table,
     TextWriter,
     Wrapper,
@@ -143,7 +142,7 @@ class KernelRecorder:
     ) -> Kernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
-        groups = _groups(lowered, kernel.first)
+        groups = [g for g in lowered.after if {*kernel.first}.issuperset(g.members)]
         lines = [line_id(*place) for place in kernel.lines]
         nodes = lowered.fx_ids(kernel.nodes)
         return Kernel(
@@ -215,11 +214,6 @@ def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Itera
                 yield KernelLine(kernel, line, nodes)
 
 
-def _groups(lowered: Lowered, names: tuple[str, ...]) -> list[SchedulerNode]:
-    wanted = set(names)
-    return [group for group in lowered.after if wanted.issuperset(group.members)]
-
-
 def _sum(values: Iterator[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
@@ -233,9 +227,7 @@ def _all(values: Iterator[int | None]) -> int | None:
 
 
 def _language(body: str | None) -> str:
-    if body is not None and "async_compile.triton" in body:
-        return "triton"
-    return "cpp"
+    return "triton" if body is not None and "async_compile.triton" in body else "cpp"
 
 
 def _source(body: str) -> str:
