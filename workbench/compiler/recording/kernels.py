@@ -142,13 +142,14 @@ class KernelRecorder:
     ) -> Kernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
+        is_triton = body is not None and "async_compile.triton" in body
         groups = [g for g in lowered.after if {*kernel.first}.issuperset(g.members)]
         lines = [line_id(*place) for place in kernel.lines]
         nodes = lowered.fx_ids(kernel.nodes)
         return Kernel(
             id=id,
             name=kernel.name,
-            language="extern" if kernel.is_extern else _language(body),
+            language="extern" if kernel.is_extern else "triton" if is_triton else "cpp",
             graph=lowered.id,
             is_backward=lowered.is_backward,
             ops=tuple(dict.fromkeys(kernel.nodes.values())),
@@ -224,10 +225,6 @@ def _all(values: Iterator[int | None]) -> int | None:
     known = list(values)
     numbers = [value for value in known if value is not None]
     return sum(numbers) if known and len(numbers) == len(known) else None
-
-
-def _language(body: str | None) -> str:
-    return "triton" if body is not None and "async_compile.triton" in body else "cpp"
 
 
 def _source(body: str) -> str:
