@@ -19,9 +19,7 @@ from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
@@ -29,6 +27,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     spills_of,
     triton_kernels,
 )
+from workbench.compiler.virtual_gpu.messages import Build, Built
 from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report, Table, TextWriter

@@ -20,9 +20,7 @@ from workbench.analysis.gpu_model.triton_source import TritonSource, read_source
 from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     kernel_named,
     shared_of,
@@ -30,6 +28,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     triton_kernels,
     values_of,
 )
+from workbench.compiler.virtual_gpu.messages import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import local_gpu_device
 from workbench.processes.messages import ProgressCallback

@@ -202,7 +202,7 @@ def _packed_kernels(manifest: Manifest) -> PackedKernels | None:
 
 
 def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:
-    from workbench.compiler.internals.state import autocast_of
+    from workbench.compiler.internals.torch_state import autocast_of
 
     return nullcontext() if state is None else autocast_of(state)
 

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues
-from workbench.compiler.internals.state import GlobalState
+from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ContractError
 
 

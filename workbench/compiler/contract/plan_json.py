@@ -10,7 +10,7 @@ from workbench.compiler.contract import specialized_values
 from workbench.compiler.contract.choices import GUARD_POLICIES
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
-from workbench.compiler.internals.state import GlobalState
+from workbench.compiler.internals.torch_state import GlobalState
 from workbench.errors import ArtifactError
 from workbench.report import Request
 

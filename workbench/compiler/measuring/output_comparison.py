@@ -64,15 +64,15 @@ class KernelComparison:
     """
 
     kernel: str
-    value: str
-    node: str
-    dtype: str
-    shape: tuple[int, ...]
-    max_abs_error: float
-    max_rel_error: float
-    rtol: float
-    atol: float
-    verdict: Verdict
+    value: str = ""
+    node: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    max_abs_error: float = nan
+    max_rel_error: float = nan
+    rtol: float = nan
+    atol: float = nan
+    verdict: Verdict = "not checked"
     graph: str = "forward"
     reason: str = ""
 

@@ -15,7 +15,7 @@ from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.state import GlobalState
+from workbench.compiler.internals.torch_state import GlobalState
 from workbench.compiler.packaging.archive import Content
 from workbench.compiler.packaging.compiling import Built, build, options_for, shareable
 from workbench.compiler.packaging.constants import kept, placed, with_names

@@ -91,9 +91,9 @@ def _runner(program: Any, built: Built) -> Any:
     """The library with its weights, without any check of its own, called with the flat inputs."""
     path = str(built.files[built.named(".so") or ""])
     if built.library.device == "cpu":
-        runner = tp.AOTI_RUNNER_CPU.get()(path, 1)
+        runner = tp.AOTI_CPU_RUNNER.get()(path, 1)
     else:
-        runner = tp.AOTI_RUNNER_CUDA.get()(path, 1, built.library.device, str(Path(path).parent))
+        runner = tp.AOTI_CUDA_RUNNER.get()(path, 1, built.library.device, str(Path(path).parent))
     if not built.has_weights:
         runner.update_constant_buffer(tensors_by_name(built.library, program), False, True)
     return runner

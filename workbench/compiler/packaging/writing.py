@@ -13,7 +13,7 @@ from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions
-from workbench.compiler.internals.gc_throttle import gc_throttle
+from workbench.compiler.internals.cpython_costs import gc_throttle
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest

@@ -30,11 +30,9 @@ from workbench.compiler.contract.specialized_values import (
     scopes_for,
 )
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
-from workbench.compiler.internals.gc_throttle import gc_throttle
-from workbench.compiler.internals.stack_chunk import large_stack_chunk
-from workbench.compiler.internals.state import GlobalState
-from workbench.compiler.internals.torch_state import tf32_uses
+from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
+from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
+from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder

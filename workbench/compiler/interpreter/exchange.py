@@ -1,15 +1,77 @@
-"""Tensors in memory that the user's process and the interpreting one both see."""
+"""What the user's process and the one that interprets kernels exchange: messages, shared memory."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.messages import SharedTensor
+
+
+@dataclass(frozen=True)
+class SharedTensor:
+    """A tensor in shared memory: bytes of a segment are its storage.
+
+    `path` opens the segment while the process that made it lives.
+    """
+
+    path: str
+    start: int
+    size: int
+    like: TensorLike
+
+
+@dataclass(frozen=True)
+class Define:
+    """The source of a kernel, sent once under a key."""
+
+    key: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch of a kernel; tensors among the arguments are `SharedTensor`.
+
+    Without a grid it is the kernel's own.
+    """
+
+    key: str
+    args: tuple[Any, ...]
+    named: Mapping[str, Any]
+    grid: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A launch that ended: its configuration, its programs, which arguments it wrote to."""
+
+    config: str
+    programs: int
+    written: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A kernel that cannot be run to its end, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Kernels and segments of shared memory that are not needed any more."""
+
+    keys: tuple[str, ...]
+    paths: tuple[str, ...]
+
 
 _SEGMENT = 1 << 28  # bytes of address space; memory is taken when it is written to
 _ALIGNMENT = 64
@@ -17,23 +79,15 @@ _GAP = 1 << 16
 _SENTINEL = 0x7F  # the byte of integers that nobody wrote: large, and the same in every element
 
 
-class Arena:
+class Arena(ExitStack):
     """Allocates in shared memory; all of it is given back when the arena is closed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._segments: list[tuple[str, mmap.mmap, int]] = []
-        self._files: list[int] = []
+        self.callback(self._segments.clear)
         self._used = _SEGMENT
         self._places: dict[int, tuple[str, int]] = {}
-
-    def __enter__(self) -> Arena:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._files:
-            os.close(file)
-        self._segments.clear()
-        self._files.clear()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -69,9 +123,8 @@ class Arena:
 
     def _storage(self, size: int) -> torch.Tensor:
         """Bytes with a storage of their own."""
-        room = (
-            -(-2 * size // _ALIGNMENT) * _ALIGNMENT + _GAP
-        )  # what a wrong index hits is no tensor
+        # what a wrong index hits is no tensor
+        room = -(-2 * size // _ALIGNMENT) * _ALIGNMENT + _GAP
         if not self._segments or self._used + room > self._segments[-1][2]:
             self._grow(max(room, _SEGMENT))
         path, memory, _ = self._segments[-1]
@@ -82,7 +135,7 @@ class Arena:
 
     def _grow(self, size: int) -> None:
         file = os.memfd_create("workbench")
-        self._files.append(file)
+        self.callback(os.close, file)
         os.ftruncate(file, size)
         path = f"/proc/{os.getpid()}/fd/{file}"
         self._segments.append((path, mmap.mmap(file, size), size))
@@ -101,10 +154,8 @@ class Mapped:
             with open(shared.path, "r+b") as file:
                 self._segments[shared.path] = mmap.mmap(file.fileno(), 0)
         memory = self._segments[shared.path]
-        content = torch.frombuffer(
-            memory, dtype=torch.uint8, count=shared.size, offset=shared.start
-        )
-        return shared.like.view(content.untyped_storage())
+        held = torch.frombuffer(memory, dtype=torch.uint8, count=shared.size, offset=shared.start)
+        return shared.like.view(held.untyped_storage())
 
     def forget(self, paths: Iterable[str]) -> None:
         """Let go of segments; what they held is freed when nobody else has them."""
