@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workbench.compiler.sources.source_line_index import SourceLineIndex
-from workbench.compiler.sources.sources import span_around
+from workbench.compiler.sources.sources import SourceLineIndex, span_around
 from workbench.report import Source, TextWriter
 from workbench.trace_logs.source_places import LogPlaces
 
