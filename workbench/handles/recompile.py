@@ -16,7 +16,7 @@ from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.packaging.repackage_command import repackage_command
+from workbench.compiler.packaging.request import repackage_command
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.compiler.contract.choices import TARGETS
+from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.virtual_gpu.client import warm_worker
 from workbench.errors import UsageError
 from workbench.handles.recipe import Recipe

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from workbench.compiler.internals.torch_private import Name
@@ -179,3 +180,17 @@ def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
             link = getattr(link.inner, _LINK, None)
         if link is not None:
             link.inner, link.raw, link.is_own = removed.inner, removed.raw, removed.is_own
+
+
+@contextmanager
+def held_back(log: logging.Logger | None, *starts: str) -> Iterator[None]:
+    """Keep messages that begin in one of these ways out of a log of torch's."""
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(starts)
+
+    with ExitStack() as stack:
+        if log is not None:
+            log.addFilter(is_wanted)
+            stack.callback(log.removeFilter, is_wanted)
+        yield

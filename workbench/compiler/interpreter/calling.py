@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.deserialize import deserialize
-from workbench.compiler.aot_files.main_aliases import classes_in_main
-from workbench.compiler.aot_files.payload import Serialized, resolve_place
+from workbench.compiler.aot_files.payload import Serialized, classes_in_main
 from workbench.compiler.contract.callables import Callee
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.graph_parts import GraphParts
 from workbench.errors import ContractError, UsageError
@@ -27,7 +27,7 @@ def callable_here(
     """
     function = callee.function
     scope = dict(function.__globals__)
-    imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
+    imported = {name: resolve(place) for name, place in contract.get("imports", {}).items()}
     known = {**scope, **callee.closure, **imported}
     lost = [name for name in serialized.external_data if name not in known]
     if lost:

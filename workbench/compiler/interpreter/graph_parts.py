@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.compiler.aot_files.payload import KeptForSaving
+from workbench.compiler.aot_files.deserialize import Libraries
 from workbench.compiler.internals import torch_private as tp
 
 GraphCall = Callable[[list[Any]], Any]
 """What is called with the inputs of a graph, as a list that it may empty."""
 
 
-class GraphParts:
+class GraphParts(Libraries):
     """Makes the graphs of a payload callable: `start(graph, is_backward)` gives what is called.
 
-    Everything around the graphs stays torch's own: arguments, mutations, aliases, autograd.
+    Everything around the graphs stays torch's own: arguments, mutations, aliases, autograd. What is
+    deserialized here is called, neither guarded nor saved.
     """
 
-    packed = True
-    guarded = False
-
     def __init__(self, start: Callable[[Any, bool], GraphCall]):
+        super().__init__({}, None, packed=True, guarded=False)
         self._start = start
-
-    def kept(self) -> KeptForSaving:
-        """Nothing: what is deserialized here is called, and not saved."""
-        return KeptForSaving({}, None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""
