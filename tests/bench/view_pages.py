@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.report import Report
-from workbench.views.document import Setting
+from workbench.views.document import document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.wire.codec import SMALL, pack
@@ -58,7 +58,7 @@ MOVE = """(kind) => new Promise((done) => {
 
 def whole_page(report: Report, path: Path) -> Path:
     """A page with every part of a report, however big."""
-    record = pack(embedded(report, Setting(), "full", 1 << 40), SMALL)
+    record = pack(embedded(report, document(report), "full", 1 << 40), SMALL)
     body = interactive("", record, kind="page", carries_bundle=True)
     path.write_text(f'<!doctype html><meta charset="utf-8"><body>{body}', encoding="utf-8")
     return path

@@ -21,8 +21,8 @@ import torch
 
 import workbench as wb
 from workbench.processes import shipping
+from workbench.report.file_rows import PHASES, WAYS
 from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import PHASES, WAYS
 from workbench.roundtrips import processes
 
 QUICK = ("ours", "eager")

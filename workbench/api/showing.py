@@ -205,7 +205,7 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     """
     from workbench.settings import Settings
     from workbench.specs import Catalogue
-    from workbench.views.tables.targets import target_frame, targets_frame
+    from workbench.views.tables.frames import target_frame, targets_frame
 
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     return targets_frame(gpus) if name is None else target_frame(gpus[name])

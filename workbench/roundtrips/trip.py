@@ -17,15 +17,15 @@ from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
-from workbench.report.report_holder import ReportHolder
-from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import (
+from workbench.report.file_rows import (
     WAYS,
     RoundTripLeaf,
     RoundTripPhase,
     RoundTripWay,
     way_of,
 )
+from workbench.report.report_holder import ReportHolder
+from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips import processes
 from workbench.roundtrips.child import OUTPUTS
 from workbench.roundtrips.run_loader import Opaque

@@ -1,8 +1,16 @@
+import pickle
+
 import pytest
 import torch
+from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCache
 
+import workbench as wb
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
+
+
+def raised(x):
+    return x.relu() + 1
 
 
 def answers(folder, monkeypatch, **options):
@@ -44,3 +52,21 @@ def test_a_cache_with_graphs_is_asked(tmp_path, monkeypatch):
     file.parent.mkdir(parents=True)
     file.touch()
     assert answers(tmp_path, monkeypatch) == [("hit", key, None)]
+
+
+@pytest.mark.parametrize("capture", ["light", "full"])
+def test_an_entry_whose_guards_ask_for_sizes_that_are_not_there_is_a_miss(
+    tmp_path, monkeypatch, capture
+):
+    monkeypatch.setattr(AOTAutogradCache, "_get_tmp_dir_for_key", lambda key: str(tmp_path))
+    x = torch.ones(8)
+    wb.aot_compile(raised, (x,), capture="light")
+    [entry] = tmp_path.iterdir()
+    kept = pickle.loads(entry.read_bytes())
+    kept.guards_expr = "L['t0'] > 1"
+    entry.write_bytes(pickle.dumps(kept))
+    torch.compiler.reset()
+    compiled = wb.aot_compile(raised, (x,), capture=capture)
+    assert torch.equal(compiled(x), x + 1)
+    [row] = [row for row in compiled.report.cache if row.cache == "AOTAutograd cache"]
+    assert (row.outcome, row.reason) == ("miss", "an entry cannot be used: KeyError: 't0'")

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.diff.align import align
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.report.listing_diff import Block, Kind
 from workbench.report.machine_rows import CODE_STAGES
-from workbench.report.side_by_side import Difference
+from workbench.report.side_by_side import Block, Difference, Kind
 
 if TYPE_CHECKING:
     from workbench.analysis.diff.difference import Diff, KernelMatch

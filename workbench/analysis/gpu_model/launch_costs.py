@@ -89,7 +89,7 @@ class Launches(Presented):
 
     def frame(self) -> pandas.DataFrame:
         """A row for each start of a kernel, in their order."""
-        return presenter().frame(self)
+        return presenter().rows_frame(self.rows, KernelLaunch)
 
     def plot(self) -> matplotlib.figure.Figure:
         """What CPU and GPU do during the call, without CUDA graphs and with them."""

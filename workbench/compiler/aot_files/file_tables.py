@@ -21,7 +21,7 @@ from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
 from workbench.report import Report, Table
-from workbench.report.artifact_rows import (
+from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,

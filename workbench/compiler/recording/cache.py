@@ -53,7 +53,14 @@ class CacheRecorder:
 
     def _lookup(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def lookup(key: str, *args: Any, **kwargs: Any) -> Any:
-            found = inner(key, *args, **kwargs)
+            try:
+                found = inner(key, *args, **kwargs)
+            # An entry of a dynamic compilation is found for fixed sizes too and its guards ask for
+            # sizes that are not there; torch takes that for a miss, but not while it saves.
+            except Exception as error:
+                why = f"an entry cannot be used: {type(error).__name__}: {error}"
+                self.rows.append(CacheEvent("AOTAutograd cache", "miss", key, why))
+                return None
             withheld = found is not None and self._is_bypassed
             outcome, reason = "miss" if found is None else "hit", _WITHHELD if withheld else None
             self.rows.append(CacheEvent("AOTAutograd cache", outcome, key, reason))

@@ -36,7 +36,7 @@ _TITLES = {
     "symbols": "Symbols of the libraries",
 }
 _OPEN = ("models", "inputs", "outputs", "needs", "outside")
-_SIZES = ("size", "bytes")
+_SIZES = ("size", "B")
 _NUMBERS = ("constants", "exports", "imports", "registers")
 
 
@@ -80,7 +80,7 @@ def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
 def _column(name: str) -> Column:
     title = name.replace("_", " ")
     if name in _SIZES:
-        return Column(title, name, "bytes")
+        return Column(title, name, "B")
     return Column(title, name, "number" if name in _NUMBERS else "code")
 
 

@@ -1,4 +1,4 @@
-"""The row types of a round trip: ways from a file or a function to a result, phases, outputs."""
+"""The row types about a file: facts, members, inputs and outputs, needs; its round trips."""
 
 from __future__ import annotations
 
@@ -101,3 +101,48 @@ def way_of(
         steady_s=steady_s,
         note=note,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFact:
+    """One thing about the file: its path, size, digest, who vouches for it, what it was made by."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactMember:
+    """One member of the file, or several of a kind; `size` is in bytes."""
+
+    name: str
+    what: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractLeaf:
+    """One tensor or constant that the file takes or gives: `side` is "input" or "output".
+
+    `shape` is written with its ranges, such as `[batch in 2..64, 512]`. `model` names one of
+    several models in a package.
+    """
+
+    side: str
+    name: str
+    dtype: str
+    shape: str
+    device: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementRow:
+    """One thing that the file needs, compared with this machine: pass, warn or fail."""
+
+    name: str
+    verdict: str
+    needed: str
+    found: str
+    advice: str = ""
