@@ -228,6 +228,6 @@ def aotinductor_names() -> pandas.DataFrame:
     >>> print(names[names.verdict == "gone"].written.iloc[0])
     from torch._export import capture_pre_autograd_graph
     """
-    from workbench.compiler.pipeline.aotinductor_names import names_frame
+    from workbench.compiler.pipeline.modes import names_frame
 
     return names_frame()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.calling import caller
-from workbench.compiler.contract.fast_guard import constants_of, fast_guard
+from workbench.compiler.contract.calling import FastCheck, caller
+from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -131,14 +131,12 @@ class Compiled(OtherTargets):
             grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
         )
 
-    def _quick(self) -> tuple[str, Mapping[str, Any]] | None:
+    def _quick(self) -> FastCheck | None:
         """One expression that stands before the guards, where the signature is plain."""
         plan, signature = self._plan, self._aot_fn._artifacts.signature
         if not plan.plain or plan.receiver or plan.checks():
             return None
-        constants = constants_of(plan.contract, signature)
-        found = None if constants is None else fast_guard(signature, plan.contract, constants)
-        return None if found is None else (found.expression, found.scope)
+        return fast_guard(signature, plan.contract)
 
     def _refresher(self) -> Callable[[], None] | None:
         """Brings the globals that the code reads up to date; torch keeps a copy of them."""

@@ -17,7 +17,7 @@ from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.packaging.repackage_command import repackage_command
+from workbench.compiler.packaging.request import repackage_command
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled

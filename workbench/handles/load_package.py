@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.machine.machine import current_machine
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.package_preflight import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
-from workbench.compiler.running.unpacking import Unpacking
+from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
@@ -78,7 +77,9 @@ def _started(
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
     try:
-        manifest = opened.manifest or _manifest_of_torch(path, opened)
+        if opened.manifest is None:
+            warnings.warn(f"{path} {NO_CONTRACT}", stacklevel=4)
+        manifest = opened.manifest or manifest_of(opened)
         if len(manifest.models) == 1:
             unpacking = Unpacking(opened, manifest.models[0])
         made = package_class()
@@ -88,13 +89,6 @@ def _started(
             unpacking.remove()
         opened.file.close()
         raise
-
-
-def _manifest_of_torch(name: str, package: OpenedPackage) -> PackageManifest:
-    from workbench.compiler.running import foreign
-
-    warnings.warn(f"{name} {foreign.WARNING}", stacklevel=5)
-    return foreign.manifest_of(package)
 
 
 def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:

@@ -11,15 +11,15 @@ from weakref import finalize, ref
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
-from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.derived import Derived
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
-    from workbench.compiler.running.unpacking import Unpacking
+    from workbench.compiler.running.model_files import Unpacking
     from workbench.report import Report
 
 

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.choices import TARGETS
+from workbench.compiler.contract.examples import tensor_of
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import CompileOptions, known_gpus
-from workbench.compiler.contract.sample_tensors import tensor_of
+from workbench.compiler.contract.request import TARGETS, CompileOptions, known_gpus
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places

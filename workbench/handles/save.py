@@ -24,7 +24,6 @@ from workbench.compiler.aot_files.saving import (
     current_versions,
     write_serialized,
 )
-from workbench.compiler.contract import plan_json
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
@@ -56,10 +55,10 @@ def save_compiled(
         path,
         aot_fn=aot_fn,
         contract_json={
-            **plan_json.to_json(plan, compiled.report.request),
+            **plan.to_json(compiled.report.request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        specialized_json=plan_json.specialized_to_json(plan, emptied),
+        specialized_json=plan.specialized_to_json(emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=without_file(compiled.report),
         module=compiled.module,

@@ -144,7 +144,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     """The loader of torch itself, with the names handed back that a file cannot hold."""
     if "model" in order:
         return _torch_package(order, watch)
-    from workbench.compiler.aot_files.payload import resolve_place
+    from workbench.compiler.contract.specialized_values import resolve
 
     receiver: tuple[Any, ...] = ()
     if order["has_receiver"]:
@@ -152,8 +152,8 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
         receiver = _parcel(order["original"])["receiver"]
     watch.begin("load")
     vars(sys.modules["__main__"]).update(parcel["missing"])  # torch's unpickler asks there
-    places = {name: resolve_place(place) for name, place in order["aliases"].items()}
-    imports = {name: resolve_place(place) for name, place in order["imports"].items()}
+    places = {name: resolve(place) for name, place in order["aliases"].items()}
+    imports = {name: resolve(place) for name, place in order["imports"].items()}
     with Path(order["torch_file"]).open("rb") as file:
         loaded: Loaded = torch.compiler.load_compiled_function(
             file,

@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from workbench.compiler.sources.break_messages import RESUMED
-from workbench.compiler.sources.source_line_index import SourceLineIndex
-from workbench.compiler.sources.sources import Frame, span_around
+from workbench.compiler.sources.sources import Frame, SourceLineIndex, span_around
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (.+)(?:\n    (?! *\^)(.*))?')

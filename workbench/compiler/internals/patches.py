@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,3 +222,17 @@ class ProcessPatches(ExitStack):
             self.callback(mapping.pop, key, None)
         else:
             self.callback(mapping.__setitem__, key, before)
+
+
+@contextmanager
+def held_back(log: logging.Logger | None, *starts: str) -> Iterator[None]:
+    """Keep messages that begin in one of these ways out of a log of torch's."""
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(starts)
+
+    with ExitStack() as stack:
+        if log is not None:
+            log.addFilter(is_wanted)
+            stack.callback(log.removeFilter, is_wanted)
+        yield

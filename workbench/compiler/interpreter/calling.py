@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.deserialize import deserialize
-from workbench.compiler.aot_files.main_aliases import classes_in_main
-from workbench.compiler.aot_files.payload import KeptForSaving, Serialized, resolve_place
+from workbench.compiler.aot_files.deserialize import Libraries, deserialize
+from workbench.compiler.aot_files.payload import Serialized, classes_in_main
 from workbench.compiler.contract.callables import Callee
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay
 from workbench.errors import ContractError, UsageError
@@ -22,21 +22,16 @@ GraphCall = Callable[[list[Any]], Any]
 """What is called with the inputs of a graph, as a list that it may empty."""
 
 
-class GraphParts:
+class GraphParts(Libraries):
     """Makes the graphs of a payload callable: `start(graph, is_backward)` gives what is called.
 
-    Everything around the graphs stays torch's own: arguments, mutations, aliases, autograd.
+    Everything around the graphs stays torch's own: arguments, mutations, aliases, autograd. What is
+    deserialized here is called, neither guarded nor saved.
     """
 
-    packed = True
-    guarded = False
-
     def __init__(self, start: Callable[[Any, bool], GraphCall]):
+        super().__init__({}, None, packed=True, guarded=False)
         self._start = start
-
-    def kept(self) -> KeptForSaving:
-        """Nothing: what is deserialized here is called, and not saved."""
-        return KeptForSaving({}, None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
         """What torch calls to make a compiled graph callable."""
@@ -71,7 +66,7 @@ def callable_here(
     """
     function = callee.function
     scope = dict(function.__globals__)
-    imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
+    imported = {name: resolve(place) for name, place in contract.get("imports", {}).items()}
     known = {**scope, **callee.closure, **imported}
     lost = [name for name in serialized.external_data if name not in known]
     if lost:

@@ -14,10 +14,9 @@ from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
 from workbench.artifacts.machine.machine import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
 from workbench.compiler.aot_files import serializability
-from workbench.compiler.aot_files.packed_kernels import kernels_asked_for, packed_binaries
+from workbench.compiler.aot_files.generated import kernels_asked_for, packed_binaries
 from workbench.compiler.aot_files.payload import generated_programs, serialize
 from workbench.compiler.aot_files.program import NoProgram, Program
-from workbench.compiler.contract import plan_json
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
@@ -64,10 +63,10 @@ def program_of(
     return Program(
         serialized=serialized,
         contract={
-            **plan_json.to_json(plan, request),
+            **plan.to_json(request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        specialized=tuple(plan_json.specialized_to_json(plan, emptied)),
+        specialized=tuple(plan.specialized_to_json(emptied)),
         guards={"policy": request.guards, "dropped": list(plan.dropped)},
         built_for=built_for,
         not_packed=tuple(sorted(kernels_asked_for(programs) - packed)),

@@ -1,22 +1,66 @@
-"""Packages that torch itself wrote: what their members and metadata say about each model."""
+"""The files of a model in its package: found in one that torch wrote, copied out meanwhile.
+
+Nothing here imports torch: copies are made while the caller imports it.
+"""
 
 from __future__ import annotations
 
 import json
-from pathlib import PurePosixPath
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from weakref import finalize
 
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.errors import ArtifactError
 
+_NOT_RUN = (".cpp", ".blob", ".constants", ".h", ".o")  # sources and weights
 _FOLDER = PurePosixPath("data/aotinductor")
 _METADATA = "_metadata.json"
 _METADATA_LIMIT = 1 << 20
-WARNING = (
+NO_CONTRACT = (
     "was written by torch itself: it does not say what its inputs have to be, so only their number "
     "and nesting are checked, and wrong shapes or dtypes can give wrong results. wb.package writes "
     "files that are checked."
 )
+
+
+class Unpacking:
+    """Verified copies of what one model executes, in a folder that only this user can enter.
+
+    Copying and hashing leave Python to others. The file must not be read until `library` returns.
+    The folder goes with this object.
+    """
+
+    def __init__(self, package: OpenedPackage, model: PackagedModel) -> None:
+        others = [
+            name
+            for name in package.entries
+            if name.startswith(f"{model.folder}/")
+            and not name.endswith(_NOT_RUN)
+            and name != model.library
+        ]
+        folder = Path(tempfile.mkdtemp(prefix="aot-workbench-"))
+        self.model = model
+        self._removal = finalize(self, shutil.rmtree, folder, True)
+        self._thread = ThreadPoolExecutor(1)
+        self._copies = self._thread.submit(package.unpack, folder, [model.library, *others])
+
+    def library(self) -> Path:
+        """Where the library is, when it is whole; raises `ArtifactError` for a damaged one."""
+        copies = self._copies.result()
+        self._thread.shutdown()
+        return copies[self.model.library]
+
+    def remove(self) -> None:
+        """Remove the copies, also while they are made."""
+        self._thread.shutdown()
+        self._removal()
+
+
+# packages that torch itself wrote
 
 
 def manifest_of(package: OpenedPackage) -> PackageManifest:

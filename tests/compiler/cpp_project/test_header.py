@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from workbench.compiler.cpp_project.arithmetic import in_cpp
+from workbench.compiler.cpp_project.header import in_cpp
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from torch.utils import cmake_prefix_path
 
 import workbench as wb
 from workbench.compiler.cold_start.compile_cache import fast_start
-from workbench.compiler.pipeline.aotinductor_names import (
+from workbench.compiler.pipeline.modes import (
     advice,
+    check_options,
     is_there,
     written_names,
 )
-from workbench.compiler.pipeline.modes import check_options
 
 inductor = pytest.importorskip("torch._inductor")
 ROWS = {row.written: row for row in written_names()}
