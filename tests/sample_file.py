@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.report.artifact_rows import (
+from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
     RequirementRow,
+    RoundTripLeaf,
+    RoundTripPhase,
+    RoundTripWay,
+    way_of,
 )
-from workbench.report.roundtrip_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay, way_of
 
 KERNEL = "kernels/avx512-native/" + "5d05763b7c09" + "0" * 52 + ".so"
 TOOK: dict[str, tuple[tuple[str, float], ...]] = {

@@ -91,13 +91,13 @@ _Ports.presenter, _Ports.sweep_files = _presenter, _sweep_files
 
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext workbench`."""
-    from workbench.notebook.extension import load
+    from workbench.notebook.magics import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """`%unload_ext workbench`."""
-    from workbench.notebook.extension import unload
+    from workbench.notebook.magics import unload
 
     unload(ipython)

@@ -69,3 +69,8 @@ class RunError(WorkbenchError):
 
 class TorchNameMissing(WorkbenchError):
     """A private name of torch that a feature needs does not exist in this release."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its class where it says nothing."""
+    return str(error).strip().split("\n")[0] or type(error).__name__

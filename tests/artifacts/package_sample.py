@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine.machine import Machine, current_machine
-from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
+from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 

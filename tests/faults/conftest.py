@@ -10,15 +10,15 @@ import sample_report
 import torch
 
 import workbench as wb
-from workbench.artifacts.archive import package_report
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.archive.package_container import encode_report
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
+from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions, save_artifact
@@ -87,7 +87,7 @@ def write_like_package(path: Path, library: bytes, store: TrustStore) -> None:
         f"{FOLDER}/a.wrapper.cpp": b"int main() {}\n" * 50,
         f"{FOLDER}/a.wrapper_metadata.json": b'{"AOTI_DEVICE_KEY": "cpu"}',
         f"{FOLDER}/w.blob": bytes(range(256)),
-        "extra/workbench/model.wbr.b64": package_report.encode(sample_report.make().to_bytes()),
+        "extra/workbench/model.wbr.b64": encode_report(sample_report.make().to_bytes()),
     }
     manifest = PackageManifest(
         "model", (model,), versions=current_versions(), needs=system_needs([library])

@@ -15,7 +15,7 @@ from tests.faults.hostile import hostile_pickle
 from tests.faults.manifests import other_manifest, relist
 from tests.faults.reports import other_report
 from tests.faults.zips import Archive, tricked
-from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import REPORT_SUFFIX
 from workbench.artifacts.archive.zip_frame import data_start, read_frame
 from workbench.errors import WorkbenchError
 
@@ -100,7 +100,7 @@ class Mutator:
 
 
 def _with_report(rng: random.Random, archive: Archive) -> tuple[str, bytes]:
-    at = archive.index(package_report.SUFFIX)
+    at = archive.index(REPORT_SUFFIX)
     in_package = at is not None
     at = archive.index(".wbr") if at is None else at
     if at is None:

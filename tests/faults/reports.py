@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tests.faults.manifests import edited
-from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import decode_report, encode_report
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -68,4 +68,4 @@ def other_report(rng: random.Random, content: bytes, *, in_package: bool) -> byt
         return rng.choice(_REPORTS)(rng, content)
     if rng.random() < 0.1:
         return b"no base 64!"
-    return package_report.encode(rng.choice(_REPORTS)(rng, package_report.decode(content)))
+    return encode_report(rng.choice(_REPORTS)(rng, decode_report(content)))

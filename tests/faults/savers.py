@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.faults.watching import Watch
 from workbench.artifacts.archive import container
-from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.manifest.manifest import Manifest
 
 KINDS = ("artifact", "package")

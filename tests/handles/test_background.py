@@ -18,10 +18,13 @@ import torch
 
 import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
-from workbench.handles.job import Job
+from workbench.handles.background import Job
+from workbench.handles.cross_compiled import CrossCompiled
 from workbench.report import Report
 
 LONG = 120.0  # seconds
+WEIGHT = torch.rand(4)
+LOCK = threading.Lock()
 
 
 class Model(torch.nn.Module):
@@ -93,9 +96,6 @@ def test_a_module_keeps_its_own_weights_and_gradients() -> None:
     assert compiled.guard_sandbox.check().ok
     assert same_kernels(compiled.report, wb.aot_compile(model, (x,)).report)
     assert any(source.text for source in compiled.report.sources)
-
-
-WEIGHT = torch.rand(4)
 
 
 def of_global(x: torch.Tensor) -> torch.Tensor:
@@ -236,9 +236,6 @@ def test_a_worker_that_dies_is_an_error() -> None:
         job.result(LONG)
 
 
-LOCK = threading.Lock()
-
-
 def test_what_cannot_be_sent_is_named_before_anything_starts() -> None:
     before = leftovers()
     lock = threading.Lock()
@@ -292,3 +289,72 @@ def test_a_job_says_what_it_is() -> None:
     assert repr(job) == "Job(slow, running)"
     job.cancel()
     assert repr(job) == "Job(slow, cancelled)"
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x * 2, -1)
+
+
+def long(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(300):
+        x = (x @ x).sin()
+    return x
+
+
+def breaks(x: torch.Tensor) -> torch.Tensor:
+    print("a graph break")
+    return x + 1
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
+def test_the_result_is_that_of_a_compilation_in_place() -> None:
+    seen: list[str] = []
+    job = wb.compile_async(softmax, (torch.randn(64, 128),), target="h100", grad=False)
+    job.on_change = lambda: seen.append(job.progress["status"])
+    assert repr(job) == "Job(softmax, running)"
+    made = job.result(timeout=200)
+    assert isinstance(made, CrossCompiled)
+    assert (made.target, made.report.request.grad) == ("h100", False)
+    assert made.report.resources[0].registers
+    assert job.done()
+    state = job.progress
+    assert (state["status"], state["can_cancel"], state["error"]) == ("done", False, None)
+    assert state["steps"][0]["name"] == "starting a worker"
+    assert all(step["duration_s"] is not None for step in state["steps"])
+    assert state["kernels"]
+    assert "running" in seen
+    assert not job.cancel()
+
+
+def test_cancelling_ends_the_worker() -> None:
+    before = children()
+    job = wb.compile_async(long, (torch.randn(64, 64),), target="h100")
+    (pid,) = children() - before
+    assert job.cancel()
+    assert job.done()
+    assert job.progress["status"] == "cancelled"
+    assert not Path(f"/proc/{pid}").exists()
+    with pytest.raises(WorkbenchError, match="cancelled"):
+        job.result()
+    assert not job.cancel()
+
+
+def test_errors_come_with_their_report_and_what_cannot_be_is_said_at_once() -> None:
+    job = wb.compile_async(breaks, (torch.randn(3),), target="h100")
+    with pytest.raises(UsageError, match="only 'inductor'"):
+        wb.compile_async(softmax, (torch.randn(3),), target="h100", backend="eager")
+
+    async def awaited() -> object:
+        return await job
+
+    # where browser tests ran, this thread has a loop already
+    with (
+        ThreadPoolExecutor(1) as thread,
+        pytest.raises(CaptureError, match="cannot be captured in one graph") as caught,
+    ):
+        thread.submit(lambda: asyncio.run(awaited())).result(120)
+    assert caught.value.report is not None
+    assert job.progress["status"] == "failed"

@@ -45,7 +45,8 @@ def test_help_names_every_option(
 
 def test_every_option_is_an_argument_of_the_api_and_the_other_way_round() -> None:
     def arguments(name: str) -> set[str]:
-        return {OTHER_NAMES.get(o.key, o.key) for o in OF_MAGICS[name]} - OF_THE_NOTEBOOK
+        keys = (option.names[-1].lstrip("-").replace("-", "_") for option in OF_MAGICS[name])
+        return {OTHER_NAMES.get(key, key) for key in keys} - OF_THE_NOTEBOOK
 
     known = set(inspect.signature(api.aot_compile).parameters)
     assert arguments("aot_compile") == known - OF_PYTHON

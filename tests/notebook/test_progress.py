@@ -1,33 +1,39 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from wire_types import mismatches
 
 from workbench.errors import UsageError
-from workbench.notebook.progress import Phases, ProgressDisplay, is_interactive
+from workbench.notebook.progress import JobView, ProgressDisplay, is_interactive
+from workbench.processes.background_task import Steps
 from workbench.report import Report
+from workbench.views.document import Setting
 from workbench.views.widgets.display import show
+from workbench.views.widgets.report_view import View
 from workbench.views.wire import document as wire
 
-
-def test_phases_show_their_durations() -> None:
-    times = iter([0.0])
-    phases = Phases(lambda: next(times, 3.0))
-    phases.begin("Dynamo", 0.5)
-    phases.begin("Inductor", 1.5)
-    assert phases.lines() == [("Dynamo", 1.0, False), ("Inductor", 1.5, True)]
-    assert phases.title() == "Compiling: Inductor, 3.00 s"
-    assert "Inductor" in phases._repr_mimebundle_()["text/html"]
+Run = Callable[[str], ExecutionResult]
+LONG = 120.0  # seconds
 
 
-def test_before_the_first_phase_it_says_so() -> None:
-    phases = Phases(lambda: 0.0)
-    assert phases.title() == "Compiling: starting, 0 s"
-    assert phases.lines() == []
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds since the start, which the last one says."""
+    now = [0.0]
+    monkeypatch.setattr(Steps, "elapsed", lambda _: now[-1])
+    return now
+
+
+def test_before_the_first_phase_it_says_so(
+    bare_shell: InteractiveShell, clock: list[float]
+) -> None:
+    assert ProgressDisplay(bare_shell).text()["text/plain"] == "Compiling: starting, 0 s"
 
 
 def test_nothing_is_printed_when_nobody_watches(
@@ -47,18 +53,27 @@ def test_the_result_is_shown_in_the_end(
     assert capsys.readouterr().out.strip() == "'done'"
 
 
-def test_phases_that_end_are_nested() -> None:
-    times = iter([0.0])
-    phases = Phases(lambda: next(times, 4.0))
-    phases.begin("Inductor", 1.0)
-    phases.begin("scheduler", 1.5)
-    phases.end("scheduler", 2.0)
-    assert phases.lines() == [("Inductor", 3.0, True), ("scheduler", 0.5, False)]
-    assert phases.title() == "Compiling: Inductor, 4.00 s"
-    state = phases.state("running", ["cpp_fused_add_0"], None)
+def test_phases_show_their_durations_and_are_nested(
+    bare_shell: InteractiveShell, clock: list[float]
+) -> None:
+    progress = ProgressDisplay(bare_shell)
+    clock.append(1.0)
+    progress("Inductor", 1.0)
+    clock.append(1.5)
+    progress("scheduler", 1.5)
+    clock.append(2.0)
+    progress.end("scheduler", 2.0)
+    clock.append(4.0)
+    text = progress.text()
+    assert text["text/plain"] == "Compiling: Inductor, 4.00 s"
+    words = " ".join(re.sub("<[^>]+>", " ", text["text/html"]).split())
+    assert words.endswith("▸ Inductor 3.00 s ✓ scheduler 500 ms")
+    state = progress.shown()
     assert mismatches(state, wire.Progress) == []
     assert [step["duration_s"] for step in state["steps"]] == [None, 0.5]
-    assert phases.state("failed", [], "no")["steps"][0]["duration_s"] == 3.0
+    with pytest.raises(ValueError, match="no"), progress:
+        raise ValueError("no")
+    assert progress.shown(ValueError("no"))["status"] == "failed"
 
 
 def test_a_live_notebook_follows_in_a_view(
@@ -108,3 +123,58 @@ def test_a_wrong_request_leaves_no_view_behind(
     assert removed["update"]
     assert removed["data"] == {"text/plain": ""}
     assert shown["transient"] == removed["transient"]
+
+
+@pytest.fixture
+def user(shell: InteractiveShell) -> dict[str, Any]:
+    shell.run_cell("import torch\ndef f(x, scale=2):\n    return torch.relu(x + 1) * scale")
+    shell.run_cell("x = torch.randn(8, 4)")
+    return shell.user_ns
+
+
+def test_the_result_is_a_job_whose_view_ends_with_the_report(
+    run: Run, user: dict[str, Any]
+) -> None:
+    run("%aot_compile --bg -o job f(x, scale=3)")
+    job, view = user["job"], View()
+    shown = JobView(job, view, Setting("job.result()"), "f(x, scale=3)")
+    compiled = job.result(LONG)
+    assert compiled(user["x"], scale=3).equal(user["f"](user["x"], 3))
+    shown.join(LONG)
+    assert (view.progress["status"], view.progress["title"]) == ("done", "f(x, scale=3)")
+    assert view.progress["kernels"] == ["cpp_fused_add_mul_relu_0"]
+    assert view.revision == 1
+    (source,) = (s for s in compiled.report.sources if s.name == "f")
+    assert source.kind == "notebook"
+    assert source.file.startswith("cell ")
+    assert "torch.relu" in compiled.report.texts[source.text or ""]
+
+
+def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
+    run("%aot_compile --bg --no-view -o job f(x)")
+    job = user["job"]
+    view = View(cancel=job.cancel)
+    shown = JobView(job, view, Setting("job.result()"), "f(x)")
+    view._answer("cancel", None)
+    shown.join(LONG)
+    assert view.progress["status"] == "cancelled"
+    assert view.revision == 0
+
+
+def test_a_virtual_gpu_is_compiled_for_in_the_background(run: Run, user: dict[str, Any]) -> None:
+    run("%aot_compile --bg -t h100 -o job f(x)")
+    job, view = user["job"], View()
+    shown = JobView(job, view, Setting("job.result()"), "f(x)")
+    compiled = job.result(LONG)
+    assert compiled.target == "h100"
+    assert len(compiled.report.resources)
+    shown.join(LONG)
+    assert (view.progress["status"], view.revision) == ("done", 1)
+
+
+@pytest.mark.parametrize("flag", ["-s model.aot", "-a"])
+def test_what_needs_the_result_at_once_is_refused(
+    run: Run, user: dict[str, Any], flag: str
+) -> None:
+    result = run(f"%%aot_compile --bg {flag}\nf(x)")
+    assert "leave -s, -p and -a out" in str(result.error_in_exec)

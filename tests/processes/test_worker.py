@@ -27,17 +27,13 @@ def answer(request):
     parent("work", 0.0)
     return Done((request, os.getpid()))
 
-parent.done("ready")
+parent.done()
 parent.serve(answer)
 """
 
 
 class Echo(Worker):
     program = "child_program"
-    said: object = None
-
-    def on_ready(self, value: object) -> None:
-        self.said = value
 
 
 @pytest.fixture
@@ -53,7 +49,6 @@ def test_one_process_answers_every_request(worker: Echo) -> None:
     assert worker.pid is not None
     assert worker.ask("a", "echo") == ("a", worker.pid)
     assert worker.ask("b", "echo") == ("b", worker.pid)
-    assert worker.said == "ready"
     with pytest.raises(UsageError, match="no"):
         worker.ask("refuse", "echo")
     with pytest.raises(CaptureError, match="The worker failed: ZeroDivisionError"):

@@ -26,7 +26,7 @@ def work() -> None:
     """One worker: its runs as JSON, each the times in µs of both sides, round by round."""
     import torch
 
-    from workbench.sweeps.paired_timing import Patience, measure
+    from workbench.sweeps.measurements import Patience, measure
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -13,8 +13,7 @@ import workbench as wb
 from tests.sample_report import make
 from workbench.analysis.diff.comparing import compare
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.artifacts.machine.machine import Machine
-from workbench.artifacts.machine.requirement import Requirement
+from workbench.artifacts.machine.machine import Machine, Requirement
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -116,7 +115,7 @@ def test_a_check_is_described_without_pandas() -> None:
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'anywidget')));"
         "from workbench.artifacts.machine.machine import Machine;"
-        "from workbench.artifacts.machine.requirement import Requirement as R;"
+        "from workbench.artifacts.machine.machine import Requirement as R;"
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )

@@ -21,9 +21,9 @@ import torch
 
 import workbench as wb
 from workbench.processes import shipping
+from workbench.report.file_rows import PHASES, WAYS
 from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import PHASES, WAYS
-from workbench.roundtrips import processes
+from workbench.roundtrips.trip import run
 
 QUICK = ("ours", "eager")
 
@@ -164,7 +164,7 @@ def test_an_interrupt_ends_the_process(tmp_path: Path) -> None:
     timer = threading.Timer(0.7, _thread.interrupt_main)  # it imports torch by then
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        processes.run(tmp_path / "way", tmp_path / "caches", {"way": "ours"})
+        run(tmp_path / "way", tmp_path / "caches", {"way": "ours"})
     mine = [child for child in psutil.Process().children() if _runs(child, tmp_path)]
     assert mine == []
 
@@ -177,7 +177,7 @@ def _runs(process: psutil.Process, folder: Path) -> bool:
 
 
 def test_a_process_that_dies_is_a_reason(tmp_path: Path) -> None:
-    found = processes.run(tmp_path / "way", tmp_path / "caches", {"way": "ours", "inputs": "/no"})
+    found = run(tmp_path / "way", tmp_path / "caches", {"way": "ours", "inputs": "/no"})
     assert "/no" in found["error"]
 
 

@@ -97,9 +97,10 @@ def test_wb_targets_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_file_that_cannot_be_read_says_why(
     tmp_path: Path, file: str, text: str, words: str
 ) -> None:
-    (tmp_path / file).write_text(text)
+    (tmp_path / "gpus").mkdir()
+    (tmp_path / "gpus" / file).write_text(text)
     with pytest.raises(UsageError, match=words):
-        Catalogue.with_folder(tmp_path)
+        Catalogue.of_user(tmp_path)
 
 
 def test_no_folder_is_no_gpu_more(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from workbench.errors import ArtifactError, UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.entry import Wanted, run_sweep
 from workbench.sweeps.load_sweep import note
-from workbench.sweeps.paired_timing import Patience
+from workbench.sweeps.measurements import Patience
 from workbench.sweeps.store import Store
 from workbench.sweeps.trial_run import Plan
 

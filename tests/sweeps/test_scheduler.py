@@ -15,7 +15,7 @@ import torch
 
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweeps.paired_timing import Patience
+from workbench.sweeps.measurements import Patience
 from workbench.sweeps.scheduler import Runner, SweptFunction
 from workbench.sweeps.space import Space
 from workbench.sweeps.store import Store

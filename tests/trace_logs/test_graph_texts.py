@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
-from workbench.trace_logs.graph_texts import TextNode, parse_graph
-from workbench.trace_logs.tensor_types import tensor_type
+from workbench.trace_logs.graph_texts import TextNode, parse_graph, tensor_type
 
 RECORDS = Path(__file__).parents[1] / "records"
 

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
-from workbench.views.charts.phases import flames
+from workbench.views.charts.phases import by_thread
 from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview import figures
@@ -75,10 +75,13 @@ def test_a_rejected_pair_is_listed_once_with_its_rounds(sample_report: Report) -
     assert pairs["op2", "op3"].shared == 16384
 
 
-def test_bars_of_the_timeline_lie_inside_their_parents(sample_report: Report) -> None:
-    (chart,) = flames(list(sample_report.phases))
-    whole = next(bar for bar in chart.bars if bar.depth == 0)
-    assert all(bar.start + bar.width <= whole.start + whole.width + 1e-9 for bar in chart.bars)
+def test_the_timeline_leaves_out_phases_that_are_too_short_to_be_seen(
+    sample_report: Report,
+) -> None:
+    phases = list(sample_report.phases)
+    (own,) = by_thread(phases, 1.0).values()
+    assert own == [phase for phase in phases if phase.duration_s >= 1.0]
+    assert 0 < len(own) < len(phases)
 
 
 @pytest.mark.parametrize("name", ["graphs", "fusion", "kernels", "timeline", "autotune"])

@@ -10,6 +10,6 @@ from workbench.api.evaluation import *  # noqa: F403
 from workbench.api.files import *  # noqa: F403
 from workbench.api.showing import *  # noqa: F403
 from workbench.api.showing import target_names as target_names
-from workbench.compiler.contract.choices import GUARD_POLICIES as GUARD_POLICIES
-from workbench.compiler.contract.choices import MODES as MODES
-from workbench.compiler.contract.choices import TARGETS as TARGETS
+from workbench.compiler.contract.request import GUARD_POLICIES as GUARD_POLICIES
+from workbench.compiler.contract.request import MODES as MODES
+from workbench.compiler.contract.request import TARGETS as TARGETS

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
+    from workbench.handles.background import Job
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.job import Job
     from workbench.handles.package import Package
     from workbench.processes.messages import ProgressCallback
 
@@ -81,17 +81,8 @@ def aot_compile(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_for_target
 
-    request = CompileOptions(
-        backend=backend,
-        mode=mode,
-        options=dict(options or {}),
-        dynamic_shapes=dynamic_shapes,
-        grad=grad,
-        target=target,
-        guards=guards,
-        capture=capture,
-    )
-    return compile_for_target(fn, args, kwargs, request, progress)
+    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    return compile_for_target(fn, args, kwargs, CompileOptions(*asked), progress)
 
 
 def compile_async(
@@ -128,17 +119,8 @@ def compile_async(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_in_background
 
-    request = CompileOptions(
-        backend=backend,
-        mode=mode,
-        options=dict(options or {}),
-        dynamic_shapes=dynamic_shapes,
-        grad=grad,
-        target=target,
-        guards=guards,
-        capture=capture,
-    )
-    return compile_in_background(fn, args, kwargs, request)
+    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    return compile_in_background(fn, args, kwargs, CompileOptions(*asked))
 
 
 def package(
@@ -244,7 +226,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
     """
-    from workbench.handles.recompile import recompile as run
+    from workbench.handles.dispatch import recompile as run
 
     return run(path, module)
 

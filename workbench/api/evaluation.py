@@ -133,7 +133,7 @@ def matrix(
     kernel
     k0           12    12
     """
-    from workbench.handles.matrix import matrix as run
+    from workbench.handles.dispatch import matrix as run
 
     return run(x, args, targets, configs=configs, progress=progress)
 
@@ -262,7 +262,7 @@ def sweep(
     Sweep(f over mode (2): 2 done)
     """
     from workbench.sweeps.entry import Wanted, run_sweep
-    from workbench.sweeps.paired_timing import Patience
+    from workbench.sweeps.measurements import Patience
     from workbench.sweeps.strategies import Budget, Search
     from workbench.sweeps.trial_run import Plan
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.gpu_model.launch_costs import Launches
+    from workbench.analysis.gpu_model.launches import Launches
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.trace_logs.reading import Trace
 
@@ -146,9 +146,8 @@ def launches(
     """
     from dataclasses import fields
 
-    from workbench.analysis.gpu_model.launch_costs import LaunchCosts
+    from workbench.analysis.gpu_model.launches import LaunchCosts, of_times
     from workbench.analysis.gpu_model.launches import launches as run
-    from workbench.analysis.gpu_model.launches import of_times
     from workbench.artifacts.inspect.report_in import report_of
 
     given = (kernel_us, library_us, graph_us, shortest_us)
@@ -203,20 +202,17 @@ def targets(name: str | None = None) -> pandas.DataFrame:
     >>> print(wb.targets().query("name == 'h100'").sms.item())
     132
     """
-    from workbench.settings import Settings
-    from workbench.specs import Catalogue
-    from workbench.views.tables.targets import target_frame, targets_frame
+    from workbench.compiler.contract.request import known_gpus
+    from workbench.views.tables.frames import target_frame, targets_frame
 
-    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
-    return targets_frame(gpus) if name is None else target_frame(gpus[name])
+    return targets_frame(known_gpus()) if name is None else target_frame(known_gpus()[name])
 
 
 def target_names() -> list[str]:
     """The names of the virtual GPUs, those that the user described included."""
-    from workbench.settings import Settings
-    from workbench.specs import Catalogue
+    from workbench.compiler.contract.request import known_gpus
 
-    return [gpu.name for gpu in Catalogue.of_user(Settings.from_environment().data_folder)]
+    return [gpu.name for gpu in known_gpus()]
 
 
 def aotinductor_names() -> pandas.DataFrame:
@@ -232,6 +228,6 @@ def aotinductor_names() -> pandas.DataFrame:
     >>> print(names[names.verdict == "gone"].written.iloc[0])
     from torch._export import capture_pre_autograd_graph
     """
-    from workbench.compiler.pipeline.aotinductor_names import names_frame
+    from workbench.compiler.pipeline.modes import names_frame
 
     return names_frame()

@@ -1,28 +1,52 @@
-"""Starts a compilation in a worker process and brings its result back into this one."""
+"""Compilations in worker processes: started, ended, their results brought back into this one."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.pipeline.pipeline import bind
-from workbench.errors import WorkbenchError
+from workbench.compiler.pipeline.pipeline import bind, compile_ahead
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.job import START, Job
+from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
 from workbench.handles.recipe import Recipe
-from workbench.handles.worker import RESULT
-from workbench.processes.background_task import Steps
+from workbench.handles.save import save_compiled
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.child import Child
-from workbench.processes.shipping import pack
+from workbench.processes.messages import Failed, Ready
+from workbench.processes.parent import Parent
+from workbench.processes.shipping import pack, unpack
+
+Made = TypeVar("Made")
+START = "starting a worker"
+RESULT = "result.aot"
+
+
+class Job(BackgroundTask[Made]):
+    """A running or ended compilation; `await` it, or ask for its `result`.
+
+    `on_change`, when set, is called without arguments, from another thread, whenever `progress`
+    has changed. Its worker ends with this process, and with `cancel`, together with its compilers.
+    """
+
+    def cancel(self) -> bool:
+        """End the worker and its compilers at once; False when it had ended before."""
+        if not super().cancel():
+            return False
+        self._stop()  # its own, also before it has said anything
+        self.wait()
+        return True
 
 
 def compile_in_background(
@@ -31,7 +55,6 @@ def compile_in_background(
     kwargs: Mapping[str, Any],
     options: CompileOptions,
     recipe: Recipe,
-    on_change: Callable[[], object] | None = None,
 ) -> Job[Compiled]:
     """Start a worker that compiles for this machine, and return at once.
 
@@ -51,7 +74,7 @@ def compile_in_background(
     }
     context, folder = CallerContext.current(), pack(parcel, callee.name)
     try:
-        child = Child("workbench.handles.worker", temporary=(os.fspath(folder),))
+        child = Child("workbench.handles.background", temporary=(os.fspath(folder),))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -64,18 +87,14 @@ def compile_in_background(
             child.end()
             shutil.rmtree(folder, ignore_errors=True)
 
-    return Job(callee.name, work, child.kill, on_change)
+    return Job(callee.name, work, child.kill)
 
 
 def _compiled_by(child: Child, order: object, steps: Steps, name: str) -> str:
     """The digest of the worker's artifact; raises what the compilation raised."""
     steps(START, 0.0)
-
-    def ready(_: object) -> None:
-        steps.end(START, 0.0)
-
     try:
-        return str(child.ask(order, steps, hear=ready))
+        return str(child.ask(order, steps, hear=lambda _: steps.end(START, 0.0)))
     except EOFError as error:
         raise WorkbenchError(
             f"The worker that compiled {name} {child.how_it_ended()}. Compile it here with "
@@ -108,3 +127,50 @@ def _live_objects(path: str, callee: Callee) -> dict[str, Any]:
             "live object again. Compile it here with aot_compile."
         )
     return {name: known[name] for name in names}
+
+
+def cross_compile_in_background(
+    target: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: CompileOptions,
+    recipe: Recipe,
+) -> Job[CrossCompiled]:
+    """Start a worker, which ends with the job, and return at once."""
+    gpu = options.gpu
+    if gpu is None:
+        raise UsageError(f"target is {options.target!r}, which is no virtual GPU.")
+    sent = job_for(target, args, kwargs, options, gpu)  # as it is now, whatever changes later
+    worker = CrossCompiler()
+    worker.begin()
+
+    def work(steps: Steps) -> CrossCompiled:
+        try:
+            steps(START, 0.0)
+            worker.start()
+            steps.end(START, 0.0)
+            done = worker.compiled(sent, steps)
+        finally:
+            worker.close()
+        return CrossCompiled(done.report, gpu, target, done.program, recipe)
+
+    return Job(resolve(target).name, work, worker.retire)
+
+
+def main(parent: Parent) -> None:
+    """The program of a worker: compiles what lies in a folder, and leaves the artifact there."""
+    place, context = parent.receive()
+    folder = Path(place)
+    try:
+        with context.entered():
+            parcel = unpack(folder)
+            with parcel["state"].reproduced():
+                call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
+                parent.send(Ready())
+                compiled = Compiled.of(compile_ahead(*call, parent))
+                parent("saving", 0.0)
+                digest = save_compiled(compiled, folder / RESULT)
+                parent.end("saving", 0.0)
+        parent.done(digest)
+    except WorkbenchError as error:
+        parent.send(Failed.of(error))

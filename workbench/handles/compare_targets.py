@@ -17,10 +17,9 @@ from typing import Any
 
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
 from workbench.analysis.gpu_model.matrix import Matrix
+from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     Chosen,
     chosen,
@@ -28,12 +27,12 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     spills_of,
     triton_kernels,
 )
+from workbench.compiler.virtual_gpu.messages import Build, Built
 from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, KernelRoofline, MatrixCell
-from workbench.settings import Settings
-from workbench.specs import Catalogue, Gpu
+from workbench.specs import Gpu
 
 _NOT_KEPT = "The report does not hold what it would be compiled from: compile the function again."
 
@@ -65,7 +64,7 @@ def gpus_of(targets: Sequence[str]) -> tuple[Gpu, ...]:
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
         )
-    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
+    catalogue = known_gpus()
     gpus = {catalogue[name].name: catalogue[name] for name in targets}
     if not gpus:
         raise UsageError(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.compiler.contract.calling import caller
-from workbench.compiler.contract.fast_guard import constants_of, fast_guard
+from workbench.compiler.contract.calling import FastCheck, caller
+from workbench.compiler.contract.guard_policy import fast_guard
 from workbench.compiler.contract.guard_sandbox import Example, GuardSandbox
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.internals import torch_private as tp
@@ -76,24 +76,10 @@ class Compiled(OtherTargets):
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # from inside: not a matter of the signature
-            raise ContractError(self._signature_error(error)) from error
-
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        report = self.report
-        kernels = len(report.kernels)
-        inputs = ", ".join(report.request.inputs)
-        return f"Compiled({report.request.name}({inputs}), {self.target}, {kernels} kernels)"
-
-    @property
-    def target(self) -> str:
-        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
-        return self.report.request.target
-
-    @property
-    def name(self) -> str:
-        """The name of the function or module."""
-        return self.report.request.name
+            words = str(error).replace("call()", f"{self.name}()")
+            shown = self._aot_fn._artifacts.signature
+            message = f"{words}. The signature is {self.name}{shown}."
+            raise ContractError(message) from error
 
     @property
     def module(self) -> torch.nn.Module | None:
@@ -135,7 +121,7 @@ class Compiled(OtherTargets):
         artifacts, plan = self._aot_fn._artifacts, self._plan
         env = artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
-        state = plan.state
+        state, no_grad = plan.state, plan.enters_no_grad
         return caller(
             artifacts.signature,
             dict(zip(names, env.closure or (), strict=True)),
@@ -147,17 +133,15 @@ class Compiled(OtherTargets):
             checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
             refuse=self._refuse,
             quick=self._quick() if self._checked else None,
-            grad_switch=_grad_switch() if plan.enters_no_grad else None,
+            grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
         )
 
-    def _quick(self) -> tuple[str, Mapping[str, Any]] | None:
+    def _quick(self) -> FastCheck | None:
         """One expression that stands before the guards, where the signature is plain."""
         plan, signature = self._plan, self._aot_fn._artifacts.signature
         if not plan.plain or plan.receiver or plan.checks():
             return None
-        constants = constants_of(plan.contract, signature)
-        found = None if constants is None else fast_guard(signature, plan.contract, constants)
-        return None if found is None else (found.expression, found.scope)
+        return fast_guard(signature, plan.contract)
 
     def _refresher(self) -> Callable[[], None] | None:
         """Brings the globals that the code reads up to date; torch keeps a copy of them."""
@@ -172,11 +156,6 @@ class Compiled(OtherTargets):
                     scope[name] = source[name]
 
         return refresh
-
-    def _signature_error(self, error: TypeError) -> str:
-        words = str(error).replace("call()", f"{self.name}()")
-        shown = self._aot_fn._artifacts.signature
-        return f"{words}. The signature is {self.name}{shown}."
 
     def _refuse(self, bound: Mapping[str, Any]) -> None:
         found = self._aot_fn._artifacts.guard_manager.check_verbose(bound)
@@ -193,27 +172,15 @@ class Compiled(OtherTargets):
 
         A changed one is also refused by every call.
         """
-        changed = {
-            m.partition(": ")[0]: m for m in self._plan.specialized.mismatches({}, arguments=False)
-        }
-        missing = set(self._plan.unreachable())
-        code = dict(self._plan.inlined.changed())
-        verdicts = {
-            one.name: f"changed: {code[one.name]}" if one.name in code else "ok"
-            for one in self._plan.inlined.functions
-        }
-        for specialized in self._plan.specialized.values:
-            if specialized.owner is None:
-                continue
-            if specialized.name in missing:
-                verdicts[specialized.name] = "not reachable in this process"
-            elif specialized.name in changed:
-                verdicts[specialized.name] = (
-                    f"changed: {changed[specialized.name].partition(': ')[2]}"
-                )
-            else:
-                verdicts[specialized.name] = "ok"
-        return verdicts
+        specialized = self._plan.specialized
+        inlined = self._plan.inlined
+        verdicts = {one.name: "ok" for one in inlined.functions}
+        verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
+        verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
+        found = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
+        verdicts |= {name: f"changed: {how}" for name, _, how in found if name in verdicts}
+        lost = (name for name in self._plan.unreachable() if name in verdicts)
+        return verdicts | dict.fromkeys(lost, "not reachable in this process")
 
     def verify(self, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
@@ -244,9 +211,7 @@ class Compiled(OtherTargets):
         from workbench.compiler.aot_files.file_tables import with_saved_file
         from workbench.handles.save import save_compiled
 
-        digest = save_compiled(
-            self, path, weights=weights, isa=isa, external_data=dict(external_data or {})
-        )
+        digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)
         self.update(with_saved_file(self.report, path, digest))
         return digest
 
@@ -256,8 +221,3 @@ def _modules_in(env: Any, receiver: tuple[Any, ...]) -> list[torch.nn.Module]:
     cells = [cell.cell_contents for cell in env.closure or ()]
     values = (*receiver, *cells, *env.used_globals.values())
     return [value for value in values if isinstance(value, torch.nn.Module)]
-
-
-def _grad_switch() -> tuple[Callable[[], bool], Callable[[bool], None]]:
-    """Read and set the grad mode, without an object for each call."""
-    return torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()

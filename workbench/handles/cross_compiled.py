@@ -31,27 +31,19 @@ if TYPE_CHECKING:
 class CrossCompiled(OtherTargets):
     """A compilation for a virtual GPU: a full report, and code that cannot run here."""
 
-    def __init__(self, report: Report, gpu: Gpu, original: Any, program: Program | NoProgram):
+    def __init__(
+        self,
+        report: Report,
+        gpu: Gpu,
+        original: Any,
+        program: Program | NoProgram,
+        recipe: Recipe | None = None,
+    ):
         self.report = report
         self.gpu = gpu
         self.original = original
         self.program = program
-        self.recipe: Recipe | None = None
-
-    def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses."""
-        inputs = ", ".join(self.report.request.inputs)
-        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
-
-    @property
-    def target(self) -> str:
-        """The name of the GPU in the catalogue."""
-        return self.gpu.name
-
-    @property
-    def name(self) -> str:
-        """The name of the function or module."""
-        return self.report.request.name
+        self.recipe = recipe
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: the code is for a GPU that is not here."""
@@ -85,7 +77,7 @@ class CrossCompiled(OtherTargets):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file
-        from workbench.handles.cross_saving import save_cross_compiled
+        from workbench.handles.save import save_cross_compiled
 
         digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
         self.update(with_saved_file(self.report, path, digest))
@@ -108,6 +100,7 @@ def cross_compile(
     *,
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
+    recipe: Recipe | None = None,
 ) -> CrossCompiled:
     """Compile for a virtual GPU, in the warm worker unless another is given.
 
@@ -117,7 +110,7 @@ def cross_compile(
     worker = worker or warm_worker()
     worker.begin()
     done = worker.compiled(job_for(target, args, kwargs, options, gpu), progress)
-    return CrossCompiled(done.report, gpu, target, done.program)
+    return CrossCompiled(done.report, gpu, target, done.program, recipe)
 
 
 def job_for(

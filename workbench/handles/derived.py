@@ -82,21 +82,20 @@ class Derived:
             As `package`.
         """
         from workbench.compiler.packaging.bucketing import Buckets, write_bucketed
+        from workbench.compiler.packaging.request import ModelRequest
         from workbench.handles.load_package import load_package
 
-        wanted = Buckets(dynamic_shapes, sizes, pad, split, harmless)
-        manifest = write_bucketed(
+        request = ModelRequest(
             model,
             args,
             kwargs or {},
-            path,
-            wanted,
-            options=options,
+            dynamic_shapes=dynamic_shapes,
+            options=options or {},
             mode=mode,
             weights=weights,
             capture=capture,
-            progress=progress,
         )
+        manifest = write_bucketed(request, path, Buckets(sizes, pad, split, harmless), progress)
         made = load_package(
             path, trust=manifest.digest, package_class=lambda: cast("type[Package]", cls)
         )
@@ -136,7 +135,7 @@ class Derived:
         ContractError
             `args` do not fit what was compiled.
         """
-        from workbench.compiler.cpp_project.from_package import project_of
+        from workbench.compiler.cpp_project.project import project_of
 
         loaded = self[self.manifest.model(model).name]
         example = None if args is None else (args, kwargs or {})

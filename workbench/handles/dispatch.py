@@ -1,22 +1,36 @@
-"""Compiles for what the request names: a device of this machine, or a GPU that is not there."""
+"""Compiles for what is asked: a device of this machine, GPUs that are not there, a file again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.artifacts.archive.container import read_artifact
+from workbench.artifacts.archive.file_kinds import open_any, open_file
+from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import CompileOptions, check_args
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.packaging.request import repackage_command
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
+from workbench.handles.other_targets import OtherTargets
 from workbench.handles.recipe import Recipe
 from workbench.processes.messages import ProgressCallback
+from workbench.report import Report
 
 if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.compiler.virtual_gpu.client import CrossCompiler
+    from workbench.handles.background import Job
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.job import Job
 
 
 def compile_for_target(
@@ -38,11 +52,8 @@ def compile_for_target(
     check_args(args)
     from workbench.handles.cross_compiled import cross_compile
 
-    made = cross_compile(
-        target, tuple(args), dict(kwargs or {}), options, options.gpu, progress=progress
-    )
-    made.recipe = recipe_of(target, args, kwargs, options)
-    return made
+    call, recipe = (target, tuple(args), kwargs or {}), recipe_of(target, args, kwargs, options)
+    return cross_compile(*call, options, options.gpu, progress=progress, recipe=recipe)
 
 
 def compile_in_background(
@@ -50,39 +61,26 @@ def compile_in_background(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None,
     options: CompileOptions,
-    on_change: Callable[[], object] | None = None,
 ) -> Job[Compiled] | Job[CrossCompiled]:
     """Start the compilation in a process of its own and return at once.
 
     Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
     """
-    check_args(args)
-    recipe = recipe_of(target, args, kwargs, options)
-    if options.gpu is not None:
-        from workbench.handles.cross_background import cross_compile_in_background
-
-        return cross_compile_in_background(
-            target, tuple(args), dict(kwargs or {}), options, recipe, on_change
-        )
     from workbench.handles import background
 
-    return background.compile_in_background(
-        target, tuple(args), dict(kwargs or {}), options, recipe, on_change
-    )
+    check_args(args)
+    recipe = recipe_of(target, args, kwargs, options)
+    call = target, tuple(args), dict(kwargs or {})
+    if options.gpu is not None:
+        return background.cross_compile_in_background(*call, options, recipe)
+    return background.compile_in_background(*call, options, recipe)
 
 
 def recipe_of(
     target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> Recipe:
     """The call, ready to be compiled for another target."""
-    return Recipe(
-        target,
-        tuple(args),
-        dict(kwargs or {}),
-        options,
-        compile=compile_for_target,
-        compile_in_background=compile_in_background,
-    )
+    return Recipe(target, args, kwargs or {}, options, compile_for_target, compile_in_background)
 
 
 def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
@@ -90,3 +88,86 @@ def _is_on_gpu(target: Any, args: Any, kwargs: Mapping[str, Any]) -> bool:
     if isinstance(target, torch.nn.Module):
         values = [*values, *target.parameters(), *target.buffers()]
     return any(isinstance(v, torch.Tensor) and v.device.type == "cuda" for v in values)
+
+
+def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
+    """Compile again, on this torch, what a file was made from; nothing from it is executed.
+
+    What was compiled for a GPU that was not there is compiled for it again.
+
+    Raises `ArtifactError` when the original has no importable name and no module is given, and
+    `UsageError` for a package, with the call that makes it again.
+    """
+    with open_any(path) as opened:
+        if opened.package is not None:
+            raise UsageError(repackage_command(fspath(path), opened.package))
+    with open_file(path) as file:
+        stored = read_artifact(file).manifest.contract
+    target = module
+    if target is None:
+        if stored["receiver"] is not None or stored["reference"] is None:
+            raise ArtifactError(
+                f"{stored['name']} cannot be imported by name. Pass it: recompile(path, "
+                "module=the module or function)."
+            )
+        target = resolve(stored["reference"])
+    contract = Contract.from_json(stored["inputs"])
+    request = {**stored["request"]}
+    request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
+    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract))
+    inputs = inputs_of(contract, "meta" if options.gpu else None)
+    args, kwargs = _as_call(target, inputs)
+    return compile_for_target(target, args, kwargs, options)
+
+
+def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Inputs by parameter name as positional and keyword arguments."""
+    function = target.forward if isinstance(target, torch.nn.Module) else target
+    parameters = inspect.signature(function).parameters
+    stars = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    extra = [n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    args = [v for name in stars for v in inputs.pop(name, [])]
+    spread = {k: v for name in extra for k, v in inputs.pop(name, {}).items()}
+    if args:
+        named = [n for n in parameters if n in inputs and parameters[n].kind.value <= 1]
+        args = [*[inputs.pop(name) for name in named], *args]
+    return tuple(args), {**inputs, **spread}
+
+
+def matrix(
+    x: Any,
+    args: tuple[Any, ...] | None,
+    targets: Sequence[str],
+    *,
+    configs: Mapping[str, str] | None = None,
+    progress: ProgressCallback | None = None,
+    worker: CrossCompiler | None = None,
+) -> Matrix:
+    """Compile every Triton kernel of `x` for several GPUs; see `workbench.matrix`."""
+    from workbench.handles.compare_targets import compare, gpus_of
+
+    report, is_ours = _recorded(x, args, gpus_of(targets)[0].name, progress)
+    return compare(
+        report, targets, is_ours=is_ours, configs=configs, progress=progress, worker=worker
+    )
+
+
+def _recorded(
+    x: Any, args: tuple[Any, ...] | None, first: str, progress: ProgressCallback | None
+) -> tuple[Report, bool]:
+    """The record, and whether its sources were generated or vouched for in this process."""
+    report = x if isinstance(x, Report) else getattr(x, "report", None)
+    if isinstance(report, Report):  # what an inspection of a file has found is nobody's
+        return report, isinstance(x, OtherTargets)
+    if not callable(x):
+        raise UsageError(
+            f"A {type(x).__name__} has no kernels. Pass what aot_compile returned, a report, or a "
+            "function and its example inputs."
+        )
+    if args is None:
+        raise UsageError(
+            "A function has no kernels before it is compiled: pass its example inputs, too, "
+            "wb.matrix(fn, (x,), targets=[…])."
+        )
+    compiled = compile_for_target(x, args, {}, CompileOptions(target=first), progress)
+    return compiled.report, True

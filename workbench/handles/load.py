@@ -9,7 +9,6 @@ from typing import Any
 
 from workbench.compiler.aot_files.file_tables import with_file_later
 from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
-from workbench.compiler.contract import plan_json
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import SpecializedValues
@@ -34,7 +33,7 @@ def load_compiled(
     if loaded.manifest is None:
         return _from_torch(Path(path), loaded, receiver)
     contract = loaded.manifest.contract
-    plan = plan_json.from_json(
+    plan = CallPlan.from_json(
         contract,
         loaded.manifest.baked,
         receiver=receiver,

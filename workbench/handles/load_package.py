@@ -9,15 +9,13 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
+from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.machine.machine import current_machine
-from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.preflight.package_refusal import check_package_fits
+from workbench.artifacts.preflight.package_preflight import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
-from workbench.compiler.running.unpacking import Unpacking
+from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
 from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ def load_package(
     trust: Trust = False,
     num_runners: int = 1,
     check: bool = True,
-    store: TrustStore | None = None,
     package_class: Callable[[], type[Package]],
 ) -> Package:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
@@ -59,13 +56,8 @@ def load_package(
     with open_any(path) as opened:
         found = _package_in(name, opened)
         check_package_fits(name, found, current_machine(symbols=False))
-        check_trust(
-            name,
-            opened.digest,
-            trust=trust,
-            store=store or TrustStore.of_user(),
-            manifest=found.manifest,
-        )
+        store = TrustStore.of_user()
+        check_trust(name, opened.digest, trust=trust, store=store, manifest=found.manifest)
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
     package = _started(kept, name, num_runners, package_class, check=check)
     if module is not None:
@@ -85,7 +77,9 @@ def _started(
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
     try:
-        manifest = opened.manifest or _manifest_of_torch(path, opened)
+        if opened.manifest is None:
+            warnings.warn(f"{path} {NO_CONTRACT}", stacklevel=4)
+        manifest = opened.manifest or manifest_of(opened)
         if len(manifest.models) == 1:
             unpacking = Unpacking(opened, manifest.models[0])
         made = package_class()
@@ -95,13 +89,6 @@ def _started(
             unpacking.remove()
         opened.file.close()
         raise
-
-
-def _manifest_of_torch(name: str, package: OpenedPackage) -> PackageManifest:
-    from workbench.compiler.running import foreign
-
-    warnings.warn(f"{name} {foreign.WARNING}", stacklevel=5)
-    return foreign.manifest_of(package)
 
 
 def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:

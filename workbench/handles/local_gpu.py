@@ -9,15 +9,13 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.request import CompileOptions, known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.errors import WorkbenchError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Report
-from workbench.settings import Settings
-from workbench.specs import Catalogue
 from workbench.specs.likeness import Reported, found
 
 
@@ -44,7 +42,7 @@ def compile_on_gpu(
 def local_gpu_device() -> tuple[Device, str | None]:
     """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
     reported = _reported(torch.cuda.get_device_properties(torch.cuda.current_device()))
-    gpu, note = found(Catalogue.of_user(Settings.from_environment().data_folder), reported)
+    gpu, note = found(known_gpus(), reported)
     return Device(gpu), note
 
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.recipe import Recipe
-    from workbench.handles.retarget import Retarget
+    from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.messages import ProgressCallback
 
 
@@ -24,6 +23,21 @@ class OtherTargets(ReportHolder):
     report: Report
     recipe: Recipe | None
 
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses."""
+        inputs = ", ".join(self.report.request.inputs)
+        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
+
+    @property
+    def name(self) -> str:
+        """The name of the function or module."""
+        return self.report.request.name
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        return self.report.request.target
+
     def update(self, report: Report) -> None:
         """From now on this is the report, for instance with what became of it in a file."""
         before, self.report = self.report, report
@@ -32,7 +46,7 @@ class OtherTargets(ReportHolder):
     @cached_property
     def retarget(self) -> Retarget:
         """Other targets to compile the same call for."""
-        from workbench.handles.retarget import Retarget
+        from workbench.handles.recipe import Retarget
 
         return Retarget(self, self.recipe)
 

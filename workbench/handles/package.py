@@ -8,19 +8,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize, ref
 
-from workbench.artifacts.archive import package_report
-from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.running.loaded import LoadedModel, as_contract_error
+from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import CLOSED
-from workbench.compiler.running.unpacking import Unpacking
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.derived import Derived
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
-    from workbench.compiler.running.unpacking import Unpacking
+    from workbench.compiler.running.model_files import Unpacking
     from workbench.report import Report
 
 
@@ -157,7 +156,7 @@ class Package(ReportHolder, Derived):
             raise UsageError(CLOSED)
         from workbench.report.record import Report
 
-        return Report.from_bytes(package_report.decode(content))
+        return Report.from_bytes(decode_report(content))
 
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None

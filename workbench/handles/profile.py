@@ -49,16 +49,8 @@ def profile_compiled(
     parameters = () if module is None else tuple(module.parameters())
     eager = compiled.original
     if eager is not None and compiled.enters_no_grad:
-        eager = _without_gradients(eager)
+        eager = torch.no_grad()(eager)
     return profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
-
-
-def _without_gradients(call: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with torch.no_grad():
-            return call(*args, **kwargs)
-
-    return called
 
 
 def profile(
@@ -101,7 +93,7 @@ def profile(
         original = None if eager is None else replace(subject, call=eager)
         eager_us = None if original is None else _median_us(original.seconds(repeats))
         operators = () if original is None else tuple(operator_times(original, repeats))
-    call_us, spread_us = _median_us(calls), _spread_us(calls)
+    call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     return Profile(
         kernels=rows,
@@ -144,7 +136,9 @@ def _rows(
         nanoseconds = [max(0.0, run[position][1] - machine.clock_ns) for run in runs]
         time_us = statistics.median(nanoseconds) / 1e3
         kernel = matched.next(name, is_backward=program.is_backward)
-        moved = None if kernel is None else _bytes(kernel)
+        sizes = () if kernel is None else (kernel.bytes_read, kernel.bytes_written)
+        known = [size for size in sizes if size is not None]
+        moved = sum(known) if known else None
         rate = moved / time_us * 1e6 if moved and time_us else None
         yield KernelTime(
             name=name,
@@ -174,11 +168,6 @@ class _Matcher:
         if not rows:
             return None
         return rows.pop(0) if len(rows) > 1 or rows[0].language == "extern" else rows[0]
-
-
-def _bytes(kernel: Kernel) -> int | None:
-    known = [b for b in (kernel.bytes_read, kernel.bytes_written) if b is not None]
-    return sum(known) if known else None
 
 
 def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
@@ -218,10 +207,6 @@ def _spread(values: Sequence[float]) -> float:
 
 def _median_us(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1e6
-
-
-def _spread_us(seconds: Sequence[float]) -> float:
-    return _spread(seconds) * 1e6
 
 
 def _notes(

@@ -15,14 +15,12 @@ import torch
 from workbench.analysis.gpu_model.config_model import Estimate, Work, estimate
 from workbench.analysis.gpu_model.config_space import Config, changed, launch_of, space, tunable
 from workbench.analysis.gpu_model.kernel_roofline import rooflines
-from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.analysis.gpu_model.rejection import with_ranks
+from workbench.analysis.gpu_model.ranked_configs import RankedConfigs, with_ranks
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, with_fixed
+from workbench.compiler.contract.request import known_gpus
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.ranking import Product, Tile, template_ms
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, Built
-from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import (
     kernel_named,
     shared_of,
@@ -30,13 +28,13 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     triton_kernels,
     values_of,
 )
+from workbench.compiler.virtual_gpu.messages import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.local_gpu import local_gpu_device
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
-from workbench.settings import Settings
-from workbench.specs import Catalogue, Gpu
+from workbench.specs import Gpu
 
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 _NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
@@ -76,11 +74,7 @@ def rank_configs(
 
 
 def rank_changed(
-    report: Report,
-    gpu: Gpu,
-    kernel: str,
-    changes: Mapping[str, int],
-    worker: CrossCompiler | None = None,
+    report: Report, gpu: Gpu, kernel: str, changes: Mapping[str, int]
 ) -> RankedConfigs:
     """Compile the kernel's own configurations with some values changed, and rank them.
 
@@ -88,7 +82,7 @@ def rank_changed(
     """
     sweep = _sweep(report, gpu, kernel)
     found = dict.fromkeys(changed(config, changes) for config in sweep.own)
-    return _ranked(report, sweep, list(found), None, worker)
+    return _ranked(report, sweep, list(found))
 
 
 def changeable(report: Report, kernel: str) -> tuple[str, ...]:
@@ -101,8 +95,8 @@ def _ranked(
     report: Report,
     sweep: _Sweep,
     configs: Sequence[Config],
-    progress: ProgressCallback | None,
-    worker: CrossCompiler | None,
+    progress: ProgressCallback | None = None,
+    worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     gpu = sweep.gpu
     builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
@@ -129,7 +123,7 @@ def gpu_of(report: Report) -> Gpu:
         It has no Triton kernels, or there is no GPU in this machine.
     """
     triton_kernels(report)
-    catalogue = Catalogue.of_user(Settings.from_environment().data_folder)
+    catalogue = known_gpus()
     if report.request.target in catalogue:
         return catalogue[report.request.target]
     if not torch.cuda.is_available():

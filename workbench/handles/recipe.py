@@ -10,17 +10,17 @@ a cache of keys and values, are kept as they are.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.compiler.contract.examples import tensor_of
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.request import CompileOptions
-from workbench.compiler.contract.sample_tensors import tensor_of
+from workbench.compiler.contract.request import TARGETS, CompileOptions, known_gpus
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.sources.sources import CELLS, Places
@@ -28,10 +28,16 @@ from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.processes.background_task import BackgroundTask, Steps
 
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
+_GONE = (
+    "It was loaded from a file, which does not hold the function: compile the call again with "
+    "`wb.aot_compile(fn, args, target=NAME)`."
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,6 @@ class Recipe:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         options: CompileOptions,
-        *,
         compile: Callable[..., Compiled | CrossCompiled],
         compile_in_background: Callable[..., Any],
     ):
@@ -127,3 +132,85 @@ class Recipe:
                 yield
         finally:
             CELLS.reset(token)
+
+
+class Retarget:
+    """The targets that a compilation can be made for again, and how.
+
+    `why_not` says why it cannot. A recompilation for a target is kept, so that `on` answers at
+    once where somebody has already chosen that target in a view.
+    """
+
+    def __init__(self, x: Any, recipe: Recipe | None):
+        self._x = x
+        self._recipe = recipe
+        self._made: dict[str, Any] = {}
+        self._jobs: dict[str, Any] = {}
+        self.why_not = None if recipe is not None else _GONE
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The device of this machine, then every GPU."""
+        return ("host", *(gpu.name for gpu in known_gpus()))
+
+    def on(self, target: str) -> Any:
+        """The same call compiled for another target; raises what a compilation raises."""
+        if target == self._x.report.request.target:
+            return self._x
+        job = self._jobs.get(target)
+        if job is not None and job.progress["status"] == "done":
+            return job.result()
+        if target not in self._made:
+            self._made[target] = self._known.compile(target)
+        return self._made[target]
+
+    def start(self, target: str) -> Any:
+        """Compile for a target in the background; the job's result is what `on` then returns.
+
+        Raises `UsageError` for a target that does not exist and for inputs that are gone.
+        """
+        job = self._jobs[target] = self._known.compile_in_background(target)
+        return job
+
+    def first_for(self, targets: Sequence[str]) -> str | None:
+        """The GPU that the call is compiled for before kernels can be compared, if it has to be.
+
+        Code for a CPU has no kernel that a GPU could run.
+        """
+        kernels = self._x.report.kernels
+        return None if any(kernel.language == "triton" for kernel in kernels) else targets[0]
+
+    def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
+        """Compile every Triton kernel for several GPUs in the background.
+
+        Raises `UsageError` for what is no GPU.
+        """
+        from workbench.compiler.virtual_gpu.client import warm_worker
+        from workbench.handles.compare_targets import compare, gpus_of
+        from workbench.processes.background_task import BackgroundTask
+
+        own = [name for name in targets if name in TARGETS]
+        if own:
+            raise UsageError(f"Kernels are compared on GPUs, and {own[0]!r} is none: leave it out.")
+        gpus_of(targets)
+        first = self.first_for(targets)
+
+        def work(steps: Steps) -> Matrix:
+            made = self._x
+            if first is not None:
+                made = self._made[first] = self._known.compile(first, steps)
+            steps(f"compiling every kernel for {', '.join(targets)}", 0.0)
+
+            def built(words: str, elapsed: float) -> None:
+                steps.kernel(words)
+
+            return compare(made.report, targets, is_ours=True, progress=built)
+
+        name = f"kernels of {self._x.report.request.name}"
+        return BackgroundTask(name, work, warm_worker().kill)
+
+    @property
+    def _known(self) -> Recipe:
+        if self._recipe is None:
+            raise UsageError(self.why_not or _GONE)
+        return self._recipe

@@ -1,29 +1,46 @@
-"""A `Compiled` written to an `.aot` file."""
+"""Compilations written to `.aot` files: for this machine, or for one that has the GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from workbench.artifacts.archive.file_kinds import pickle_start
+from workbench.artifacts.machine.gpu_needs import runs_on
+from workbench.artifacts.machine.machine import Machine
+from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 from workbench.compiler.aot_files import saving, serializability
 from workbench.compiler.aot_files.file_tables import without_file
-from workbench.compiler.aot_files.saving import WEIGHTS
-from workbench.compiler.contract import plan_json
+from workbench.compiler.aot_files.payload import Serialized
+from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.aot_files.saving import (
+    BUNDLE,
+    WEIGHTS,
+    current_versions,
+    write_serialized,
+)
+from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import one_of
-from workbench.errors import UsageError
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError, UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CrossCompiled
 
 
 def save_compiled(
     compiled: Compiled,
     path: str | PathLike[str],
     *,
-    weights: str,
-    isa: str | list[str],
-    external_data: Mapping[str, Any],
+    weights: str = "separate",
+    isa: str | list[str] = "native",
+    external_data: Mapping[str, Any] | None = None,
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
     one_of("weights", weights, WEIGHTS)
@@ -38,10 +55,10 @@ def save_compiled(
         path,
         aot_fn=aot_fn,
         contract_json={
-            **plan_json.to_json(plan, compiled.report.request),
+            **plan.to_json(compiled.report.request),
             "imports": {name: place for name, (_, place) in functions.items()},
         },
-        specialized_json=plan_json.specialized_to_json(plan, emptied),
+        specialized_json=plan.specialized_to_json(emptied),
         guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
         report=without_file(compiled.report),
         module=compiled.module,
@@ -50,8 +67,146 @@ def save_compiled(
         external_data={
             **modules,
             **{name: function for name, (function, _) in functions.items()},
-            **external_data,
+            **(external_data or {}),
         },
         target=compiled.target,
         backend=compiled.report.request.backend,
     )
+
+
+def save_cross_compiled(
+    compiled: CrossCompiled,
+    path: str | PathLike[str],
+    *,
+    weights: str,
+    isa: str | Sequence[str],
+    machine: Any,
+) -> str:
+    """Write one artifact and return its digest; see `CrossCompiled.save`."""
+    one_of("weights", weights, WEIGHTS)
+    program = _whole(compiled)
+    module = _module(compiled) if weights == BUNDLE else None
+    serialized, built_for = program.serialized, program.built_for
+    if machine is None:
+        release = current_versions().torch.partition("+")[0]
+        built_for = dataclasses.replace(built_for, torch=release)
+    else:
+        there = Machine.of(machine)
+        built_for = _named(built_for, there, compiled.name)
+        serialized = _retargeted(serialized, built_for, there)
+    manifest = Manifest(
+        target=compiled.target,
+        backend=compiled.report.request.backend,
+        built_for=built_for,
+        contract=dict(program.contract),
+        baked=program.specialized,
+        guards=dict(program.guards),
+    )
+    return write_serialized(
+        path,
+        serialized,
+        manifest,
+        report=without_file(compiled.report),
+        module=module,
+        isa=isa,
+        device=serialized.device,  # every tensor of the call was taken to be there
+    )
+
+
+def _whole(compiled: CrossCompiled) -> Program:
+    """The program, when it can be written and holds all of its kernels."""
+    program = compiled.program
+    if isinstance(program, NoProgram):
+        raise ArtifactError(f"{compiled.name} cannot be saved. {program.reason}")
+    if program.not_packed:
+        raise ArtifactError(
+            f"{compiled.name} cannot be saved: torch did not keep the machine code of "
+            f"{', '.join(program.not_packed)}. Compile without the options of Inductor that switch "
+            "its caches off: force_disable_caches, bundle_triton_into_fx_graph_cache=False."
+        )
+    return program
+
+
+def _module(compiled: CrossCompiled) -> torch.nn.Module:
+    """The live module whose tensors go into the file."""
+    receiver = resolve(compiled.original).receiver
+    owner, fake = receiver[0] if receiver else None, tp.FAKE_TENSOR.get()
+    if not isinstance(owner, torch.nn.Module):
+        kind = compiled.report.request.kind
+        raise UsageError(f"weights='bundle' needs a module; {compiled.name} is a {kind}.")
+    empty = [
+        name
+        for name, value in owner.state_dict(keep_vars=True).items()
+        if isinstance(value, torch.Tensor) and (value.is_meta or isinstance(value, fake))
+    ]
+    if empty:
+        raise UsageError(
+            f"weights='bundle' needs the weights, and {empty[0]} of {compiled.name} has no data. "
+            "Fill the module first, or save with weights='separate' and hand the module to load."
+        )
+    return owner
+
+
+def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
+    """What the code was compiled for, with the releases of the machine.
+
+    Raises `UsageError` where the machine can never load what this process compiles.
+    """
+    made = current_versions()
+    release = made.torch.partition("+")[0]
+    torch_there, triton_there = there.torch or release, there.triton or built_for.triton
+    differences = [
+        f"{what} {theirs}, this process {ours}"
+        for what, ours, theirs in (
+            ("Python", made.python, there.python or made.python),
+            ("torch", release, torch_there.partition("+")[0]),
+            ("Triton", _minor(built_for.triton), _minor(triton_there)),
+        )
+        if ours != theirs
+    ]
+    if there.gpus and not any(runs_on(built_for.arch, gpu.arch) for gpu in there.gpus):
+        gpu = there.gpus[0]
+        differences.append(f"{gpu.name} ({gpu.arch}), the code {built_for.arch}")
+    vendor = "ROCm" if built_for.is_amd else "CUDA"
+    if there.is_whole and not (there.toolkit or "").startswith(vendor):
+        differences.append(f"a torch without {vendor}")
+    if differences:
+        raise UsageError(
+            f"The machine has {'; '.join(differences)}: {name} would not be loaded there. Compile "
+            "for the GPU and with the releases that the machine has."
+        )
+    toolkit = there.hip if built_for.is_amd else there.cuda
+    return dataclasses.replace(built_for, torch=torch_there, triton=triton_there, toolkit=toolkit)
+
+
+def _minor(version: str | None) -> str:
+    return ".".join((version or "").split(".")[:2])
+
+
+def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> Serialized:
+    """The serialized function whose own record of the system is that of the machine.
+
+    Our manifest decides what may be loaded; torch's own loader compares its record.
+    """
+    start = pickle_start(serialized.payload)
+    outside = {name: object() for name in serialized.external_data}
+    state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(serialized.payload[start:])).load()
+    told = _system_info(built_for, there)
+    state["system_info"] = dataclasses.replace(state["system_info"], **told)
+    buffer = io.BytesIO()
+    tp.AOT_PICKLER.get()(outside, buffer).dump(state)
+    return dataclasses.replace(serialized, payload=serialized.payload[:start] + buffer.getvalue())
+
+
+def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
+    """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
+    names = [gpu.name for gpu in there.gpus if runs_on(built_for.arch, gpu.arch)]
+    found: dict[str, Any] = {
+        "torch_version": built_for.torch,
+        "toolkit_version": there.cuda,  # torch compares that of CUDA, also on a build for ROCm
+        "triton_version": tuple(int(part) for part in _minor(built_for.triton).split(".")),
+        "gpu_name": names[0] if names else built_for.device_name,
+    }
+    if there.full_python:
+        found["python_version"] = there.full_python
+    return found

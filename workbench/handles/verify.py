@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.measuring.output_comparison import Verification as Verification
 from workbench.compiler.measuring.output_comparison import (
     compare,
@@ -42,9 +42,9 @@ def verify(
     expected_args, actual_args = copies(args, kwargs), copies(args, kwargs)
     module = compiled.module
     with restored(module):
-        actual = compiled(*actual_args[0], **actual_args[1])
-        actual = leaves_of(actual)
-    with restored(module), _grad_of(compiled):
+        actual = leaves_of(compiled(*actual_args[0], **actual_args[1]))
+    no_grad = torch.no_grad() if compiled.enters_no_grad else nullcontext()
+    with restored(module), no_grad:
         expected = leaves_of(original(*expected_args[0], **expected_args[1]))
     pairs = [("output", expected, actual)]
     pairs += [("input", expected_args, actual_args)] if wrote(args, kwargs, expected_args) else []
@@ -70,22 +70,14 @@ def _reference(
         return compiled.original, compiled.name
     place = compiled.reference_name
     if place is not None:
-        module, _, qualified = place.partition(":")
         try:
-            found: Any = importlib.import_module(module)
-            for part in qualified.split("."):
-                found = getattr(found, part)
+            return resolve(place), place
         except (ImportError, AttributeError) as error:
             raise UsageError(
                 f"The original {place} cannot be imported ({error}). Pass it: "
                 "verify(x, args, reference=function)."
             ) from error
-        return found, place
     raise UsageError(
         f"There is nothing to compare {compiled.name} with: the original is not alive and has no "
         "importable name. Pass it: verify(x, args, reference=function)."
     )
-
-
-def _grad_of(compiled: Compiled) -> contextlib.AbstractContextManager[Any]:
-    return torch.no_grad() if compiled.enters_no_grad else contextlib.nullcontext()

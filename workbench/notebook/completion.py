@@ -31,7 +31,8 @@ def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
     known = OF_MAGICS[match[1]]
     words = match[2].split(" ")
     word, before = words[-1], [w for w in words[:-1] if w]
-    taking = _taking_value(before, known)
+    last = before[-1] if before else ""
+    taking = next((o for o in known if last in o.names and o.metavar is not None), None)
     if taking is not None:
         return _values(taking, word, names)
     if word.startswith("-"):
@@ -44,13 +45,8 @@ def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
     return None
 
 
-def _taking_value(before: Sequence[str], known: Sequence[Option]) -> Option | None:
-    last = before[-1] if before else ""
-    return next((o for o in known if last in o.names and o.metavar is not None), None)
-
-
 def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | None:
-    if option.takes == "path":
+    if option.metavar == "PATH":
         return None
     found = [choice for choice in option.choices if choice.startswith(word)]
     if "--over" in option.names and "=" not in word:

@@ -1,4 +1,4 @@
-"""The magics: each one parses its line and makes one call into the API."""
+"""The magics: each one parses its line and makes one call into the API; `load` registers them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
@@ -14,14 +15,11 @@ from IPython.display import display
 from workbench import api
 from workbench.errors import UsageError, WorkbenchError
 from workbench.notebook import options
-from workbench.notebook.background import show_job
-from workbench.notebook.call import WrittenCall, evaluate, read_cell, read_line
-from workbench.notebook.dynamic import dynamic_shapes
-from workbench.notebook.line import split
+from workbench.notebook.call import WrittenCall, evaluate, pair, read_cell, read_line, split
+from workbench.notebook.completion import matcher
 from workbench.notebook.messages import plain_errors
-from workbench.notebook.packaging import packaging_options
-from workbench.notebook.pair import pair
-from workbench.notebook.progress import ProgressDisplay
+from workbench.notebook.options import dynamic_shapes, packaging_options
+from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
 from workbench.views.document import Setting
 from workbench.views.widgets.display import show
@@ -132,8 +130,8 @@ class WorkbenchMagics(Magics):
         """
         with plain_errors(self.shell, "%aot_diff"):
             chosen, rest = self._parse(self.aot_diff, line, options.DIFF)
-            a, b = pair(self.shell, rest)
-            found = api.diff(a.value, b.value, names=(a.name, b.name))
+            (a, first), (b, second) = pair(self.shell, rest)
+            found = api.diff(first, second, names=(a, b))
             if chosen.html:
                 found.to_html(chosen.html)
                 print(f"Wrote {chosen.html}.")
@@ -162,8 +160,8 @@ class WorkbenchMagics(Magics):
     def _parse(
         self, magic: Any, line: str, known: tuple[options.Option, ...]
     ) -> tuple[Namespace, str]:
-        parts = split(line, known)
-        return magic.parser.parse_args(list(parts.words)), parts.rest
+        words, rest = split(line, known)
+        return magic.parser.parse_args(words), rest
 
     def _start(self, call: WrittenCall, chosen: Namespace) -> Any:
         """Compile in the background; what needs the result has to wait for it."""
@@ -257,3 +255,32 @@ def _path(text: str, magic: str) -> str:
     if not text:
         raise UsageError(f"Write the file: {magic} model.aot.")
     return text.strip("'\"")
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register the magics and their completion; warm the compiler's cache for a person."""
+    magics = WorkbenchMagics(shell)
+    magics.found = {kind: dict(table) for kind, table in shell.magics_manager.magics.items()}
+    shell.register_magics(magics)
+    if shell.Completer is not None:
+        magics.matcher = matcher(shell)
+        shell.Completer.custom_matchers.append(magics.matcher)
+    if is_interactive(shell):
+        magics.warm_up = api.warm_up()
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take back what `load` registered; what had our names before gets them again."""
+    manager = shell.magics_manager
+    magics: Any = manager.registry.pop(WorkbenchMagics.__name__, None)
+    if magics is None:
+        return
+    if magics.warm_up is not None:
+        magics.warm_up.stop()
+    for kind, names in magics.magics.items():
+        for name in names:
+            manager.magics[kind].pop(name, None)
+            if name in magics.found[kind]:
+                manager.magics[kind][name] = magics.found[kind][name]
+    if shell.Completer is not None and magics.matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(magics.matcher)

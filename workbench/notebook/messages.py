@@ -11,22 +11,18 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.errors import UsageError, WorkbenchError
 
 
-class Brief:
-    """IPython asks this for an exception's traceback: only the message, until a later cell asks."""
+def _shorten(shell: InteractiveShell, error: BaseException, lines: list[str]) -> None:
+    """Have IPython print these lines; `%tb`, in a later cell, gets the full traceback."""
+    cell = shell.execution_count
 
-    def __init__(self, shell: InteractiveShell, error: BaseException, lines: list[str]):
-        self._shell = shell
-        self._error = error
-        self._lines = lines
-        self._cell = shell.execution_count
-
-    def __call__(self) -> list[str]:
-        """The lines to print; `%tb`, in a later cell, gets the full traceback."""
-        if self._shell.execution_count == self._cell:
-            return self._lines
-        kind, trace = type(self._error), self._error.__traceback__
-        full: list[str] = self._shell.InteractiveTB.structured_traceback(kind, self._error, trace)
+    def render() -> list[str]:
+        if shell.execution_count == cell:
+            return lines
+        kind, trace = type(error), error.__traceback__
+        full: list[str] = shell.InteractiveTB.structured_traceback(kind, error, trace)
         return full
+
+    error._render_traceback_ = render  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -38,9 +34,9 @@ def plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
         raise OneLine(f"{magic}: {error}") from error
     except WorkbenchError as error:
         lines = [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."]
-        error._render_traceback_ = Brief(shell, error, lines)  # type: ignore[attr-defined]
+        _shorten(shell, error, lines)
         raise
     except KeyboardInterrupt as error:
         line = f"Interrupted: {magic} was stopped and bound nothing. torch is usable."
-        error._render_traceback_ = Brief(shell, error, [line])  # type: ignore[attr-defined]
+        _shorten(shell, error, [line])
         raise

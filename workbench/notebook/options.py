@@ -1,8 +1,10 @@
-"""The options of the magics, written down once for the parser, the help and the completion."""
+"""The options of the magics, written down once for the parser, the help, the completion."""
 
 from __future__ import annotations
 
 import ast
+import re
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +17,16 @@ from workbench.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 BACKENDS = ("inductor", "aot_eager", "eager")
+_FORM = re.compile(
+    r"(?P<arg>[A-Za-z_]\w*):(?P<dim>-?\d+)"
+    r"(=(?P<name>[A-Za-z_]\w*)(\[(?P<low>\d*)\.\.(?P<high>\d*)\])?)?"
+)
+_OTHERS = (
+    ("save", "-s writes an .aot file and -p a package: write one of them"),
+    ("annotate", "-a shows a cell without a package: leave it or -p out"),
+    ("guards", "-g is for .aot files: a package has a contract instead, leave -g out"),
+)
+_TARGETS = ("host", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -26,19 +38,13 @@ class Option:
     metavar: str | None = None
     is_repeated: bool = False
     choices: tuple[str, ...] = ()
-    takes: str = "text"  # what its value is: text, "path" or "name"
-
-    @property
-    def key(self) -> str:
-        """The attribute that holds its value."""
-        return self.names[-1].lstrip("-").replace("-", "_")
 
 
 def _listed(choices: Sequence[str]) -> str:
     return ", ".join(choices)
 
 
-OUTPUT = Option(("-o", "--output"), "bind the result to this name", "NAME", takes="name")
+OUTPUT = Option(("-o", "--output"), "bind the result to this name", "NAME")
 NO_VIEW = Option(("--no-view",), "do not show the view")
 
 COMPILE = (
@@ -68,12 +74,11 @@ COMPILE = (
         is_repeated=True,
     ),
     Option(("--no-grad",), "compile for inference: no gradients"),
-    Option(("-s", "--save"), "save the artifact", "PATH", takes="path"),
+    Option(("-s", "--save"), "save the artifact", "PATH"),
     Option(
         ("-p", "--package"),
         "export the call and write a .pt2 package, which runs without Python too",
         "PATH",
-        takes="path",
     ),
     OUTPUT,
     Option(
@@ -95,7 +100,7 @@ LOAD = (
 INSPECT = (OUTPUT,)
 DIFF = (
     OUTPUT,
-    Option(("--html",), "also write a page that opens without a kernel", "PATH", takes="path"),
+    Option(("--html",), "also write a page that opens without a kernel", "PATH"),
     NO_VIEW,
 )
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
@@ -119,7 +124,7 @@ SWEEP = (
     Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
     Option(("--measure-s",), "time each setting for at most so many seconds", "SECONDS"),
     Option(("--jobs",), "how many trials compile at a time", "COUNT"),
-    Option(("--store",), "where finished trials are kept", "PATH", takes="path"),
+    Option(("--store",), "where finished trials are kept", "PATH"),
     Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
     OUTPUT,
     NO_VIEW,
@@ -169,3 +174,51 @@ def option_value(text: str) -> tuple[str, Any]:
         return key, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return key, value
+
+
+def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:
+    """What `torch.export` takes as `dynamic_shapes`, or None without any.
+
+    The same name is the same dimension; without a name torch finds the range itself.
+
+    Raises
+    ------
+    UsageError
+        A spec has another form, or one name has two ranges.
+    """
+    if not specs:
+        return None
+    from torch.export import Dim
+
+    ranges: dict[str, tuple[int | None, int | None]] = {}
+    dims: dict[str, Any] = {}
+    shapes: dict[str, dict[int, Any]] = {}
+    for spec in specs:
+        match = _FORM.fullmatch(spec.replace(" ", ""))
+        if match is None:
+            raise UsageError(f"-d {spec}: expected ARG:DIM=NAME[MIN..MAX], as x:0=batch[1..64].")
+        name = match["name"]
+        if name is None:
+            shapes.setdefault(match["arg"], {})[int(match["dim"])] = Dim.AUTO
+            continue
+        low, high = (int(match[end]) if match[end] else None for end in ("low", "high"))
+        if match["low"] is not None or name not in ranges:
+            if ranges.setdefault(name, (low, high)) != (low, high):
+                raise UsageError(f"-d {spec}: {name} was given another range before.")
+            dims.setdefault(name, Dim(name, min=low, max=high))
+        shapes.setdefault(match["arg"], {})[int(match["dim"])] = dims[name]
+    return shapes
+
+
+def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of `workbench.package`; raises `UsageError` for what it cannot."""
+    for name, words in _OTHERS:
+        if getattr(chosen, name):
+            raise UsageError(f"{words}.")
+    if wanted["backend"] != "inductor":
+        raise UsageError("-p compiles with AOTInductor: leave -b out.")
+    if wanted["target"] not in _TARGETS:
+        raise UsageError(
+            f"-p compiles for a device of this machine, not for {wanted['target']}: leave -t out."
+        )
+    return {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}

@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
+from workbench.processes.background_task import Steps
 from workbench.views.answers.short import progress
-from workbench.views.widgets.display import publish_live, take_back
-from workbench.views.wire.document import Progress as LiveProgress
-from workbench.views.wire.document import StepState
+from workbench.views.document import Setting
+from workbench.views.widgets.display import live_output, publish, publish_live, show, take_back
+from workbench.views.wire.document import Progress
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ Status = Literal["running", "cancelled", "failed", "done"]
 _LINES = 6
 _TICK = 0.5  # seconds between two updates while one phase runs
 _SHORTEST = 0.1  # seconds between two updates
+_SHORTEST_OF_JOB = 0.2  # the same for the view of a job
 
 
 def is_interactive(shell: InteractiveShell) -> bool:
@@ -41,83 +41,7 @@ def titled(status: str, call: str) -> str:
     return f"Compiling {call}…" if status == "running" else call
 
 
-class Phases:
-    """The phases so far as text; the last one is running."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self._clock = clock
-        self._start = clock()
-        self.begun: list[tuple[str, float]] = []
-        self._ends: dict[int, float] = {}
-
-    def begin(self, name: str, elapsed: float) -> None:
-        """A phase begins, `elapsed` seconds after the start."""
-        self.begun.append((name, elapsed))
-
-    def end(self, name: str, elapsed: float) -> None:
-        """The innermost open phase of that name ends."""
-        for index in range(len(self.begun) - 1, -1, -1):
-            if self.begun[index][0] == name and index not in self._ends:
-                self._ends[index] = elapsed
-                return
-
-    def lines(self) -> list[tuple[str, float, bool]]:
-        """The last phases: name, duration so far, whether it is the running one."""
-        now = self._clock() - self._start
-        running = self._running()
-        first = max(len(self.begun) - _LINES, 0)
-        rows = []
-        for index, (name, start) in list(enumerate(self.begun))[first:]:
-            end = now if index == running else self._end(index, now)
-            rows.append((name, max(end - start, 0.0), index == running))
-        return rows
-
-    def _running(self) -> int:
-        """The phase that was begun last and has not ended; -1 when there is none."""
-        open_ones = [index for index in range(len(self.begun)) if index not in self._ends]
-        return open_ones[-1] if open_ones else -1
-
-    def _end(self, index: int, now: float) -> float:
-        """When a phase ended; where nobody tells ends, it is when the next one began."""
-        if index in self._ends:
-            return self._ends[index]
-        following = self.begun[index + 1 : index + 2]
-        return following[0][1] if following and not self._ends else now
-
-    def title(self) -> str:
-        """One line: what runs, for how long in all."""
-        running = self._running()
-        name = self.begun[running][0] if running >= 0 else "starting"
-        return f"Compiling: {name}, {seconds_text(self._clock() - self._start)}"
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        html = progress(self.title(), self.lines())
-        return {"text/plain": self.title(), "text/html": html}
-
-    def state(
-        self, status: Status, kernels: Sequence[str], error: str | None, call: str = ""
-    ) -> LiveProgress:
-        """What the live view shows of the compilation of a call."""
-        now = self._clock() - self._start
-        running = self._running() if status == "running" else -1
-        steps: list[StepState] = []
-        for index, (name, start) in enumerate(self.begun):
-            is_open = status == "running" and (index == running or bool(self._ends))
-            is_open = is_open and index not in self._ends
-            duration = None if is_open else round(max(self._end(index, now) - start, 0.0), 3)
-            steps.append({"name": name, "start_s": round(start, 3), "duration_s": duration})
-        return {
-            "status": status,
-            "title": titled(status, call),
-            "elapsed_s": round(now, 3),
-            "steps": steps,
-            "kernels": list(kernels),
-            "can_cancel": False,
-            "error": error,
-        }
-
-
-class ProgressDisplay:
+class ProgressDisplay(Steps):
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
     In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end
@@ -125,11 +49,10 @@ class ProgressDisplay:
     """
 
     def __init__(self, shell: InteractiveShell, call: str = "", *, is_viewed: bool = True):
+        super().__init__(self._draw)
         self._call = call
         self.result: Any = None
         self.view: View | None = None
-        self._phases = Phases()
-        self._kernels: list[str] = []
         self._shell = shell
         self._in_notebook = getattr(shell, "kernel", None) is not None
         self._is_shown = is_interactive(shell)
@@ -138,20 +61,6 @@ class ProgressDisplay:
         self._last = 0.0
         self._done = threading.Event()
         self._ticker: threading.Thread | None = None
-
-    def __call__(self, phase: str, elapsed: float) -> None:
-        """A phase begins."""
-        self._phases.begin(phase, elapsed)
-        self._draw()
-
-    def end(self, phase: str, elapsed: float) -> None:
-        """A phase ends."""
-        self._phases.end(phase, elapsed)
-
-    def kernel(self, name: str) -> None:
-        """A kernel was generated."""
-        self._kernels.append(name)
-        self._draw()
 
     def __enter__(self) -> Self:
         if self._is_shown:
@@ -164,20 +73,15 @@ class ProgressDisplay:
         if not self._in_notebook:
             return
         if not self._is_viewed:
-            self._handle = display(self._phases, display_id=True)
+            self._handle = display(self.text(), raw=True, display_id=True)
             return
         from workbench.views.widgets.report_view import View
 
         self.view = View()
-        self.view.follow(self._phases.state("running", (), None, self._call))
+        self.view.follow(self.shown())
         publish_live(self._shell, self.view)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._done.set()
         if self._ticker is not None:
             self._ticker.join()
@@ -187,18 +91,43 @@ class ProgressDisplay:
         if self.view is not None and isinstance(error, UsageError) and self.result is None:
             take_back(self._shell, self.view)  # nothing was compiled
         elif self.view is not None:
-            self._close_view(self.view, error)
+            self.close()
+            self.view.follow(self.shown(error))
         elif self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
         if self.result is not None:
             display(self.result)
 
-    def _close_view(self, view: View, error: BaseException | None) -> None:
-        status: Status = "done" if error is None else "failed"
+    def shown(self, error: BaseException | None = None) -> Progress:
+        """What the live view shows."""
+        status: Status = "running"
+        if self._done.is_set():
+            status = "done" if error is None else "failed"
         if isinstance(error, KeyboardInterrupt):
             status = "cancelled"
-        words = None if error is None else str(error) or type(error).__name__
-        view.follow(self._phases.state(status, self._kernels, words, self._call))
+        told = self.state()
+        return {
+            "status": status,
+            "title": titled(status, self._call),
+            "elapsed_s": self.elapsed(),
+            "steps": told["steps"],
+            "kernels": told["kernels"],
+            "can_cancel": False,
+            "error": None if error is None else str(error) or type(error).__name__,
+        }
+
+    def text(self) -> dict[str, str]:
+        """What runs, for how long in all, and the last phases with their durations."""
+        now, steps = self.elapsed(), self.state()["steps"]
+        running = [step for step in steps if step["duration_s"] is None][-1:]
+        name = running[0]["name"] if running else "starting"
+        title = f"Compiling: {name}, {seconds_text(now)}"
+        rows = []
+        for step in steps[-_LINES:]:
+            taken = step["duration_s"]
+            seconds = max(now - step["start_s"], 0.0) if taken is None else taken
+            rows.append((step["name"], seconds, step in running))
+        return {"text/plain": title, "text/html": progress(title, rows)}
 
     def _tick(self) -> None:
         while not self._done.wait(_TICK):
@@ -210,9 +139,63 @@ class ProgressDisplay:
             return
         self._last = now
         if self.view is not None:
-            self.view.follow(self._phases.state("running", self._kernels, None, self._call))
+            self.view.follow(self.shown())
         elif self._handle is not None:
-            self._handle.update(self._phases)
+            self._handle.update(self.text(), raw=True)
         else:
-            sys.stdout.write(f"\r\x1b[K{self._phases.title()}")
+            sys.stdout.write(f"\r\x1b[K{self.text()['text/plain']}")
             sys.stdout.flush()
+
+
+class JobView:
+    """Follows a job until it ends, then shows its report in place."""
+
+    def __init__(self, job: Any, view: View, setting: Setting, call: str):
+        self._job = job
+        self._view = view
+        self._setting = setting
+        self._call = call
+        self._changed = threading.Event()
+        job.on_change = self._changed.set
+        self._changed.set()  # what happened before
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        while not self._job.done():
+            self._changed.wait(timeout=1.0)
+            self._changed.clear()
+            self._view.follow(state(self._job, self._call))
+            self._job.wait(_SHORTEST_OF_JOB)
+        self._present()
+        self._view.follow(state(self._job, self._call))
+
+    def _present(self) -> None:
+        try:
+            found = self._job.result()
+        except WorkbenchError as error:
+            found = error.report
+        if found is not None:
+            show(found, self._setting, view=self._view)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the view shows the end."""
+        self._thread.join(timeout)
+
+
+def state(job: Any, call: str) -> Progress:
+    """What a job is doing, under the name of the call."""
+    found: Progress = job.progress
+    return {**found, "title": titled(found["status"], call)}
+
+
+def show_job(shell: InteractiveShell, job: Any, name: str, call: str) -> JobView | None:
+    """Publish the live view of a job; None where nobody is watching a notebook."""
+    if getattr(shell, "kernel", None) is None or not is_interactive(shell):
+        return None
+    from workbench.views.widgets.report_view import View
+
+    view = View(cancel=job.cancel)
+    view.follow(state(job, call))
+    publish(shell, live_output(view))
+    return JobView(job, view, Setting(f"{name}.result()"), call)

@@ -1,20 +1,151 @@
-"""`%aot_sweep`: the axes on its line, the inputs made of sizes."""
+"""`%aot_sweep`: the axes on its line, the inputs made of sizes, its rows as they end."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import replace
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.notebook.call import WrittenCall, evaluate, read_line
-from workbench.notebook.following import Following
+from workbench.notebook.call import WrittenCall, evaluate, parsed, read_line
 from workbench.notebook.options import option_value
+from workbench.notebook.progress import is_interactive
+from workbench.number_text import number_text
+from workbench.report.trials import Trial
+from workbench.views.widgets.display import publish_live, take_back
+from workbench.views.words.units import seconds_text
+
+if TYPE_CHECKING:
+    from workbench.views.sweep.document import Live
+    from workbench.views.sweep.view import SweepView
+
+T = TypeVar("T")
+_EVERY_S = 0.4
+_LONGEST_S = 2.0  # without a word though nothing has ended
+
+
+def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
+    """Call something whose widget messages have no parent, so that answers arrive at once.
+
+    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
+    runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
+    instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
+    """
+    kernel: Any = getattr(shell, "kernel", None)
+    if getattr(kernel, "shell_channel_thread", None) is None:
+        return call()  # no subshells
+    from ipykernel.kernelbase import Kernel
+
+    def run() -> T:
+        Kernel.set_parent(kernel, [], {}, channel="shell")  # of this copy of the context alone
+        return call()
+
+    return copy_context().run(run)
+
+
+class Following:
+    """What `api.sweep` is given as `progress`; silent when nobody is watching.
+
+    `variable` is what the result is called in the notebook. Without `is_viewed` a notebook gets
+    lines of text too.
+    """
+
+    def __init__(self, shell: InteractiveShell, variable: str = "_", *, is_viewed: bool = True):
+        self.view: SweepView | None = None
+        self._shell = shell
+        self._variable = variable
+        self._is_shown = is_interactive(shell)
+        self._is_viewed = is_viewed and getattr(shell, "kernel", None) is not None
+        self._count = 0
+        self._running: Any = None
+        self._told: Any = None
+        self._at = 0.0
+        self._done = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def started(self, running: Any) -> None:
+        """Trials begin: `running` says how far they are, and can be cancelled."""
+        self._running = running
+        if not (self._is_shown and self._is_viewed):
+            return
+        from workbench.views.sweep.view import SweepView, running_cell
+
+        def made() -> SweepView:
+            return SweepView(running.so_far(), self._live(), cancel=running.cancel)
+
+        self.view = in_subshell(self._shell, made)
+        self.view.cell = running_cell(self._shell)
+        publish_live(self._shell, self.view)
+        self._ticker.start()
+
+    def __call__(self, row: Trial, from_store: bool) -> None:
+        """One row has ended, or was known."""
+        self._count += 1
+        if self._is_shown and not self._is_viewed and not from_store:
+            print(f"{self._count}: {row.title}: {ended(row)}", flush=True)
+
+    def end(self, found: Sweep) -> Sweep:
+        """Show the whole sweep in place; what it is displayed with then is this view."""
+        self._stop()
+        if self.view is None:
+            return found
+        self.view.follow(found)
+        return replace(found, view=self.view)
+
+    def close(self) -> None:
+        """Take the view away: the sweep came to nothing."""
+        self._stop()
+        if self.view is not None:
+            take_back(self._shell, self.view)
+
+    def _stop(self) -> None:
+        self._done.set()
+        if self._ticker.is_alive():
+            self._ticker.join()
+
+    def _tick(self) -> None:
+        while not self._done.wait(_EVERY_S):
+            now = time.monotonic()
+            state = (len(self._running.rows), self._running.tried)
+            if state != self._told or now - self._at > _LONGEST_S:
+                self._told, self._at = state, now
+                in_subshell(self._shell, self._tell)
+
+    def _tell(self) -> None:
+        if self.view is not None:
+            self.view.follow(self._running.so_far(), self._live())
+
+    def _live(self) -> Live:
+        from workbench.views.sweep.document import Live
+
+        running = self._running
+        return Live(
+            planned=running.planned,
+            tried=running.tried,
+            known=running.from_store,
+            variable=self._variable,
+        )
+
+
+def ended(row: Trial) -> str:
+    """How a row ended, in few words."""
+    if row.status != "done":
+        return f"{row.status}: {row.reason}" if row.reason else row.status
+    if row.speedup:
+        time = seconds_text((row.call_us or 0.0) / 1e6)
+        return f"{number_text(row.speedup, 'ratio')} ({time} a call)"
+    if row.call_us is not None:
+        return f"{seconds_text(row.call_us / 1e6)} a call by a model"
+    return f"compiled in {seconds_text(row.compile_s)}"
 
 
 def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
@@ -51,17 +182,13 @@ def _call_of(shell: InteractiveShell, text: str, axes: Sequence[str]) -> tuple[W
     """The call, and where sizes stand in it the function that makes its inputs."""
     if not text:
         raise UsageError("Write the call to measure: %aot_sweep f(x) --over mode=….")
-    try:
-        node = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise UsageError(f"{text!r} is no Python expression: {error.msg}.") from error
+    node = parsed(text)
     if not isinstance(node, ast.Call):
         raise UsageError(f"{text.strip()!r} is not a call. Write it as you would call it: f(x).")
     inputs = sized_inputs(shell, node, axes)
     if inputs is None:
         return read_line(shell, text), None
-    bare = ast.Call(node.func, [], node.keywords)
-    call = read_line(shell, ast.unparse(bare))
+    call = read_line(shell, ast.unparse(ast.Call(node.func, [], node.keywords)))
     return WrittenCall(call.function, (), call.kwargs, text.strip()), inputs
 
 
@@ -111,26 +238,18 @@ def _names(nodes: Sequence[ast.AST]) -> set[str]:
 
 def search_of(chosen: Any) -> Mapping[str, Any]:
     """The strategy, its budget and the time for measuring from the options of the magic."""
-    measured: dict[str, Any] = {}
-    if chosen.measure_s is not None:
-        measured["measure_s"] = _number("--measure-s", chosen.measure_s)
-    return measured | {
-        "strategy": chosen.strategy or "grid",
-        "objective": chosen.objective or "latency",
-        "trials": None if chosen.trials is None else _whole("--trials", chosen.trials),
-        "seconds": None if chosen.seconds is None else _number("--seconds", chosen.seconds),
-        "jobs": None if chosen.jobs is None else _whole("--jobs", chosen.jobs),
-    }
-
-
-def _whole(name: str, text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{name} {text}: expected a whole number from 1.")
-    return int(text)
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise UsageError(f"{name} {text}: expected a number of seconds.") from error
+    texts = {name: getattr(chosen, name) for name in ("strategy", "objective")}
+    found = {name: text for name, text in texts.items() if text}
+    for name in ("trials", "jobs"):
+        if (text := getattr(chosen, name)) is not None:
+            if not text.isdigit() or int(text) < 1:
+                raise UsageError(f"--{name} {text}: expected a whole number from 1.")
+            found[name] = int(text)
+    for name in ("seconds", "measure_s"):
+        if (text := getattr(chosen, name)) is not None:
+            try:
+                found[name] = float(text)
+            except ValueError as error:
+                option = name.replace("_", "-")
+                raise UsageError(f"--{option} {text}: expected a number of seconds.") from error
+    return found

@@ -87,10 +87,9 @@ class BackgroundTask(Generic[Result]):
         name: str,
         work: Callable[[Steps], Result],
         stop: Callable[[], object],
-        on_change: Callable[[], object] | None = None,
     ):
         self.name = name
-        self.on_change = on_change
+        self.on_change: Callable[[], object] | None = None
         self._work = work
         self._stop = stop
         self._steps = Steps(self._tell)

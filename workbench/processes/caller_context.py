@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.compiler.internals.process_patches import ProcessPatches
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.processes.child import import_path
 
 Lines = Mapping[str, tuple[Any, ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from workbench.processes.messages import Done, Failed, ProgressCallback, Start, Told
@@ -74,12 +74,7 @@ class Child:
     def __enter__(self) -> Child:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
 
     @property
@@ -101,7 +96,7 @@ class Child:
         request: object,
         progress: ProgressCallback | None = None,
         *,
-        deadline: float | None = None,
+        deadline: float = math.inf,
         hear: Callable[[Any], object] | None = None,
     ) -> Any:
         """Send a request and return the answer; see `answer`."""
@@ -115,7 +110,7 @@ class Child:
         self,
         progress: ProgressCallback | None = None,
         *,
-        deadline: float | None = None,
+        deadline: float = math.inf,
         hear: Callable[[Any], object] | None = None,
     ) -> Any:
         """The value of the next answer; `hear` gets the messages before it that are no progress.
@@ -135,15 +130,15 @@ class Child:
             elif hear is not None:
                 hear(message)
 
-    def receive(self, deadline: float | None = None) -> Any:
+    def receive(self, deadline: float = math.inf) -> Any:
         """The next message.
 
         Raises `EOFError` when the process has ended, `TimeoutError` when nothing came until
         `deadline` by `time.monotonic`.
         """
         try:
-            while not self._connection.poll(_until(deadline)):
-                if deadline is not None and time.monotonic() >= deadline:
+            while not self._connection.poll(min(_LOOK_S, max(0.0, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline:
                     raise TimeoutError
                 if self.code is not None and not self._connection.poll():
                     raise EOFError  # something that it started holds the connection open
@@ -190,7 +185,3 @@ class Child:
         self._process.wait()
         self._connection.close()
         self._output.close()
-
-
-def _until(deadline: float | None) -> float:
-    return _LOOK_S if deadline is None else min(_LOOK_S, max(0.0, deadline - time.monotonic()))

@@ -30,7 +30,7 @@ class Parent:
 
     def __init__(self, descriptor: int):
         os.set_inheritable(descriptor, False)
-        self.on_stop: Callable[[], object] = _ignore
+        self.on_stop: Callable[[], object] = lambda: None  # nothing here can be stopped
         self._connection = Connection(descriptor)
         self._requests: queue.Queue[Any] = queue.Queue()
         self._lock = threading.Lock()
@@ -99,7 +99,3 @@ class Parent:
     def kernel(self, name: str) -> None:
         """A kernel was generated."""
         self.send(Told("kernel", name))
-
-
-def _ignore() -> None:
-    """Nothing here can be stopped."""

@@ -7,19 +7,82 @@ import mmap
 import pickle
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
-from workbench.processes.unpicklable import cannot_be_sent
+from workbench.errors import UsageError, first_line
 
 REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
 _ALIGNMENT = 64  # bytes
+_DEPTH = 6  # attributes of attributes that are looked through
+
+
+def cannot_be_sent(
+    error: Exception,
+    parcel: Mapping[str, Any],
+    what: str,
+    dump: Callable[[Any], object],
+    cure: str = "Compile it here with aot_compile, or keep that object out of what is compiled.",
+) -> UsageError:
+    """The error in words, naming the innermost part; `what` is the name of the function."""
+    place = _culprit(parcel, dump)
+    where = f"{what}: {place}" if place else what
+    return UsageError(f"{where} cannot be sent to another process ({first_line(error)}). {cure}")
+
+
+def _culprit(parcel: Mapping[str, Any], dump: Callable[[Any], object]) -> str | None:
+    path: list[str] = []
+    parts: Iterator[tuple[str, Any]] = iter(parcel.items())
+    for _ in range(_DEPTH):
+        found = next((part for part in parts if not _can(part[1], dump)), None)
+        if found is None:
+            break
+        path.append(found[0])
+        parts = _parts(found[1])
+    names = [name for name in path if name not in parcel]
+    return " of ".join(reversed(names)) or None
+
+
+def _can(value: Any, dump: Callable[[Any], object]) -> bool:
+    try:
+        dump(value)
+    except Exception:  # that it fails is the answer
+        return False
+    return True
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object is made of, with words for each part."""
+    if isinstance(value, Mapping):
+        yield from ((f"{key!r}", inner) for key, inner in value.items())
+    elif isinstance(value, list | tuple):
+        yield from ((f"item {n}", inner) for n, inner in enumerate(value))
+    elif isinstance(value, FunctionType):
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        yield from ((f"the closure variable {name!r}", c.cell_contents) for name, c in cells)
+        scope = value.__globals__
+        used = (name for name in value.__code__.co_names if name in scope)
+        yield from ((f"the global {name!r}", scope[name]) for name in used)
+    elif isinstance(value, torch.nn.Module):
+        yield from ((f"the submodule {name!r}", m) for name, m in value.named_children())
+        yield from _attributes(value)
+    else:
+        yield from _attributes(value)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    owner = getattr(value, "__self__", None)
+    if owner is not None and not isinstance(owner, type):
+        yield f"the object {type(owner).__name__}", owner
+    held: Mapping[str, Any] = getattr(value, "__dict__", None) or {}
+    yield from ((f"the attribute {name!r}", inner) for name, inner in held.items())
 
 
 @dataclass(frozen=True)
@@ -45,12 +108,9 @@ class _Tensors:
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self.rows)
             self.alive.append(value)
-            self.rows.append(self._row(value))
+            region = None if value.is_meta else self._region(value.untyped_storage())
+            self.rows.append(_Shipped(region, TensorLike.of(value)))
         return self._numbers[id(value)]
-
-    def _row(self, value: torch.Tensor) -> _Shipped:
-        region = None if value.is_meta else self._region(value.untyped_storage())
-        return _Shipped(region, TensorLike.of(value))
 
     def _region(self, storage: torch.UntypedStorage) -> tuple[int, int]:
         key = storage.data_ptr() or id(storage)
@@ -67,8 +127,13 @@ def pack(parcel: Mapping[str, Any], what: str) -> Path:
     Raises `UsageError` naming what cannot be pickled; `what` is the name of the function.
     """
     tensors = _Tensors()
-    content = _pickled(parcel, tensors, what)
-    folder = _folder(tensors.size)
+    try:
+        content = _dump(dict(parcel), tensors)
+    except Exception as error:  # pickling raises whatever the objects raise
+        raise cannot_be_sent(error, parcel, what, lambda part: _dump(part, tensors)) from error
+    room = 1.2 * tensors.size + (1 << 24)
+    is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
+    folder = Path(tempfile.mkdtemp(prefix="workbench-", dir=_SHARED if is_roomy else None))
     try:
         (folder / REQUEST).write_bytes(content)
         (folder / ROWS).write_bytes(pickle.dumps(tensors.rows))
@@ -77,11 +142,6 @@ def pack(parcel: Mapping[str, Any], what: str) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
-
-
-def _folder(size: int) -> Path:
-    is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > 1.2 * size + (1 << 24)
-    return Path(tempfile.mkdtemp(prefix="workbench-", dir=_SHARED if is_roomy else None))
 
 
 def _write(file: Path, tensors: _Tensors) -> None:
@@ -94,13 +154,6 @@ def _write(file: Path, tensors: _Tensors) -> None:
                 source = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
                 target.copy_(source)
                 del target  # the mapping cannot be closed while somebody looks into it
-
-
-def _pickled(parcel: Mapping[str, Any], tensors: _Tensors, what: str) -> bytes:
-    try:
-        return _dump(dict(parcel), tensors)
-    except Exception as error:  # pickling raises whatever the objects raise
-        raise cannot_be_sent(error, parcel, what, lambda part: _dump(part, tensors)) from error
 
 
 def _dump(value: Any, tensors: _Tensors) -> bytes:
@@ -140,13 +193,9 @@ def _made(
     if row.region is None:
         return row.like.dressed(row.like.empty())
     if row.region not in storages:
-        storages[row.region] = _storage(row.region, memory, row.like.device)
+        start, size = row.region
+        content = torch.empty(0, dtype=torch.uint8)
+        if size:
+            content = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
+        storages[row.region] = content.to(row.like.device).untyped_storage()
     return row.like.dressed(row.like.view(storages[row.region]))
-
-
-def _storage(region: tuple[int, int], memory: mmap.mmap, device: str) -> torch.UntypedStorage:
-    start, size = region
-    if not size:
-        return torch.empty(0, dtype=torch.uint8, device=device).untyped_storage()
-    content = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
-    return content.to(device).untyped_storage()

@@ -148,12 +148,9 @@ class Worker:
     def _started(self) -> Child:
         child = self._spawned()
         if not self._is_ready:
-            self.on_ready(child.answer(deadline=time.monotonic() + self._start_s))
+            child.answer(deadline=time.monotonic() + self._start_s)
             self._is_ready = True
         return child
-
-    def on_ready(self, value: Any) -> None:
-        """Take what the worker says when it can be asked."""
 
     def _spawned(self) -> Child:
         if self._is_retired:

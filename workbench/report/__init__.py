@@ -9,32 +9,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.report.header import SCHEMA, Environment, Outcome, Request
-    from workbench.report.record import Report
-    from workbench.report.rows import (
-        STAGES,
-        AutotuneChoice,
-        Break,
-        Buffer,
-        CacheEvent,
-        CachePart,
-        Capability,
-        FusionPair,
-        Graph,
-        Guard,
-        Kernel,
-        KernelLine,
-        Link,
-        Node,
-        Phase,
-        Recompile,
-        SchedulerNode,
-        Source,
-        Wrapper,
-    )
-    from workbench.report.table import Table
-    from workbench.report.tables import TABLES
-    from workbench.report.texts import Texts, TextWriter, content_hash
+    from workbench.report.header import SCHEMA as SCHEMA
+    from workbench.report.header import Environment as Environment
+    from workbench.report.header import Outcome as Outcome
+    from workbench.report.header import Request as Request
+    from workbench.report.record import Report as Report
+    from workbench.report.rows import STAGES as STAGES
+    from workbench.report.rows import AutotuneChoice as AutotuneChoice
+    from workbench.report.rows import Break as Break
+    from workbench.report.rows import Buffer as Buffer
+    from workbench.report.rows import CacheEvent as CacheEvent
+    from workbench.report.rows import CachePart as CachePart
+    from workbench.report.rows import Capability as Capability
+    from workbench.report.rows import FusionPair as FusionPair
+    from workbench.report.rows import Graph as Graph
+    from workbench.report.rows import Guard as Guard
+    from workbench.report.rows import Kernel as Kernel
+    from workbench.report.rows import KernelLine as KernelLine
+    from workbench.report.rows import Link as Link
+    from workbench.report.rows import Node as Node
+    from workbench.report.rows import Phase as Phase
+    from workbench.report.rows import Recompile as Recompile
+    from workbench.report.rows import SchedulerNode as SchedulerNode
+    from workbench.report.rows import Source as Source
+    from workbench.report.rows import Wrapper as Wrapper
+    from workbench.report.table import Table as Table
+    from workbench.report.tables import TABLES as TABLES
+    from workbench.report.texts import Texts as Texts
+    from workbench.report.texts import TextWriter as TextWriter
+    from workbench.report.texts import content_hash as content_hash
 
 _FILES = {
     "header": ("SCHEMA", "Environment", "Outcome", "Request"),
@@ -45,41 +48,7 @@ _FILES = {
 }
 """Where a name is found; any other one is a row."""
 
-__all__ = [
-    "SCHEMA",
-    "STAGES",
-    "TABLES",
-    "AutotuneChoice",
-    "Break",
-    "Buffer",
-    "CacheEvent",
-    "CachePart",
-    "Capability",
-    "Environment",
-    "FusionPair",
-    "Graph",
-    "Guard",
-    "Kernel",
-    "KernelLine",
-    "Link",
-    "Node",
-    "Outcome",
-    "Phase",
-    "Recompile",
-    "Report",
-    "Request",
-    "SchedulerNode",
-    "Source",
-    "Table",
-    "TextWriter",
-    "Texts",
-    "Wrapper",
-    "content_hash",
-]
-
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     file = next((file for file, names in _FILES.items() if name in names), "rows")
     return getattr(importlib.import_module(f"{__name__}.{file}"), name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.report.table import freeze
 
 SCHEMA = 1
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Outcome:
     error: str | None = None
 
 
-def read_part(kind: type[Any], data: Mapping[str, Any]) -> Any:
-    """One nested record out of JSON; what this version does not know is left out."""
-    known = {f.name for f in fields(kind)}
+def read_part(kind: type[Part], data: Mapping[str, Any]) -> Part:
+    """One nested record or row out of JSON; what this version does not know is left out."""
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     return kind(**{k: freeze(v) for k, v in data.items() if k in known})

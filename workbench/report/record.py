@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import ArtifactError
+from workbench.report.atomic import atomic_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
 from workbench.report.rivals import Rivals, rivals_of
 from workbench.report.table import Table
 from workbench.report.tables import Tables
 from workbench.report.texts import Texts
-from workbench.report.wbr_file import read_bytes, read_file, read_json, write_bytes, write_file
+from workbench.report.wbr_file import read_bytes, read_json, write_bytes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -109,7 +112,8 @@ class Report(Tables):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a `.wbr` file, atomically."""
-        write_file(self.to_json(), path)
+        with atomic_file(path) as file:  # a reader sees the old file or the new one
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Report:
@@ -117,7 +121,11 @@ class Report(Tables):
 
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
-        return cls(**read_file(path))
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
+        return cls.from_bytes(content)
 
     def to_bytes(self) -> bytes:
         """The content of a `.wbr` file; any gzip tool shows it as lines of JSON."""

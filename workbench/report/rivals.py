@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workbench.report.presenting import Presented
@@ -52,15 +52,13 @@ def is_model(choice: AutotuneChoice) -> bool:
 
 def rivals_of(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> tuple[Rivals, ...]:
     """Winner and runner-up of every operation for which the autotuner had a choice."""
-    return tuple(_rivals(choices, texts))
-
-
-def _rivals(choices: Iterable[AutotuneChoice], texts: Mapping[str, str]) -> Iterator[Rivals]:
     groups: dict[str, list[AutotuneChoice]] = {}
     for row in choices:
         if row.time_ms is not None:
             groups.setdefault(row.op, []).append(row)
+    found = []
     for op, rows in groups.items():
         ranked = sorted(rows, key=lambda row: (not row.chosen, row.time_ms))
         codes = [texts.get(row.text or "") or "" for row in ranked[:2]]
-        yield Rivals(op, ranked[0], ranked[1] if len(ranked) > 1 else None, *codes)
+        found.append(Rivals(op, ranked[0], ranked[1] if len(ranked) > 1 else None, *codes))
+    return tuple(found)

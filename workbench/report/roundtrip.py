@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BudgetError, UsageError
 from workbench.number_text import number_text
-from workbench.report.presenting import FormerTable, Presented, presenter
-from workbench.report.record import Report
-from workbench.report.roundtrip_rows import (
+from workbench.report.file_rows import (
     PHASES,
     RoundTripLeaf,
     RoundTripPhase,
     RoundTripWay,
 )
+from workbench.report.header import read_part
+from workbench.report.presenting import FormerTable, Presented, presenter
+from workbench.report.record import Report
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class RoundTrip(Presented):
         elif row.ok is not True:
             missed += [
                 f"{leaf.leaf} differs from eager by "
-                f"{number_text(leaf.max_abs_error, 'difference')}{_said(leaf.note)}"
+                f"{number_text(leaf.max_abs_error, 'difference')}{leaf.note and f' ({leaf.note})'}"
                 for leaf in self.leaves
                 if leaf.way == way and not leaf.ok
             ] or [f"the outputs of {way} could not be compared with eager's"]
@@ -167,18 +168,8 @@ class RoundTrip(Presented):
     def from_json(cls, data: Mapping[str, Any]) -> RoundTrip:
         """Read what `to_json` wrote."""
         rows: dict[str, Any] = {
-            name: tuple(_row(kind, row) for row in data[name]) for name, kind in _TABLES.items()
+            name: tuple(read_part(kind, row) for row in data[name])
+            for name, kind in _TABLES.items()
         }
         plain = ("name", "file", "size", "digest", "saved_s")
         return cls(**{n: data[n] for n in plain}, notes=tuple(data["notes"]), **rows)
-
-
-def _said(note: str) -> str:
-    return f" ({note})" if note else ""
-
-
-def _row(kind: Any, data: Mapping[str, Any]) -> Any:
-    known = {f.name for f in fields(kind)}
-    return kind(
-        **{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known}
-    )

@@ -1,19 +1,102 @@
-"""Two listings of one kernel: rows side by side, and a unified difference."""
+"""Two listings compared: blocks of lines, rows side by side, a unified difference."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import zip_longest
-from typing import NamedTuple
+from itertools import groupby, zip_longest
+from typing import Literal, NamedTuple
 
-from workbench.report.listing_diff import Block, Kind, compare
+Kind = Literal["same", "changed", "added", "removed"]
 
+LONGEST = 6_000
+"""Lines of the longer listing up to which every line may match any equal one.
+
+Above it lines that occur very often match only beside a rarer one, or a comparison takes minutes.
+"""
+
+_ADDRESS = re.compile(r"/\*[0-9a-fx]*\*/")
+_COMMENT = re.compile(r"(?://|;\s).*$")
+_PLACE = re.compile(r"^\s*\.(?:loc|file)\b.*")
+_SPACE = re.compile(r"\s+")
+_REGISTER = re.compile(
+    r"(?<![\w.])(%(?:rd|rs|r|fd|f|p|h|hh|b|q)|UR|UP|R|P|B|[sva](?=\d|\[))(\d+|\[\d+(?::\d+)?\])(?!\w)"
+)
+_VALUE = re.compile(r"(%|\^bb|\$L_*\w*?|\.L[\w]*?)[\d_]+(?![\w])")
+_KINDS: dict[str, Kind] = {
+    "equal": "same",
+    "replace": "changed",
+    "insert": "added",
+    "delete": "removed",
+}
+_FIRST_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]+\*/\s*")
 _SIGNS = {"changed": "~", "added": "+", "removed": "-", "same": " "}
 _WIDTH = 48
-_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]+\*/\s*")
+
+
+class Block(NamedTuple):
+    """Lines of both listings, counted from 0, each as a half-open range."""
+
+    kind: Kind
+    before: range
+    after: range
+
+
+def compare(before: str, after: str, *, loose: bool = False) -> list[Block]:
+    """Two texts as blocks that are the same, changed, added or removed, in order.
+
+    Addresses, comments, blanks and directives that name a place in the source do not count; with
+    `loose` neither do the numbers of registers, values and labels, so that code that was only
+    renumbered is the same.
+    """
+    a, b = _lines(before, loose), _lines(after, loose)
+    head = common_start(a, b)
+    tail = common_start(a[head:][::-1], b[head:][::-1])
+    middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
+    is_long = max(len(middle_a), len(middle_b)) > LONGEST
+    matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=is_long)
+    found = [Block("same", range(head), range(head))] if head else []
+    found += [
+        Block(_KINDS[tag], range(i + head, j + head), range(k + head, m + head))
+        for tag, i, j, k, m in matcher.get_opcodes()
+    ]
+    if tail:
+        rest = Block("same", range(len(a) - tail, len(a)), range(len(b) - tail, len(b)))
+        found.append(rest)
+    return _joined(found)
+
+
+def _lines(text: str, loose: bool) -> list[str]:
+    cleaned = (_ADDRESS.sub("", _PLACE.sub(".loc", line)) for line in text.split("\n"))
+    lines = (_SPACE.sub(" ", _COMMENT.sub("", line)) for line in cleaned)
+    if loose:
+        lines = (_VALUE.sub(r"\1", _REGISTER.sub(r"\1", line)) for line in lines)
+    return [line.strip() for line in lines]
+
+
+def common_start(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many items both begin with."""
+    count = 0
+    for left, right in zip(a, b, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _joined(blocks: list[Block]) -> list[Block]:
+    """Neighbours of one kind as one block."""
+    found: list[Block] = []
+    for block in blocks:
+        if found and found[-1].kind == block.kind:
+            last = found.pop()
+            before = range(last.before.start, block.before.stop)
+            block = Block(block.kind, before, range(last.after.start, block.after.stop))
+        found.append(block)
+    return found
 
 
 class SideBySide(NamedTuple):
@@ -73,24 +156,16 @@ class Difference:
 
     def unified(self, context: int = 3) -> str:
         """The difference as `diff -u` writes it, with this many equal lines around each change."""
-        rows = self.rows
-        near = {
-            n
-            for at, row in enumerate(rows)
-            if row.kind != "same"
-            for n in range(at - context, at + context + 1)
-        }
         lines = [
             f"--- {self.kernel} {self.stage} {self.a}",
             f"+++ {self.kernel} {self.stage} {self.b}",
         ]
-        run: list[SideBySide] = []
-        for n, row in enumerate((*rows, None)):
-            if row is not None and n in near:
-                run.append(row)
-            elif run:
-                lines += _hunk(run)
-                run = []
+        for near in hunks([row.kind for row in self.rows], context):
+            run = self.rows[near.start : near.stop]
+            before = [row.before_line for row in run if row.before_line is not None]
+            after = [row.after_line for row in run if row.after_line is not None]
+            lines.append(f"@@ -{_span(before)} +{_span(after)} @@")
+            lines += signed((row.kind, row.before, row.after) for row in run)
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -105,27 +180,36 @@ class Difference:
                 is_open = False
                 continue
             is_open = True
-            left, right = (_ADDRESS.sub("", line or "").strip() for line in (row.before, row.after))
+            sides = (row.before, row.after)
+            left, right = (_FIRST_ADDRESS.sub("", line or "").strip() for line in sides)
             line = f"{_SIGNS[row.kind]} {left[:_WIDTH]:<{_WIDTH}} | {right[:_WIDTH]}"
             lines.append(line.rstrip())
         return "\n".join(lines)
 
 
-def _hunk(rows: list[SideBySide]) -> Iterator[str]:
-    before = [row.before_line for row in rows if row.before_line is not None]
-    after = [row.after_line for row in rows if row.after_line is not None]
-    yield f"@@ -{_span(before)} +{_span(after)} @@"
-    removed: list[str] = []
+def hunks(kinds: Sequence[Kind], context: int) -> Iterator[range]:
+    """Runs of rows that are not the same, with this many equal ones around each."""
+    changed = [at for at, kind in enumerate(kinds) if kind != "same"]
+    near = {n for at in changed for n in range(at - context, at + context + 1)}
+    shown = enumerate(sorted(near & set(range(len(kinds)))))
+    for _, run in groupby(shown, key=lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in run]
+        yield range(numbers[0], numbers[-1] + 1)
+
+
+def signed(rows: Iterable[tuple[Kind, str | None, str | None]]) -> Iterator[str]:
+    """Rows as lines with a sign: of those that differ first what went, then what came."""
     added: list[str] = []
-    for row in rows:
-        if row.kind == "same":
-            yield from (*removed, *added)
-            removed, added = [], []
-            yield f" {row.before}"
+    for kind, before, after in rows:
+        if kind == "same":
+            yield from (*added, f" {before}")
+            added = []
             continue
-        removed += [] if row.before is None else [f"-{row.before}"]
-        added += [] if row.after is None else [f"+{row.after}"]
-    yield from (*removed, *added)
+        if before is not None:
+            yield f"-{before}"
+        if after is not None:
+            added.append(f"+{after}")
+    yield from added
 
 
 def _span(lines: list[int]) -> str:

@@ -18,13 +18,8 @@ def _tuple_columns(row_type: Any) -> frozenset[str]:
     """The columns whose values are tuples: JSON turns them into lists."""
     names = set()
     for name, hint in typing.get_type_hints(row_type).items():
-        options = (
-            typing.get_args(hint)
-            if isinstance(hint, types.UnionType)
-            else typing.get_args(hint)
-            if typing.get_origin(hint) is typing.Union
-            else (hint,)
-        )
+        is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+        options = typing.get_args(hint) if is_union else (hint,)
         if any(typing.get_origin(option) is tuple or option is tuple for option in options):
             names.add(name)
     return frozenset(names)
@@ -93,8 +88,6 @@ class Table(Generic[Row]):
             if known in stored:
                 values = stored[known]
                 columns[f.name] = [freeze(v) for v in values] if f.name in tuples else values
-            elif f.default is not MISSING:
-                columns[f.name] = [f.default] * length
             else:
-                columns[f.name] = [None] * length
+                columns[f.name] = [None if f.default is MISSING else f.default] * length
         return cls(row_type, columns, int(data.get("omitted", 0)))

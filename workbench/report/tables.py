@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, overload
 
-import workbench.report.artifact_rows as artifact_rows
+import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
-import workbench.report.roundtrip_rows as roundtrip_rows
 import workbench.report.rows as rows
 from workbench.report.table import Table
 
@@ -79,23 +78,21 @@ class Tables:
         "What torch will record as CUDA graphs, where that was asked for.",
     )
     artifact = TableOf(
-        artifact_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
+        file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
     )
-    members = TableOf(artifact_rows.ArtifactMember, "The members of the file.")
-    contract = TableOf(artifact_rows.ContractLeaf, "What the file takes and gives.")
+    members = TableOf(file_rows.ArtifactMember, "The members of the file.")
+    contract = TableOf(file_rows.ContractLeaf, "What the file takes and gives.")
     requirements = TableOf(
-        artifact_rows.RequirementRow,
+        file_rows.RequirementRow,
         "What the file needs, compared with the machine that it was saved or loaded on.",
     )
     roundtrip = TableOf(
-        roundtrip_rows.RoundTripWay,
+        file_rows.RoundTripWay,
         "Ways from the file, or from the original, to a result in a fresh process.",
     )
-    roundtrip_phases = TableOf(
-        roundtrip_rows.RoundTripPhase, "What each of the ways spent its time on."
-    )
+    roundtrip_phases = TableOf(file_rows.RoundTripPhase, "What each of the ways spent its time on.")
     roundtrip_leaves = TableOf(
-        roundtrip_rows.RoundTripLeaf, "The outputs of each of the ways beside those of eager."
+        file_rows.RoundTripLeaf, "The outputs of each of the ways beside those of eager."
     )
     phases = TableOf(rows.Phase, "The timeline, properly nested on each thread.")
     cache = TableOf(rows.CacheEvent, "What torch's caches answered.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from workbench.report.header import read_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,9 @@ class Trial:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Trial:
         """Read what `to_json` wrote; fields of a later version are left out."""
-        known = {f.name for f in fields(cls)}
-        kept = {name: value for name, value in data.items() if name in known}
-        settings = tuple((str(a), str(b)) for a, b in kept["settings"])
-        mine, other = kept.get("samples_us") or ((), ())
-        return cls(**{**kept, "settings": settings, "samples_us": (tuple(mine), tuple(other))})
+        settings = tuple((str(a), str(b)) for a, b in data["settings"])
+        samples = data.get("samples_us") or ((), ())
+        return read_part(cls, {**data, "settings": settings, "samples_us": samples})
 
 
 def apart(a: Trial, b: Trial) -> tuple[str, str]:

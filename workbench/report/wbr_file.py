@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.errors import ArtifactError
-from workbench.report.atomic import atomic_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request, read_part
 from workbench.report.table import Table
 from workbench.report.tables import TABLES
@@ -197,18 +194,3 @@ def _table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[
             ) from error
 
     return make
-
-
-def write_file(data: Mapping[str, Any], path: str | PathLike[str]) -> None:
-    """Write a report file, atomically: a reader sees the old file or the new one."""
-    with atomic_file(path) as file:
-        file.write(write_bytes(data))
-
-
-def read_file(path: str | PathLike[str]) -> dict[str, Any]:
-    """The fields of a report; raises `ArtifactError` when the file is missing or damaged."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
-    return read_bytes(content)

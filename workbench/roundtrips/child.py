@@ -26,15 +26,11 @@ def main(parent: Parent) -> None:
     assert torch.__version__
     try:
         with measured(watch):
-            parent.done(_gone(order, watch, Path(folder) / OUTPUTS))
+            from workbench.roundtrips.run_loader import run_loader
+
+            parent.done(run_loader(order, watch, Path(folder) / OUTPUTS))
     except Exception as error:  # whatever the user's code, torch or a loader raises is the answer
         parent.send(Failed("WorkbenchError", _words(error)))
-
-
-def _gone(order: dict[str, object], watch: Stopwatch, outputs: Path) -> dict[str, object]:
-    from workbench.roundtrips.run_loader import run_loader
-
-    return run_loader(order, watch, outputs)
 
 
 def _words(error: Exception) -> str:

@@ -6,7 +6,7 @@ import builtins
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from workbench.compiler.aot_files.load_steps import Stopwatch
 
 SEED = 0
 _REPEATS = 100
-_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_PLAIN = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
 Loaded = Callable[..., Any]
 
 
@@ -27,7 +27,7 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
 
     Returns the stretches of time up to the first result, and the median of later calls in seconds.
     """
-    _IMPORTS[order["way"]](watch, "model" in order)
+    _import(order["way"], "model" in order, watch)
     watch.begin("inputs")
     parcel = _parcel(order["inputs"])
     linecache.cache.update(parcel["lines"])
@@ -62,13 +62,9 @@ def plain_leaves(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
 
     made = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
     return {
-        where: [(name, leaf if _is_plain(leaf) else Opaque(leaf)) for name, leaf in leaves]
+        where: [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in leaves]
         for where, leaves in made.items()
     }
-
-
-def _is_plain(leaf: Any) -> bool:
-    return isinstance(leaf, (torch.Tensor, *_SIMPLE))
 
 
 class Opaque:
@@ -91,12 +87,9 @@ def _parcel(folder: str) -> dict[str, Any]:
 def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
     if not order["way"].startswith("compile"):  # options of the compiler; to set them imports it
         state = replace(state, options={})
-    with state.applied(keep=frozenset()):
-        if order["no_grad"]:
-            with torch.no_grad():
-                yield
-        else:
-            yield
+    no_grad = torch.no_grad() if order["no_grad"] else nullcontext()
+    with state.applied(keep=frozenset()), no_grad:
+        yield
 
 
 def _steady_s(call: Loaded, order: Mapping[str, Any]) -> float:
@@ -114,36 +107,23 @@ def _steady_s(call: Loaded, order: Mapping[str, Any]) -> float:
     return statistics.median(timed_runs(run, _REPEATS))
 
 
-# what a way imports beyond torch
-
-
-def _nothing(watch: Stopwatch, is_package: bool) -> None:
-    """Eager needs torch alone."""
-
-
-def _workbench(watch: Stopwatch, is_package: bool) -> None:
+def _import(way: str, is_package: bool, watch: Stopwatch) -> None:
+    """What a way imports beyond torch, which is all that eager needs."""
+    if way == "eager":
+        return
     watch.begin("imports")
-    import_module("workbench.handles.package")  # what wb.load imports
-    if not is_package:
-        import_module("workbench.handles.load")
-
-
-def _torch_compiler(watch: Stopwatch, is_package: bool) -> None:
-    watch.begin("imports")
+    if way == "ours":
+        import_module("workbench.handles.package")  # what wb.load imports
+        if not is_package:
+            import_module("workbench.handles.load")
+        return
     from workbench.compiler.internals import torch_private as tp
 
-    if is_package:
+    if is_package and way == "torch":
         tp.AOTI_LOAD_PACKAGE.get()
     else:
         tp.AOT_COMPILED_FUNCTION.get()
         tp.INDUCTOR_CONFIG.get()
-
-
-def _dynamo(watch: Stopwatch, is_package: bool) -> None:
-    _torch_compiler(watch, is_package=False)
-
-
-# what makes the call
 
 
 def _eager(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
@@ -164,7 +144,7 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
     """The loader of torch itself, with the names handed back that a file cannot hold."""
     if "model" in order:
         return _torch_package(order, watch)
-    from workbench.compiler.aot_files.payload import resolve_place
+    from workbench.compiler.contract.specialized_values import resolve
 
     receiver: tuple[Any, ...] = ()
     if order["has_receiver"]:
@@ -172,8 +152,8 @@ def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch
         receiver = _parcel(order["original"])["receiver"]
     watch.begin("load")
     vars(sys.modules["__main__"]).update(parcel["missing"])  # torch's unpickler asks there
-    places = {name: resolve_place(place) for name, place in order["aliases"].items()}
-    imports = {name: resolve_place(place) for name, place in order["imports"].items()}
+    places = {name: resolve(place) for name, place in order["aliases"].items()}
+    imports = {name: resolve(place) for name, place in order["imports"].items()}
     with Path(order["torch_file"]).open("rb") as file:
         loaded: Loaded = torch.compiler.load_compiled_function(
             file,
@@ -232,13 +212,6 @@ def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch)
     return loaded
 
 
-_IMPORTS: Mapping[str, Callable[[Stopwatch, bool], None]] = {
-    "eager": _nothing,
-    "compile_cold": _dynamo,
-    "compile_warm": _dynamo,
-    "torch": _torch_compiler,
-    "ours": _workbench,
-}
 _WAYS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Stopwatch], Loaded]] = {
     "eager": _eager,
     "compile_cold": _compile,

@@ -5,7 +5,6 @@ Everything lies in folders that whoever made the subject removes.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.measuring.output_comparison import copies, restored
 from workbench.errors import UsageError
@@ -92,15 +92,11 @@ def original_of(
     """
     if given is not None or alive is not None or place is None:
         return given or alive
-    module, _, qualified = place.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in qualified.split("."):
-            found = getattr(found, part)
+        found: Callable[..., Any] = resolve(place)
     except (ImportError, AttributeError):
         return None
-    made: Callable[..., Any] = found
-    return made
+    return found
 
 
 def expected_of(

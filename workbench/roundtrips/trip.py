@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -15,24 +16,34 @@ import torch
 
 from workbench.compiler.contract.request import check_args
 from workbench.compiler.measuring.output_comparison import compare
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
+from workbench.processes.child import Child
 from workbench.processes.messages import ProgressCallback
-from workbench.report.report_holder import ReportHolder
-from workbench.report.roundtrip import RoundTrip
-from workbench.report.roundtrip_rows import (
+from workbench.report.file_rows import (
     WAYS,
     RoundTripLeaf,
     RoundTripPhase,
     RoundTripWay,
     way_of,
 )
-from workbench.roundtrips import processes
+from workbench.report.report_holder import ReportHolder
+from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.child import OUTPUTS
+from workbench.roundtrips.of_handle import subject_of
 from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
 
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
+LIMIT_S = 1800.0
+_HIDDEN = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TRITON_INTERPRET")
+_CACHES = {  # folders that each way has for itself
+    "TMPDIR": "tmp",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TRITON_CACHE_DIR": "triton",
+    "AOT_WORKBENCH_CACHE": "workbench",
+}
+_TAIL = 1500  # characters of what a process wrote before it died
 
 
 def roundtrip(
@@ -51,13 +62,13 @@ def roundtrip(
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
     shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
     try:
-        call = _Call(x, tuple(args), dict(kwargs or {}), reference, model)
-        subject = _subject(call, chosen, folder, shipment)
+        inputs = tuple(args), dict(kwargs or {}), reference
+        subject = subject_of(x, *inputs, model, chosen, folder, shipment)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
         made = trip.taken()
     finally:
         for made_folder in (folder, *shipment.folders):
-            processes.remove(made_folder)
+            remove(made_folder)
     if isinstance(x, ReportHolder):
         x.update(made.report)
     return made
@@ -71,37 +82,6 @@ def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
     if not asked:
         raise UsageError(f"Name at least one way: {', '.join(WAYS)}.")
     return tuple(way for way in WAYS if way in asked)
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What was asked for: something compiled, and its inputs."""
-
-    x: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    reference: Callable[..., Any] | None
-    model: str | None
-
-
-def _subject(call: _Call, ways: tuple[str, ...], folder: Path, shipment: Shipment) -> TripPlan:
-    from workbench.handles.compiled import Compiled
-    from workbench.handles.package import Package
-    from workbench.roundtrips import of_compiled, of_package
-
-    x, inputs = call.x, (call.args, call.kwargs, call.reference)
-    if isinstance(x, Package):
-        return of_package.subject_of(x, *inputs, call.model, shipment)
-    if call.model is not None:
-        raise UsageError(f"model={call.model!r} names one of several in a package: leave it out.")
-    if isinstance(x, Compiled):
-        return of_compiled.subject_of(x, *inputs, ways, folder, shipment)
-    if hasattr(x, "retarget"):
-        raise of_compiled.refuse_cross_compiled(x)
-    raise UsageError(
-        f"Cannot take a {type(x).__name__} on a round trip. Pass what aot_compile, package or load "
-        "returned."
-    )
 
 
 @dataclass
@@ -163,7 +143,7 @@ class _Trip:
             self.progress(words, time.perf_counter() - self.began)
         order = {**self.subject.order, "way": way}
         temporary = (self.folder, *self.subject.folders)
-        return processes.run(self._place(way), caches, order, temporary)
+        return run(self._place(way), caches, order, temporary)
 
     def _place(self, way: str) -> Path:
         return self.folder / f"way-{way}"
@@ -200,7 +180,8 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
 def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
     for where in ("output", "inputs"):
         left, right = _comparable(expected[where]), _comparable(found[where])
-        if where == "inputs" and not _differ(left, right):
+        pairs = zip_longest(left, right, fillvalue=("", None))
+        if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
             continue
         exact = {name: _same_bytes(a, b) for (name, a), (_, b) in zip(left, right, strict=False)}
         names = [name for name, _ in left]
@@ -215,11 +196,6 @@ def _comparable(leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [(name, leaf) for name, leaf in leaves if not isinstance(leaf, Opaque)]
 
 
-def _differ(left: list[tuple[str, Any]], right: list[tuple[str, Any]]) -> bool:
-    pairs = zip_longest(left, right, fillvalue=("", None))
-    return any(n != m or not _same_bytes(a, b) for (n, a), (m, b) in pairs)
-
-
 def _same_bytes(a: Any, b: Any) -> bool:
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         return type(a) is type(b) and bool(a == b)
@@ -227,3 +203,45 @@ def _same_bytes(a: Any, b: Any) -> bool:
         return False
     flat = (t.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for t in (a, b))
     return torch.equal(*flat)
+
+
+def run(
+    folder: Path, caches: Path, order: Mapping[str, Any], temporary: Collection[Path] = ()
+) -> dict[str, Any]:
+    """Run one order in a new process and return what it found, or `{"error": …}`.
+
+    The process and everything that it started end with this call, also after an interrupt.
+    `folder` is new and gets its outputs; its caches are in `caches`. `temporary` are folders that
+    it removes when this process ends first.
+    """
+    folder.mkdir()
+    started = time.perf_counter()
+    removed = tuple(str(one) for one in (folder, *temporary))
+    variables = {}
+    for variable, name in _CACHES.items():
+        (caches / name).mkdir(parents=True, exist_ok=True)
+        variables[variable] = str(caches / name)
+    with Child(
+        "workbench.roundtrips.child", variables=variables, hidden=_HIDDEN, temporary=removed
+    ) as child:
+        try:
+            found: dict[str, Any] = child.ask(
+                (str(folder), started, dict(order)), deadline=time.monotonic() + LIMIT_S
+            )
+        except TimeoutError:
+            return {"error": f"it took longer than {LIMIT_S:.0f} s and was ended"}
+        except EOFError:
+            wrote = child.last_words(_TAIL) or "(nothing)"
+            return {"error": f"its process {child.how_it_ended()}; it wrote: {wrote}"}
+        except WorkbenchError as error:
+            return {"error": str(error)}
+    return found
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, even if a process that was just ended still writes there."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.05)

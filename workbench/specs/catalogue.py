@@ -31,31 +31,33 @@ class Catalogue:
     gpus: tuple[Gpu, ...]
 
     @classmethod
+    @cache
     def built_in(cls) -> Catalogue:
         """The GPUs that come along, each number with its source."""
-        return _built_in()
+        documents = _load("documents.toml")
+        parts = _load("nvidia_architectures.toml")["architectures"]
+        tables: dict[str, Any] = {}
+        for file in _FILES:
+            content = _load(file)
+            parts |= content.get("architectures", {})
+            tables |= content["gpus"]
+        made = cls(())
+        for name, table in tables.items():
+            made = made.adding(name, _inherited(table, parts), origin=name, documents=documents)
+        return made
 
     @classmethod
     def of_user(cls, data_folder: Path) -> Catalogue:
-        """The GPUs that come along and those described in the folder `gpus` of this one."""
-        return cls.with_folder(data_folder / "gpus")
-
-    @classmethod
-    def with_folder(cls, folder: Path) -> Catalogue:
-        """The GPUs that come along and those that `*.toml` and `*.json` files here describe."""
-        made = cls.built_in()
-        files = [*folder.glob("*.toml"), *folder.glob("*.json")] if folder.is_dir() else []
-        for file in sorted(files):
+        """The GPUs that come along and those that files in the folder `gpus` there describe."""
+        made, folder = cls.built_in(), data_folder / "gpus"
+        for file in sorted([*folder.glob("*.toml"), *folder.glob("*.json")]):
             made = made.with_file(file)
         return made
 
     def with_file(self, file: Path) -> Catalogue:
         """These and the GPUs of a file: one table for each, by its name.
 
-        Raises
-        ------
-        UsageError
-            The file cannot be read, or a table in it is not a GPU.
+        Raises `UsageError` where the file cannot be read, or a table in it is not a GPU.
         """
         made = self
         for name, table in _tables(file).items():
@@ -79,13 +81,7 @@ class Catalogue:
         return Catalogue((*others, gpu))
 
     def __getitem__(self, name: str) -> Gpu:
-        """The GPU of this name or alias.
-
-        Raises
-        ------
-        UsageError
-            There is none; the message lists what there is.
-        """
+        """The GPU of this name or alias; raises `UsageError` that lists what there is."""
         wanted = name.lower()
         for gpu in (*(g for g in self.gpus if g.name == wanted), *self.gpus):
             if wanted in (gpu.name, *gpu.aliases):
@@ -110,21 +106,6 @@ class Catalogue:
         yield from (gpu.name for gpu in self.gpus)
         for gpu in self.gpus:
             yield from gpu.aliases
-
-
-@cache
-def _built_in() -> Catalogue:
-    documents = _load("documents.toml")
-    parts = _load("nvidia_architectures.toml")["architectures"]
-    tables: dict[str, Any] = {}
-    for file in _FILES:
-        content = _load(file)
-        parts |= content.get("architectures", {})
-        tables |= content["gpus"]
-    made = Catalogue(())
-    for name, table in tables.items():
-        made = made.adding(name, _inherited(table, parts), origin=name, documents=documents)
-    return made
 
 
 def _inherited(table: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:

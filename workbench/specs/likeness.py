@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from workbench.specs.gpu import DTYPES, Gpu, Rates
 
@@ -39,22 +39,16 @@ def found(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | None]:
     base = _relative(known, reported)
     scale = reported.sms * (reported.clock_mhz or base.clock_mhz) / (base.sms * base.clock_mhz)
     clock, bus = reported.memory_clock_mhz, reported.memory_bus_bits
+    same = {
+        name: value for name, value in asdict(reported).items() if value and hasattr(base, name)
+    }
     made = replace(
-        base,
+        replace(base, **same),
         name="-".join(reported.name.lower().split()),
         title=reported.name,
         device_name=reported.name,
         arch=base.arch if reported.is_amd else f"sm_{reported.major}{reported.minor}",
-        major=reported.major,
         minor=reported.minor,
-        sms=reported.sms,
-        dram_bytes=reported.dram_bytes,
-        l2_bytes=reported.l2_bytes or base.l2_bytes,
-        shared_per_sm=reported.shared_per_sm or base.shared_per_sm,
-        shared_per_block_optin=reported.shared_per_block_optin or base.shared_per_block_optin,
-        clock_mhz=reported.clock_mhz or base.clock_mhz,
-        memory_clock_mhz=clock or base.memory_clock_mhz,
-        memory_bus_bits=bus or base.memory_bus_bits,
         bandwidth_gbs=2 * clock * bus / 8e3 if clock and bus else base.bandwidth_gbs,
         vector=_scaled(base.vector, scale),
         matrix=_scaled(base.matrix, scale),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -21,6 +21,11 @@ _LIMITS = (  # the first never exceeds the second
     ("register_unit", "registers_per_sm"),
     ("max_blocks_per_sm", "max_warps_per_sm"),
 )
+_REQUIRED = [
+    field.name
+    for field in fields(Gpu)
+    if field.default is MISSING and field.default_factory is MISSING and field.name not in _RATES
+]
 _MAY_BE_ZERO = ("minor", "shared_reserved")
 
 
@@ -35,11 +40,8 @@ def gpu_from(
     """The GPU that a table describes, what it leaves out taken from `base`.
 
     A value is given as such or as `[value, source]`; `origin` is the source of the first kind.
-
-    Raises
-    ------
-    UsageError
-        A field is unknown, missing, of the wrong type, or contradicts another one.
+    Raises `UsageError` for a field that is unknown, missing, of the wrong type, or contradicts
+    another one.
     """
     _check_name(name, origin)
     values, sources = read(table, f"{name} in {origin}", origin, documents or {})
@@ -60,11 +62,16 @@ def read(
     """Checked values and expanded sources by field; `base` is left to the caller."""
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for key, given in _flat(table, where).items():
-        value, source = _split(key, given)
+    for key, value in _flat(table, where).items():
+        source = origin
+        is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and key != "aliases"
+        if is_pair and isinstance(value[1], str):  # a list of names never has a source
+            value, source = value
+            document, colon, place = source.partition(":")
+            source = f"{documents[document]}:{place}" if colon and document in documents else source
         values[key] = _checked(key, value, where)
         if key not in ("aliases", "note"):
-            sources[key] = _expanded(source, documents) if source else origin
+            sources[key] = source or origin
     return values, sources
 
 
@@ -80,19 +87,6 @@ def _flat(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         else:
             flat[key] = given
     return flat
-
-
-def _split(key: str, given: Any) -> tuple[Any, str | None]:
-    """A value and its source, if it has one; a list of names never has one."""
-    is_pair = isinstance(given, (list, tuple)) and len(given) == 2 and key != "aliases"
-    if is_pair and isinstance(given[1], str):
-        return given[0], given[1]
-    return given, None
-
-
-def _expanded(source: str, documents: Mapping[str, str]) -> str:
-    key, colon, place = source.partition(":")
-    return f"{documents[key]}:{place}" if colon and key in documents else source
 
 
 def _checked(key: str, value: Any, where: str) -> Any:
@@ -145,17 +139,12 @@ def _kinds() -> dict[str, type]:
 
 
 def _check_complete(values: Mapping[str, Any], where: str) -> None:
-    missing = [f.name for f in fields(Gpu) if _is_required(f) and f.name not in values]
+    missing = [name for name in _REQUIRED if name not in values]
     if missing:
         raise UsageError(
             f"{where}: {', '.join(missing)} missing. Give them, or name a GPU to start from: "
             'base = "h100".'
         )
-
-
-def _is_required(field: Field[Any]) -> bool:
-    has_default = field.default is not MISSING or field.default_factory is not MISSING
-    return not has_default and field.name not in _RATES
 
 
 def _check_limits(gpu: Gpu, where: str) -> None:

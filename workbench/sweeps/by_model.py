@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.analysis.gpu_model.config_model import START_US
@@ -12,7 +12,6 @@ from workbench.compiler.virtual_gpu.kernel_choice import kernel_named, triton_ke
 from workbench.errors import UsageError
 from workbench.handles.ranked import changeable, rank_changed
 from workbench.report import Kernel, Report
-from workbench.report.machine_rows import RankedConfig
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
 
@@ -20,7 +19,7 @@ from workbench.specs import Gpu
 def by_bounds(trial: Trial, report: Report) -> Trial:
     """The least time that the GPU's limits allow, summed over the kernels."""
     bounds = _bounds(report)
-    calls = {kernel.id: max(kernel.calls, 1) for kernel in report.kernels}
+    calls = {kernel.id: _calls(kernel) for kernel in report.kernels}
     known = [bounds[id] * calls[id] for id in calls if id in bounds]
     missing = len(calls) - len(known)
     warning = f"{missing} of {len(calls)} kernels have no bound" if missing else None
@@ -46,7 +45,10 @@ def by_configs(
         ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
         report, best = ranked.report, ranked.rows[0]
         if best.model_us is None:
-            return _impossible(trial, best), report
+            asked = filter(None, (best.choice, f"{best.warps} warps", f"{best.stages} stages"))
+            why = best.rejection or best.note or "there is no model for its grid"
+            reason = f"{best.kernel} with {', '.join(asked)}: {why}"
+            return replace(trial, status="failed", reason=reason, is_model=True), report
         times.append(best.model_us * _calls(kernel))
     known = [time for time in times if time is not None]
     missing = len(times) - len(known)
@@ -71,27 +73,9 @@ def changes_of(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str,
     return found
 
 
-def _impossible(trial: Trial, row: RankedConfig) -> Trial:
-    why = row.rejection or row.note or "there is no model for its grid"
-    return replace(
-        trial, status="failed", reason=f"{row.kernel} with {_words(row)}: {why}", is_model=True
-    )
-
-
-def _words(row: RankedConfig) -> str:
-    return ", ".join(filter(None, (row.choice, f"{row.warps} warps", f"{row.stages} stages")))
-
-
 def _calls(kernel: Kernel) -> int:
     return max(kernel.calls, 1)
 
 
 def _bounds(report: Report) -> dict[str, float]:
     return {row.kernel: row.bound_us for row in report.roofline if row.bound_us is not None}
-
-
-def chosen_of(report: Report) -> Iterator[str]:
-    """What the autotuner chose for each operation, in words."""
-    for row in report.autotune:
-        if row.chosen:
-            yield f"{row.op}: {row.choice}"

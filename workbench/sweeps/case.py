@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,15 +33,16 @@ class Case:
     options: CompileOptions
 
 
-def size_names(args: Any) -> tuple[str, ...]:
-    """The sizes that a function of the inputs must be given; none when the inputs are given."""
+def size_names(args: Any, over: Collection[str]) -> tuple[str, ...]:
+    """The sizes that a function of the inputs must be given, or has defaults for and goes `over`.
+
+    There are none when the inputs are given.
+    """
     if not callable(args):
         return ()
-    return tuple(
-        name
-        for name, parameter in inspect.signature(args).parameters.items()
-        if parameter.default is inspect.Parameter.empty
-    )
+    parameters = inspect.signature(args).parameters
+    needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty]
+    return tuple(dict.fromkeys((*needed, *(n for n in parameters if n in over))))
 
 
 def inputs(args: Any, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -67,21 +68,16 @@ def case_of(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], settin
         chosen = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         call = _cast(original_call, chosen)
         function = copy.deepcopy(fn).to(chosen) if isinstance(fn, torch.nn.Module) else fn
+    template = setting.get(TEMPLATE)
     options = CompileOptions(
         backend=setting.get("backend", "inductor"),
         mode=setting.get("mode"),
-        options=_options(setting),
+        options=dict(setting.options) | ({} if template is None else {CHOICE_NAMES: template}),
         dynamic_shapes=_all_dynamic(function, call) if setting.get("dynamic") else None,
         grad=False,
         target=setting.get("target", "host"),
     )
     return Case(fn, original_call, function, call, options)
-
-
-def _options(setting: Setting) -> dict[str, Any]:
-    template = setting.get(TEMPLATE)
-    named = {} if template is None else {CHOICE_NAMES: template}
-    return {**dict(setting.options), **named}
 
 
 def _cast(call: CallArguments, dtype: torch.dtype) -> CallArguments:

@@ -7,24 +7,20 @@ its version is in `versions`.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
 import hashlib
 import inspect
 import json
+import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    ModuleType,
-)
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -33,6 +29,7 @@ from workbench.compiler.internals import torch_private as tp
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DEPTH = 200
+_distributions = functools.cache(metadata.packages_distributions)
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 _LIBRARIES = tuple(
     str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "purelib", "platlib")
@@ -83,7 +80,9 @@ class _Walk:
 
     def _described(self, value: Any, where: str, depth: int) -> Any:
         if isinstance(value, torch.Tensor):
-            return _tensor(value)
+            layout = value.stride() if value.layout is torch.strided else str(value.layout)
+            look = (type(value).__name__, str(value.dtype), str(value.device), value.requires_grad)
+            return ["tensor", list(value.shape), layout, look]
         if isinstance(value, ModuleType):
             return ["module", self._library(value.__name__) or value.__name__]
         if isinstance(value, FunctionType):
@@ -205,8 +204,6 @@ class _Walk:
 
 @functools.cache
 def _is_library(top: str) -> bool:
-    import sys
-
     if top in sys.builtin_module_names or top in sys.stdlib_module_names:
         return True
     file = getattr(sys.modules.get(top), "__file__", None)
@@ -221,12 +218,6 @@ def _constants(code: CodeType) -> tuple[Any, ...]:
     return (None, *code.co_consts[1:]) if has_doc else code.co_consts
 
 
-def _tensor(value: torch.Tensor) -> Any:
-    layout = value.stride() if value.layout is torch.strided else str(value.layout)
-    look = (type(value).__name__, str(value.dtype), str(value.device), value.requires_grad)
-    return ["tensor", list(value.shape), layout, look]
-
-
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Each global that the code reads, and what it takes from modules, by dotted path."""
     found: dict[str, Any] = {}
@@ -235,7 +226,7 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
         for step in dis.get_instructions(code):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 path = str(step.argval)
-                value = function.__globals__.get(path, _builtin(path))
+                value = function.__globals__.get(path, getattr(builtins, path, None))
             elif step.opname in _ATTRIBUTES and isinstance(value, ModuleType):
                 path, value = f"{path}.{step.argval}", getattr(value, str(step.argval), None)
             else:
@@ -243,12 +234,6 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
             if path and not isinstance(value, ModuleType):
                 found[path] = value
     yield from sorted(found.items())
-
-
-def _builtin(name: str) -> Any:
-    import builtins
-
-    return getattr(builtins, name, None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -275,12 +260,7 @@ def content_key(function: Any, args: Any, kwargs: Any, settings: Mapping[str, An
 
 def _versions(packages: set[str]) -> Iterator[str]:
     """Name and version of the distributions that the packages belong to."""
-    owners = _distributions()
+    owners: Mapping[str, list[str]] = _distributions()
     for package in packages:
         for distribution in owners.get(package, ()):
             yield f"{distribution} {metadata.version(distribution)}"
-
-
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-    return metadata.packages_distributions()

@@ -1,4 +1,4 @@
-"""A sweep from its arguments to its rows."""
+"""A sweep from its arguments to its rows, and what is known of it while it runs."""
 
 from __future__ import annotations
 
@@ -6,24 +6,91 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any
+
+import torch
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
-from workbench.sweeps.live import Running
-from workbench.sweeps.load_sweep import store_path
+from workbench.sweeps.load_sweep import note, reader, store_path
 from workbench.sweeps.scheduler import OnTrial, Runner, SweptFunction
 from workbench.sweeps.space import Space, value_text
 from workbench.sweeps.store import Store
 from workbench.sweeps.strategies import Search
 from workbench.sweeps.trial_run import Plan
+
+Texts = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Running:
+    """What `progress.started` is given; any thread may read it.
+
+    `planned` are the settings that are tried; None where a search decides that.
+    """
+
+    runner: Runner
+    space: Space
+    planned: Sequence[Texts] | None = None
+    began: float = field(default_factory=time.monotonic)
+    rows: dict[Texts, Trial] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+
+    def add(self, row: Trial, *, from_store: bool = False) -> None:
+        """A row has ended, or was known."""
+        self.rows[row.settings] = row
+        if from_store:
+            self.known.add(row.key)
+
+    @property
+    def tried(self) -> tuple[Texts, ...]:
+        """The settings that are being tried now."""
+        return tuple(trial.settings for trial in self.runner.tried)
+
+    @property
+    def from_store(self) -> set[str]:
+        """The titles of the rows that came from the store."""
+        return {row.title for row in dict(self.rows).values() if row.key in self.known}
+
+    def cancel(self) -> None:
+        """End what runs and start nothing else; what is done is kept."""
+        self.runner.cancel()
+
+    def note(self, *, again: bool = True) -> Sweep:
+        """Write into the store what the sweep is about, and return it as far as it is."""
+        found = self.so_far()
+        note(self.runner.store, self.runner.sweep, found, again=again)
+        return found
+
+    def so_far(self) -> Sweep:
+        """The rows that have ended, in the order of the settings."""
+        runner, rows = self.runner, dict(self.rows)
+        unknown = "; ".join(runner.content.unknown)
+        note = (
+            f"Nothing was taken from the store: {unknown}, which cannot be compared with an "
+            "earlier run."
+        )
+        name = runner.subject.name
+        is_model = isinstance(runner.subject.function, torch.nn.Module)
+        return Sweep(
+            name=name,
+            axes={n: tuple(value_text(v) for v in vs) for n, vs in self.space.axes.items()},
+            sizes=self.space.sizes,
+            trials=tuple(rows[s.texts] for s in self.space.grid() if s.texts in rows),
+            seconds=time.monotonic() - self.began,
+            from_store=sum(row.key in self.known for row in rows.values()),
+            notes=(note,) if unknown else (),
+            expression="model" if is_model else name,
+            read=reader(runner.store.path),
+        )
 
 
 @dataclass(frozen=True)
@@ -47,10 +114,12 @@ def run_sweep(
     Where `on_trial` has a method `started`, it is called first with what runs, a `Running`. On an
     interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
-    space = Space.of(wanted.over, _sizes(args, wanted.over))
+    space = Space.of(wanted.over, size_names(args, wanted.over))
     subject = SweptFunction(fn, args, dict(kwargs or {}))
     started = getattr(wanted.on_trial, "started", None)
-    with _store(wanted) as store, _executor(wanted) as (executor, ahead):
+    kept = wanted.store
+    open_store = nullcontext(kept) if isinstance(kept, Store) else Store(kept or store_path())
+    with open_store as store, _executor(wanted) as (executor, ahead):
         runner = Runner(
             *(subject, wanted.plan, store, secrets.token_hex(8), executor, ahead),
             is_local=wanted.executor is None,
@@ -86,25 +155,6 @@ def _id(runner: Runner, space: Space, wanted: Wanted) -> str:
     parts = [runner.content.digest, axes, search.strategy, search.objective, runner.machine]
     parts.append(asdict(wanted.plan))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def _sizes(args: Any, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sizes that the inputs need, and those with a default that the sweep goes through."""
-    import inspect
-
-    if not callable(args):
-        return ()
-    optional = [name for name in inspect.signature(args).parameters if name in over]
-    return tuple(dict.fromkeys((*size_names(args), *optional)))
-
-
-@contextmanager
-def _store(wanted: Wanted) -> Iterator[Store]:
-    if isinstance(wanted.store, Store):
-        yield wanted.store
-        return
-    with Store(wanted.store or store_path()) as store:
-        yield store
 
 
 @contextmanager

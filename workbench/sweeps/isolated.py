@@ -81,11 +81,15 @@ def _one_at_a_time() -> threading.Lock:
 
 
 def _run(task: Task) -> Ended:
+    import cloudpickle
+
+    setting: Setting = cloudpickle.loads(task.setting)
+    pickled = cloudpickle.dumps((setting, task.plan, task.trial))
     with tempfile.TemporaryDirectory(prefix="workbench-trial-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         context = task.parcel.context
         child = Child(
-            "workbench.sweeps.worker",
+            "workbench.sweeps.trial_run",
             variables={
                 "TORCHINDUCTOR_COMPILE_THREADS": "1",  # trials compile beside each other
                 "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"),  # every trial compiles everything
@@ -95,7 +99,7 @@ def _run(task: Task) -> Ended:
         with child:
             parcel = os.fspath(_parcel(task.parcel, folder))
             with contextlib.suppress(OSError):  # that it ended is what waiting for it says
-                child.send((parcel, context, _content(task)))
+                child.send((parcel, context, pickled))
             return _ended(child, task, Path(task.parcel.folder) / CANCELLED)
 
 
@@ -108,14 +112,6 @@ def _parcel(parcel: Parcel, folder: Path) -> Path:
     with zipfile.ZipFile(io.BytesIO(parcel.content)) as archive:
         archive.extractall(there)
     return there
-
-
-def _content(task: Task) -> bytes:
-    import cloudpickle
-
-    setting: Setting = cloudpickle.loads(task.setting)
-    content: bytes = cloudpickle.dumps((setting, task.plan, task.trial))
-    return content
 
 
 def _ended(child: Child, task: Task, cancelled: Path) -> Ended:

@@ -47,20 +47,6 @@ class SweptFunction:
         """The name for people."""
         return resolve(self.function).name
 
-    def key(self) -> ContentKey:
-        """What the code and the inputs are, without their places."""
-        return content_key(self.function, self.args, self.kwargs, {})
-
-
-def trial_key(content: ContentKey, setting: Setting, plan: Plan, machine: str) -> str:
-    """The hash of everything that a row depends on."""
-    wanted = asdict(plan)
-    for name in ("timeout_s", "memory_bytes"):  # they end a trial, they do not change its figures
-        del wanted[name]
-    threads = torch.get_num_threads()  # trials take over that of the process that asks
-    parts = [content.digest, setting.texts, wanted, machine, threads]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
 
 def machine_text() -> str:
     """What of this machine figures depend on, as one line."""
@@ -121,13 +107,18 @@ class Runner:
         return [rows[trial.key] for trial in trials]
 
     def key(self, setting: Setting, plan: Plan | None = None) -> str:
-        """What the store knows the row of a setting by."""
-        return trial_key(self.content, setting, plan or self.plan, self.machine)
+        """What the store knows a setting's row by: the hash of everything that it depends on."""
+        wanted = asdict(plan or self.plan)
+        for name in ("timeout_s", "memory_bytes"):  # they end a trial, its figures stay the same
+            del wanted[name]
+        threads = torch.get_num_threads()  # trials take over that of the process that asks
+        parts = [self.content.digest, setting.texts, wanted, self.machine, threads]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def content(self) -> ContentKey:
         """What the code and the inputs are."""
-        return self.subject.key()
+        return content_key(self.subject.function, self.subject.args, self.subject.kwargs, {})
 
     @cached_property
     def machine(self) -> str:

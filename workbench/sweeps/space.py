@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,8 +22,7 @@ from workbench.analysis.sweep.kernel_axes import (
     check_template,
     is_kernel_axis,
 )
-from workbench.compiler.contract.choices import MODES
-from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.request import MODES, CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.modes import check_options
 from workbench.errors import UsageError
@@ -43,13 +42,9 @@ class Setting:
     options: tuple[tuple[str, Any], ...] = ()
     kernels: tuple[tuple[str, int], ...] = ()
 
-    @cached_property
-    def _by_name(self) -> dict[str, Any]:
-        return dict(self.values)
-
     def get(self, axis: str, default: Any = None) -> Any:
         """The value of one of `AXES`, where the sweep goes through it."""
-        return self._by_name.get(axis, default)
+        return dict(self.values).get(axis, default)
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
@@ -196,10 +191,6 @@ def _one_of(axis: str, value: Any, known: Sequence[Any], more: str = "") -> None
     )
 
 
-def _check_mode(value: Any) -> None:
-    _one_of("mode", value, MODES)
-
-
 def _check_backend(value: Any) -> None:
     if not callable(value):
         known = ["eager", "aot_eager", "inductor", *tp.LIST_BACKENDS.get()(exclude_tags=())]
@@ -222,17 +213,13 @@ def _check_dynamic(value: Any) -> None:
         raise UsageError(f"over['dynamic'] has {value!r}: expected True or False.")
 
 
-def _check_target(value: Any) -> None:
-    _ = CompileOptions(target=value).gpu
-
-
-_CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "mode": _check_mode,
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "mode": partial(_one_of, "mode", known=MODES),
     "backend": _check_backend,
     "dtype": _check_dtype,
     "threads": _check_threads,
     "dynamic": _check_dynamic,
-    "target": _check_target,
+    "target": lambda target: CompileOptions(target=target),
     TEMPLATE: check_template,
 }
 

@@ -13,7 +13,7 @@ from workbench.analysis.sweep.goals import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.request import one_of
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.sweeps.paired_timing import Patience
+from workbench.sweeps.measurements import Patience
 from workbench.sweeps.space import Setting, Space, value_text
 from workbench.sweeps.trial_run import Plan
 
@@ -136,18 +136,13 @@ class Search:
             rows = run(list(fresh.values()), plan)
             found.update((row.settings, row) for row in rows)
             for point, setting in zip(points, settings, strict=True):
-                self._told(study, point, found[setting.texts], optuna)
+                score = self._score(found[setting.texts])
+                is_known = math.isfinite(score)
+                state = None if is_known else optuna.trial.TrialState.FAIL
+                study.tell(point, score if is_known else None, state)
             if any(row.status == "cancelled" for row in rows):
                 break
         return list(found.values())
-
-    def _told(self, study: Any, point: Any, row: Trial, optuna: Any) -> None:
-        score = self._score(row)
-        if math.isfinite(score):
-            study.tell(point, score)
-        else:
-            state = optuna.trial.TrialState.FAIL
-            study.tell(point, state=state)
 
     def _score(self, row: Trial) -> float:
         """What is to be small: a time against the original's, seconds, or bytes."""

@@ -1,14 +1,16 @@
-"""One trial: compile, compare with eager, measure; whatever happens becomes a row."""
+"""One trial in a process of its own: compile, compare with eager, measure; all becomes a row."""
 
 from __future__ import annotations
 
+import pickle
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,19 +22,22 @@ from workbench.compiler.measuring.output_comparison import (
     leaves_of,
     restored,
 )
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
+from workbench.processes.parent import Parent
+from workbench.processes.shipping import unpack
 from workbench.report import Report
 from workbench.report.trials import Trial
-from workbench.sweeps.autotuning import choices_timed_alone
-from workbench.sweeps.by_model import by_bounds, by_configs, chosen_of
+from workbench.sweeps.by_model import by_bounds, by_configs
 from workbench.sweeps.case import CallArguments, Case, case_of
-from workbench.sweeps.machine_lock import compiling, measuring
-from workbench.sweeps.paired_timing import Patience, Times, measure
-from workbench.sweeps.peak_memory import peak_of
+from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
+from workbench.sweeps.measurements import Patience, Times, measure, peak_of
 from workbench.sweeps.space import Setting
+
+if TYPE_CHECKING:
+    from workbench.processes.caller_context import CallerContext
 
 
 @dataclass(frozen=True)
@@ -68,19 +73,27 @@ def run_trial(
                 compiled = compile_for_target(case.function, *case.call, case.options)
                 taken = time.perf_counter() - start - machine.waited_s
                 trial = replace(trial, compile_s=taken)
-        trial = _of_report(trial, compiled.report)
+        report = compiled.report
+        traffic = fusion_traffic(report)
+        trial = replace(
+            trial,
+            kernels=len(report.kernels),
+            dram_bytes=None if traffic is None else traffic.after,
+            chosen="; ".join(f"{r.op}: {r.choice}" for r in report.autotune if r.chosen) or None,
+        )
         if not isinstance(compiled, Compiled):
-            return _by_model(trial, compiled.report, case, setting)
+            return _by_model(trial, report, case, setting)
         if case.options.backend == "inductor":
             trial = _saved(trial, compiled)
         if not plan.compile_only:
             trial = _measured(trial, compiled, case, setting, plan)
-        return trial, compiled.report
+        return trial, compiled.report  # with the file that was saved
     except Exception as error:
         if _is_full(error):
-            return replace(trial, status="out of memory", reason=_first_line(error)), None
-        report = error.report if isinstance(error, WorkbenchError) else None
-        return replace(trial, status="failed", reason=_words(error)), report
+            return replace(trial, status="out of memory", reason=first_line(error)), None
+        if isinstance(error, WorkbenchError):
+            return replace(trial, status="failed", reason=str(error)), error.report
+        return replace(trial, status="failed", reason=f"{type(error).__name__}: {error}"), None
 
 
 def _is_full(error: BaseException | None) -> bool:
@@ -90,25 +103,6 @@ def _is_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
-
-
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
-
-
-def _of_report(trial: Trial, report: Report) -> Trial:
-    traffic = fusion_traffic(report)
-    count = len(report.kernels)
-    return replace(
-        trial,
-        kernels=count,
-        dram_bytes=None if traffic is None else traffic.after,
-        chosen="; ".join(chosen_of(report)) or None,
-    )
 
 
 def _by_model(
@@ -128,7 +122,7 @@ def _saved(trial: Trial, compiled: Compiled) -> Trial:
         try:
             compiled.save(path)
         except WorkbenchError as error:
-            return replace(trial, warning=f"it cannot be saved: {_first_line(error)}")
+            return replace(trial, warning=f"it cannot be saved: {first_line(error)}")
         return replace(trial, artifact_bytes=path.stat().st_size)
 
 
@@ -214,3 +208,21 @@ def _with_times(trial: Trial, times: Times) -> Trial:
         samples_us=(times.ours_us, times.baseline_us),
         warning="; ".join(filter(None, (trial.warning, times.warning))) or None,
     )
+
+
+def main(parent: Parent) -> None:
+    """The program of the process: answers with the row and the `.wbr` content of its record."""
+    parcel: str
+    context: CallerContext
+    parcel, context, task = parent.receive()
+    with context.entered():
+        content = unpack(Path(parcel))
+        setting, plan, trial = pickle.loads(task)
+        if plan.memory_bytes is not None:  # refuse address space beyond what is taken now and that
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            limit = pages * resource.getpagesize() + plan.memory_bytes
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        with content["state"].reproduced():
+            subject = content["function"], content["args"], content["kwargs"]
+            row, report = run_trial(*subject, setting, plan, trial)
+    parent.done((row, None if report is None else report.to_bytes()))

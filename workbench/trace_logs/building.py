@@ -2,33 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from workbench.compiler.sources.break_messages import recompile_reasons
-from workbench.report import TABLES, Guard, Link, Recompile, Table, TextWriter
+from workbench.compiler.sources.spans import Span, phase_rows
+from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy
-from workbench.trace_logs import guard_trees, timeline
-from workbench.trace_logs.break_texts import BreakReader, functions
-from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.graph_rows import GraphRows
-from workbench.trace_logs.kernel_rows import KernelRows
+from workbench.trace_logs.content import LogContent, Mark
+from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, functions, guards
+from workbench.trace_logs.log_rows import GraphRows, KernelRows
 from workbench.trace_logs.log_summary import capabilities
-from workbench.trace_logs.source_places import LogPlaces, named
-from workbench.trace_logs.source_texts import LogSources
+from workbench.trace_logs.source_places import LogPlaces, LogSources, named
 
 
-@dataclass(frozen=True)
-class _Made:
-    """What is read together, since graphs, kernels and lines refer to each other."""
+@dataclass
+class _OnLane(Span):
+    lane: int = 0
 
-    tables: dict[str, Table[Any]]
-    texts: dict[str, Any]
-    unexplained: int
-    foreign: int
-    is_quoted: bool
+
+def phases(contents: Iterable[LogContent]) -> list[Phase]:
+    """The phases of every log on one time axis, in the order of their start."""
+    found = [(content.label, _spans(content.marks)) for content in contents]
+    started = min((s.start for _, spans in found for s in spans), default=0.0)
+    for _, spans in found:
+        _place(spans)
+    return phase_rows(
+        ((span, _thread(label, span.lane)) for label, spans in found for span in spans), started
+    )
+
+
+def _thread(label: str, lane: int) -> str:
+    name = "main" if lane == 0 else f"parallel {lane}"
+    return f"{label}, {name}" if label else name
+
+
+def _spans(marks: list[Mark]) -> list[_OnLane]:
+    """Begins with their ends: the last one open of that name and compilation."""
+    waiting: dict[tuple[str, str | None], list[_OnLane]] = {}
+    spans: list[_OnLane] = []
+    last = max((mark.at for mark in marks), default=0.0)
+    for mark in marks:
+        key = mark.name, mark.compile_id
+        if mark.is_begin:
+            span = _OnLane(mark.name, mark.at, last, mark.compile_id)
+            waiting.setdefault(key, []).append(span)
+            spans.append(span)
+        elif waiting.get(key):
+            span = waiting[key].pop()
+            span.end = max(mark.at, span.start)
+    return spans
+
+
+def _place(spans: list[_OnLane]) -> None:
+    """Put every span on the first lane on which it lies inside of what is open."""
+    lanes: list[list[_OnLane]] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        for stack in lanes:
+            while stack and stack[-1].end <= span.start:
+                stack.pop()
+            if not stack or span.end <= stack[-1].end:
+                break
+        else:
+            stack = []
+            lanes.append(stack)
+        span.lane = next(n for n, lane in enumerate(lanes) if lane is stack)
+        span.depth = len(stack)
+        if stack:
+            stack[-1].children_s += span.seconds
+        stack.append(span)
 
 
 class Building:
@@ -49,23 +93,24 @@ class Building:
         }
         makers["guards"] = lambda: _table("guards", self._guards())
         makers["recompiles"] = lambda: _table("recompiles", self.recompiles())
-        makers["phases"] = lambda: _table("phases", timeline.phases(self.contents))
+        makers["phases"] = lambda: _table("phases", phases(self.contents))
         makers["cache"] = lambda: _table("cache", [e for c in self.contents for e in c.cache])
         return Lazy(makers)
 
     def texts(self) -> dict[str, Any]:
         """The texts as `Texts.to_json` gives them."""
-        return self._made.texts
+        return self._made[1]
 
     def _together(self, name: str) -> Table[Any]:
-        return self._made.tables[name]
+        return self._made[0][name]
 
     def prefix(self, content: LogContent) -> str:
         """The prefix of the compile ids of a log."""
         return f"{content.label}: " if content.label else ""
 
     @cached_property
-    def _made(self) -> _Made:
+    def _made(self) -> tuple[dict[str, Table[Any]], dict[str, Any]]:
+        """The tables that are read together, since they refer to each other, and the texts."""
         texts = TextWriter()
         graphs, kernels, breaks = GraphRows(texts), KernelRows(texts), BreakReader()
         for content, places in zip(self.contents, self.places, strict=True):
@@ -84,22 +129,16 @@ class Building:
         }
         tables = {name: _table(name, part) for name, part in rows.items()}
         tables["nodes"] = graphs.table()
-        made = _Made(
-            tables,
-            texts.finish().to_json(),
-            kernels.unexplained,
-            kernels.foreign,
-            sources.is_quoted,
-        )
-        tables["capabilities"] = _table("capabilities", list(capabilities(self.contents, made)))
-        return made
+        lost = kernels.unexplained > 0, kernels.foreign > 0, sources.is_quoted
+        tables["capabilities"] = _table("capabilities", list(capabilities(self.contents, *lost)))
+        return tables, texts.finish().to_json()
 
     def _guards(self) -> list[Guard]:
         found: list[Guard] = []
         for content, places in zip(self.contents, self.places, strict=True):
             resolve = _resolver(content, places)
             for piece in content.guards:
-                found += guard_trees.guards(places.shared(piece.text()), len(found), resolve)
+                found += guards(places.shared(piece.text()), len(found), resolve)
         return found
 
     def recompiles(self) -> list[Recompile]:
@@ -112,13 +151,11 @@ class Building:
                 function = named(names.get((content.label, compile_id), ""))
                 for reason in recompile_reasons(piece.text()):
                     shown = places.shared(reason.partition("\nUser stack trace:")[0])
-                    row = Recompile(self.prefix(content) + compile_id, function, _spaced(shown))
+                    row = Recompile(
+                        self.prefix(content) + compile_id, function, " ".join(shown.split())
+                    )
                     found.append(row)
         return found
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _table(name: str, rows: list[Any]) -> Table[Any]:
@@ -140,7 +177,7 @@ def _files(content: LogContent) -> list[str]:
     return [*content.strings.values(), *told]
 
 
-def _resolver(content: LogContent, places: LogPlaces) -> guard_trees.Resolve:
+def _resolver(content: LogContent, places: LogPlaces) -> Resolve:
     """Finds the one file whose name ends as a shortened one does: torch cuts them at 15 letters."""
     known: dict[str, str | None] = {}
     files = [file for file in dict.fromkeys(_files(content)) if places.is_user(file)]

@@ -10,8 +10,7 @@ from typing import Any
 
 from workbench.compiler.sources.stages import STAGE_OF
 from workbench.report import CacheEvent
-from workbench.trace_logs.records import LogReader, LogRecord
-from workbench.trace_logs.splitting import Damage
+from workbench.trace_logs.records import Damage, LogReader, LogRecord, Payload
 
 _CACHES = {
     f"{record}_{outcome}": (cache, outcome)
@@ -35,12 +34,8 @@ _UNUSED = frozenset(
         *("guard_added", "guard_added_fast", "propagate_real_tensors_provenance"),
         *("symbolic_shape_specialization", "create_unbacked_symbol", "compilation_metrics_runtime"),
         *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
-        *(
-            "optimize_ddp_split_child",
-            "compiled_autograd_graph",
-            "graph_dump",
-            "dynamo_side_effects",
-        ),
+        *("optimize_ddp_split_child", "compiled_autograd_graph", "graph_dump"),
+        "dynamo_side_effects",
         *("inductor_provenance_tracking_kernel_stack_traces", "triton_kernel_info"),
     }
 )
@@ -51,20 +46,13 @@ _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Payload):
     """One record that is read later.
 
     `after` is how many graphs come before it, or programs, for what belongs to a program.
     """
 
-    name: str
-    compile_id: str | None
-    raw: bytes
     after: int = 0
-
-    def text(self) -> str:
-        """The payload."""
-        return self.raw.replace(b"\n\t", b"\n")[1:].decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

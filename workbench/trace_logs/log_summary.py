@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from workbench.report import Capability, Environment, Outcome, Request
-from workbench.trace_logs.break_texts import functions
 from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.guard_trees import threads
+from workbench.trace_logs.dynamo_texts import functions, threads
 from workbench.trace_logs.source_places import LogPlaces, named
 
 _NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
@@ -37,24 +36,14 @@ _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _DEVICE = re.compile(r"type='(\w+)'(?:, index=(\d+))?")
 
 
-class Made(Protocol):
-    """What was noticed while the tables were made."""
+def capabilities(
+    contents: Sequence[LogContent], is_unexplained: bool, is_foreign: bool, is_quoted: bool
+) -> Iterator[Capability]:
+    """What a log can hold, and why some of it is not in this one.
 
-    @property
-    def unexplained(self) -> int:
-        """Generated kernels without nodes."""
-
-    @property
-    def foreign(self) -> int:
-        """Programs that are not in Python."""
-
-    @property
-    def is_quoted(self) -> bool:
-        """Whether sources are put together from quoted lines."""
-
-
-def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capability]:
-    """What a log can hold, and why some of it is not in this one."""
+    `is_unexplained`: some generated kernels have no nodes. `is_foreign`: some programs are not in
+    Python. `is_quoted`: sources are put together from quoted lines.
+    """
     has_codes = any(content.codes for content in contents)
     for name, is_there, reason in (
         ("graphs", any(c.graphs for c in contents), "the log holds no graph"),
@@ -75,9 +64,9 @@ def capabilities(contents: Sequence[LogContent], made: Made) -> Iterator[Capabil
         yield Capability(name, False, _NEVER.format(what))
     notes = (
         ("cache_parts", True, _NO_PARTS),
-        ("kernel nodes", made.unexplained > 0, _NO_NODES),
-        ("kernels in C++ programs", made.foreign > 0, _FOREIGN),
-        ("source files", made.is_quoted, _QUOTED),
+        ("kernel nodes", is_unexplained, _NO_NODES),
+        ("kernels in C++ programs", is_foreign, _FOREIGN),
+        ("source files", is_quoted, _QUOTED),
         ("threads", any(content.marks for content in contents), _LANES),
         ("traffic", has_codes, _SIZES),
     )
@@ -224,12 +213,8 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             function = named(names.get((content.label, compile_id), ""))
             where = f"{content.label} {compile_id}".strip()
             steps.append(f"{where} ({function})" if function else where)
-            reason = str(row.get("fail_reason") or _last_line(piece.text()))
+            reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
             lines.append(f"{steps[-1]}: {row.get('fail_type', 'error')}: {places.shared(reason)}")
     if not steps:
         return Outcome()
     return Outcome(False, "compilation " + ", ".join(steps), "\n\n".join(lines))
-
-
-def _last_line(text: str) -> str:
-    return next((line for line in reversed(text.split("\n")) if line.strip()), "")

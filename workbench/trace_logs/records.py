@@ -1,32 +1,158 @@
-"""The records of one log: their kind, the compilation that they belong to, their payload."""
+"""The records of one log: a header with its metadata, and a payload.
+
+A record is `V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] {"kind": …}`, then the lines of
+its payload, each after a tab. Everything else in the file is counted.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
+from itertools import pairwise
 from typing import Any
 
 import orjson
 
 from workbench.compiler.internals.trace import CONTEXT, OWN_FRAME_ID
-from workbench.trace_logs.splitting import Damage, Segment, segments
+from workbench.number_text import plural
+
+_HEADER = re.compile(rb"\n(?:\[rank\d+\]: ?)?[VDIWEC]\d{4} \d\d:\d\d:\d\d[^\n{\]]*\] (\{[^\n]*)")
+_BLOCK = 4 << 20
+LARGEST = 64 << 20
+"""Bytes of a payload that is kept; of a larger one only its record is."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogRecord:
-    """One record; `name` is the artifact's name or the kind, `raw` the payload as in the file."""
+class Segment:
+    """One record as in the file; the payload still has a tab before every line."""
+
+    metadata: bytes
+    payload: bytes
+
+
+@dataclass
+class Damage:
+    """What a log holds beside whole records, counted."""
+
+    foreign: int = 0  # lines that are of no record
+    unreadable: int = 0  # records whose metadata or payload is no JSON
+    changed: int = 0  # payloads that are not what their record says
+    oversized: int = 0  # payloads that were too large to keep
+    cut_off: bool = False  # whether the last record lacks its end
+
+    def sentences(self) -> Iterator[str]:
+        """What was passed over, in words."""
+        if self.foreign:
+            yield f"passed over: {plural(self.foreign, 'line')} of the log outside of any record"
+        if self.unreadable:
+            yield f"{plural(self.unreadable, 'record')} could not be read, passed over"
+        if self.changed:
+            differ = "differs" if self.changed == 1 else "differ"
+            count = plural(self.changed, "payload")
+            yield f"{count} {differ} from what was written: lines are lost"
+        if self.oversized:
+            size = f"{LARGEST >> 20} MiB"
+            yield f"{plural(self.oversized, 'payload')} of more than {size} left out"
+        if self.cut_off:
+            yield "the log ends inside of a record: the process was stopped, or still writes"
+
+
+def segments(file: BufferedIOBase, damage: Damage) -> Iterator[Segment]:
+    """The records of a log in their order; reads in blocks, so that its size does not matter."""
+    rest, size = b"\n", _BLOCK
+    is_inside = False  # of a payload that is left out
+    while block := _read(file, size, damage):
+        buffer = rest + block
+        starts = list(_HEADER.finditer(buffer))
+        end = starts[-1].start() if starts else 0
+        if len(starts) > 1:
+            _count_foreign(buffer[: starts[0].start()], damage, is_inside)
+            is_inside = False
+            for found, following in pairwise(starts):
+                yield _segment(buffer, found, following.start(), damage)
+            rest, size = buffer[end:], _BLOCK
+        elif len(buffer) - end <= LARGEST:
+            rest, size = buffer, 2 * size  # a large payload: not to be searched over and over
+        elif starts:
+            _count_foreign(buffer[: starts[0].start()], damage, is_inside)
+            damage.oversized += 1
+            is_inside = True
+            yield Segment(starts[0][1], b"")
+            rest, size = _tail(buffer, starts[0].end()), _BLOCK
+        else:
+            rest, size = _tail(buffer, 0), _BLOCK
+            _count_foreign(buffer[: len(buffer) - len(rest)], damage, is_inside)
+    yield from _last(rest.removesuffix(b"\n"), damage, is_inside)
+
+
+def _read(file: BufferedIOBase, size: int, damage: Damage) -> bytes:
+    """The next bytes; a compressed log that lacks its end ends where it can be unpacked to."""
+    parts: list[bytes] = []
+    try:
+        while size > 0 and (part := file.read1(size)):
+            parts.append(part)
+            size -= len(part)
+    except (EOFError, zlib.error):
+        damage.cut_off = True
+    return b"".join(parts)
+
+
+def _last(buffer: bytes, damage: Damage, is_inside: bool) -> Iterator[Segment]:
+    starts = list(_HEADER.finditer(buffer))
+    _count_foreign(buffer[: starts[0].start()] if starts else buffer, damage, is_inside)
+    ends = [found.start() for found in starts[1:]] + [len(buffer)]
+    for found, end in zip(starts, ends, strict=False):
+        yield _segment(buffer, found, end, damage)
+
+
+def _tail(buffer: bytes, start: int) -> bytes:
+    """The last line, which the next block goes on with."""
+    return buffer[max(buffer.rfind(b"\n"), start) :]
+
+
+def _segment(buffer: bytes, found: re.Match[bytes], end: int, damage: Damage) -> Segment:
+    payload = buffer[found.end() : end]
+    lines = payload.count(b"\n")
+    if lines != payload.count(b"\n\t"):
+        at = re.search(rb"\n(?!\t)", payload)
+        if at is not None:
+            _count_foreign(payload[at.start() :], damage)
+            payload = payload[: at.start()]
+    return Segment(found[1], payload)
+
+
+def _count_foreign(lines: bytes, damage: Damage, is_inside: bool = False) -> None:
+    """Count lines; inside of a payload that is left out those after a tab belong to it."""
+    damage.foreign += sum(
+        1
+        for line in lines.split(b"\n")
+        if line.strip() and not (is_inside and line.startswith(b"\t"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a record holds; `name` is the artifact's name or the kind, `raw` is as in the file."""
 
     name: str
-    meta: Any
-    metadata: dict[str, Any]
     compile_id: str | None
     raw: bytes
 
     def text(self) -> str:
         """The payload."""
         return self.raw.replace(b"\n\t", b"\n")[1:].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord(Payload):
+    """One record with its metadata."""
+
+    meta: Any
+    metadata: dict[str, Any]
 
     def is_whole(self) -> bool:
         """Whether the payload is the one that was written, by the digest in the record."""
@@ -61,7 +187,9 @@ class LogReader:
             if record is None:
                 self.damage.unreadable += 1
             elif record.name == "str":
-                self._intern(record.meta)
+                match record.meta:
+                    case [text, int(number)]:
+                        self.strings[number] = str(text)
             elif record.name:
                 last = record
                 yield record
@@ -82,11 +210,7 @@ class LogReader:
         rank = metadata.get("rank")
         if self.rank is None and isinstance(rank, int):
             self.rank = rank
-        return LogRecord(name, meta, metadata, self._named(metadata), segment.payload)
-
-    def _intern(self, meta: Any) -> None:
-        if isinstance(meta, list) and len(meta) == 2 and isinstance(meta[1], int):
-            self.strings[meta[1]] = str(meta[0])
+        return LogRecord(name, self._named(metadata), segment.payload, meta, metadata)
 
     def _named(self, metadata: dict[str, Any]) -> str | None:
         """Torch's name of the compilation; of what names none, None."""

@@ -1,14 +1,16 @@
-"""Files of the machine that wrote a log: which are the user's, and their names in a report."""
+"""Files of the machine that wrote a log: their names in a report, what is known of their texts."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from workbench.compiler.sources.break_messages import RESUMED
-from workbench.compiler.sources.sources import Frame
+from workbench.compiler.sources.sources import Frame, SourceLineIndex, span_around
+from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (.+)(?:\n    (?! *\^)(.*))?')
 _HOME = re.compile(r"(?:/home/[^/\s'\"]+|/Users/[^/\s'\"]+|/root)/")
@@ -17,6 +19,8 @@ _SITE = re.compile(r".*/(?:site|dist)-packages/")
 _TORCH = "/torch/_dynamo/"
 _CELL = re.compile(r"<ipython-input-(\d+)-|.*/ipykernel_\d+/(\d+)\.py$")
 _PYTHON = re.compile(r"/lib/python(\d+\.\d+)/")
+GAP = "⋮"  # a line that no record quotes; no Python, so that the rest is not taken for a function
+_LONGEST = 400  # lines between two that are quoted
 
 
 class LogPlaces:
@@ -55,11 +59,8 @@ class LogPlaces:
         cell = _CELL.match(file)
         if cell is not None:
             return f"cell {cell[1] or cell[2]}"
-        for pattern, shown in ((_SITE, "site-packages/"), (_LIBRARY, "python/")):
-            found = pattern.match(file)
-            if found is not None:
-                return shown + file[found.end() :]
-        return self.shared(file)
+        found = _installed(file)
+        return found[1] + file.removeprefix(found[0]) if found else self.shared(file)
 
     def kind(self, file: str) -> str:
         """`user`, `notebook` or `library`."""
@@ -76,21 +77,21 @@ class LogPlaces:
 
     @cached_property
     def _prefixes(self) -> tuple[tuple[str, str], ...]:
-        found: dict[str, str] = {}
-        for file in self._files:
-            for pattern, shown in ((_SITE, "site-packages/"), (_LIBRARY, "python/")):
-                match = pattern.match(file)
-                if match is not None:
-                    found.setdefault(match[0], shown)
-                    break
+        found = dict.fromkeys(filter(None, map(_installed, self._files)))
         here = os.getcwd() + os.sep
-        return (*found.items(), *([(here, "")] if len(here) > 1 else []))
+        return (*found, *([(here, "")] if len(here) > 1 else []))
 
     def note(self, file: str, line: int, function: str, text: str = "") -> None:
         """Remember a line and what it says."""
         found = self.lines.setdefault((file, named(function)), {})
         if text or line not in found:
             found[line] = text
+
+
+def _installed(file: str) -> tuple[str, str] | None:
+    """The folder of libraries that a file lies in, and what a report calls it."""
+    found = ((p.match(file), n) for p, n in ((_SITE, "site-packages/"), (_LIBRARY, "python/")))
+    return next(((match[0], shown) for match, shown in found if match), None)
 
 
 def named(function: str) -> str:
@@ -105,3 +106,70 @@ def frames_of(trace: str) -> list[tuple[Frame, str]]:
         (Frame(file, int(line), named(name.strip())), (text or "").strip())
         for file, line, name, text in _FRAME.findall(trace)
     ]
+
+
+class LogSources:
+    """The source rows of several logs and the ids of their lines."""
+
+    def __init__(self, places: Sequence[LogPlaces], texts: TextWriter):
+        self.rows: list[Source] = []
+        self.is_quoted = False  # whether some text is put together from quoted lines
+        self._ids = SourceLineIndex()
+        merged: dict[tuple[str, str], dict[int, str]] = {}
+        original: dict[str, tuple[str, str]] = {}
+        for one in places:
+            for (file, function), lines in one.lines.items():
+                shown = one.shown(file)
+                original.setdefault(shown, (file, one.kind(file)))
+                merged.setdefault((shown, function), {}).update(lines)
+        for (shown, function), lines in merged.items():
+            file, kind = original[shown]
+            if kind != "library" and not file.startswith("<"):
+                self._add(shown, function, kind, lines, _local(file, lines), texts)
+
+    def _add(
+        self,
+        shown: str,
+        function: str,
+        kind: str,
+        lines: Mapping[int, str],
+        local: Sequence[str] | None,
+        texts: TextWriter,
+    ) -> None:
+        if any(self._ids.is_within(shown, line) for line in lines) and local is not None:
+            return
+        span = None if local is None else span_around(local, function, min(lines))
+        if local is None or span is None:
+            self.is_quoted = True
+            first, text = min(lines), _quoted(lines)
+        else:
+            first, text = span[0], [line.rstrip("\n") for line in local[span[0] - 1 : span[1]]]
+        id = f"s{len(self.rows)}"
+        self.rows.append(Source(id, function, shown, first, texts.add("\n".join(text)), kind))
+        self._ids.add(shown, first, first + len(text) - 1, id)
+
+    def line_id(self, shown: str | None, line: int | None) -> str | None:
+        """The id of a line of a shown file, or None when its function is not in the report."""
+        return self._ids.of(shown, line)
+
+
+def _quoted(lines: Mapping[int, str]) -> list[str]:
+    first = min(lines)
+    last = max(line for line in lines if line - first < _LONGEST)
+    return [lines.get(number) or GAP for number in range(first, last + 1)]
+
+
+def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
+    """The lines of a file of this machine, if every line that the log quotes is there."""
+    quoted = {number: text for number, text in lines.items() if text}
+    if not file.endswith(".py") or not quoted:
+        return None
+    try:
+        found = Path(file).read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, UnicodeDecodeError):
+        return None
+    is_same = all(
+        0 < number <= len(found) and found[number - 1].strip() == text.strip()
+        for number, text in quoted.items()
+    )
+    return found if is_same else None

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from workbench.report import TABLES, Report
 from workbench.views.lookups import target_choices
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Setting as Setting
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import document as wire
-
-__all__ = ["Setting", "document"]
+from workbench.views.wire.codec import row_of
+from workbench.views.words.units import plural
 
 
 def document(report: Report, setting: Setting | None = None) -> wire.Document:
@@ -29,8 +29,11 @@ def document(report: Report, setting: Setting | None = None) -> wire.Document:
         "target": report.request.target,
         "inputs": list(report.request.inputs),
         "variable": here.variable,
-        "panes": [_head(pane, content) for pane, content in contents],
-        "targets": target_choices.targets(report, here.targets),
+        "panes": [
+            row_of(wire.PaneHead, content, id=pane.id, title=pane.title)
+            for pane, content in contents
+        ],
+        "targets": here.targets or target_choices.asleep(report),
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for _, content in contents:
@@ -56,16 +59,5 @@ def _verdict(report: Report) -> tuple[str, wire.Tone]:
     if not report.outcome.ok:
         return f"failed in {report.outcome.step or 'compilation'}", "break"
     if len(report.breaks):
-        count = len(report.breaks)
-        return f"{count} graph break{'s' * (count > 1)}", "break"
+        return plural(len(report.breaks), "graph break"), "break"
     return "compiled", "captured"
-
-
-def _head(pane: Pane, content: Content) -> wire.PaneHead:
-    return {
-        "id": pane.id,
-        "title": pane.title,
-        "count": content.count,
-        "is_problem": content.is_problem,
-        "empty": content.empty,
-    }

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from functools import singledispatch
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.gpu_model.launch_costs import Launches
+from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
-from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.analysis.sweep.recommending import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.preflight.check import Check
@@ -38,14 +37,10 @@ def text(record: Any) -> str:
     return views_of(record).text(record)
 
 
-@singledispatch
-def sentences(record: object) -> tuple[str, ...]:
+def sentences(record: Any) -> tuple[str, ...]:
     """What matters of it in plain words, the most important first."""
-    return (repr(record),)
-
-
-@sentences.register(Diff)
-def _(record: Diff) -> tuple[str, ...]:
+    if not isinstance(record, Diff):
+        return (repr(record),)
     from workbench.views.diff.sentences import sentences
 
     return tuple(sentence.text for sentence in sentences(record))
@@ -86,24 +81,19 @@ def view(record: Diff) -> anywidget.AnyWidget:
     return DiffView(record)
 
 
-@singledispatch
-def display(record: object) -> None:
+def display(record: Any) -> None:
     """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
-    raise NotImplementedError  # IPython then takes its HTML or its text
+    match record:
+        case Diff():
+            from workbench.views.diff import view as of_diff
 
+            of_diff.display(record)
+        case Sweep():
+            from workbench.views.sweep import view as of_sweep
 
-@display.register(Diff)
-def _(record: Diff) -> None:
-    from workbench.views.diff.view import display
-
-    display(record)
-
-
-@display.register(Sweep)
-def _(record: Sweep) -> None:
-    from workbench.views.sweep.view import display
-
-    display(record)
+            of_sweep.display(record)
+        case _:
+            raise NotImplementedError  # IPython then takes its HTML or its text
 
 
 def _as_text(record: Any) -> str:
@@ -135,81 +125,48 @@ class Views:
     plot: Callable[..., Figure] = _refuse
 
 
-@singledispatch
-def views_of(record: object) -> Views:
+def views_of(record: Any) -> Views:
     """What describes a record, by its kind."""
+    match record:
+        case Report():
+            from workbench.views.tables import frames
+
+            return Views(frame=frames.frame, plot=_plot)
+        case Diff():
+            from workbench.views.diff import text as of_diff
+
+            return Views(of_diff.text, of_diff.frame)
+        case Sweep():
+            from workbench.views.sweep import figures, frame
+
+            return Views(frame=frame.frame, plot=figures.plot)
+        case Matrix():
+            from workbench.views.gpu_model import matrix
+
+            return Views(matrix.text, matrix.frame, matrix.plot)
+        case RankedConfigs():
+            from workbench.views.gpu_model import ranked
+
+            return Views(ranked.text, ranked.frame, ranked.plot)
+        case Launches():
+            from workbench.views.gpu_model import launches
+
+            return Views(launches.text, plot=launches.plot)
+        case Rivals():
+            from workbench.views.answers import rivals
+
+            return Views(rivals.text)
+        case RoundTrip() | MissedBudget():
+            from workbench.views.answers import roundtrip
+
+            return Views(roundtrip.text)
     return Views()
 
 
-@views_of.register(Report)
-def _(record: Report) -> Views:
-    from workbench.views.tables import frames
+def _plot(report: Report, name: str) -> Figure:
+    from workbench.views.charts import figures  # a table is made sooner than this is imported
 
-    def plot(report: Report, name: str) -> Figure:
-        from workbench.views.charts import figures  # a table is made sooner than this is imported
-
-        return figures.plot(report, name)
-
-    return Views(frame=frames.frame, plot=plot)
-
-
-@views_of.register(Diff)
-def _(record: Diff) -> Views:
-    from workbench.views.diff import text
-
-    return Views(text.text, frame=text.frame)
-
-
-@views_of.register(Sweep)
-def _(record: Sweep) -> Views:
-    from workbench.views.sweep import choices, figures, frame
-
-    def table(sweep: Sweep, name: str = "trials", rows: Any = None) -> pandas.DataFrame:
-        return choices.choices(sweep, rows) if name == "choices" else frame.frame(sweep)
-
-    return Views(frame=table, plot=figures.plot)
-
-
-@views_of.register(Matrix)
-def _(record: Matrix) -> Views:
-    from workbench.views.gpu_model import matrix
-
-    return Views(matrix.text, frame=matrix.frame, plot=matrix.plot)
-
-
-@views_of.register(RankedConfigs)
-def _(record: RankedConfigs) -> Views:
-    from workbench.views.gpu_model import ranked
-
-    return Views(ranked.text, frame=ranked.frame, plot=ranked.plot)
-
-
-@views_of.register(Launches)
-def _(record: Launches) -> Views:
-    from workbench.views.gpu_model import launches
-
-    return Views(launches.text, frame=launches.frame, plot=launches.plot)
-
-
-@views_of.register(Rivals)
-def _(record: Rivals) -> Views:
-    from workbench.views.answers import rivals
-
-    return Views(rivals.text)
-
-
-@views_of.register(RoundTrip)
-def _(record: RoundTrip) -> Views:
-    from workbench.views.answers.roundtrip import text
-
-    return Views(text)
-
-
-@views_of.register(MissedBudget)
-def _(record: MissedBudget) -> Views:
-    from workbench.views.answers.roundtrip import missed_budget
-
-    return Views(missed_budget)
+    return figures.plot(report, name)
 
 
 @dataclass(frozen=True)
@@ -220,72 +177,35 @@ class Pages:
     fragment: Callable[[Any], str | None] = lambda record: None
 
 
-@singledispatch
-def pages_of(record: object) -> Pages:
+def pages_of(record: Any) -> Pages:
     """What makes HTML of a record, by its kind."""
+    match record:
+        case Report():
+            from workbench.views.pages import report
+
+            return Pages(report.page, report.fragment)
+        case Diff():
+            from workbench.views.diff import page as of_diff
+
+            return Pages(of_diff.page, of_diff.fragment)
+        case Sweep():
+            from workbench.views.sweep import page as of_sweep
+
+            return Pages(of_sweep.page, of_sweep.fragment)
+        case Matrix():
+            from workbench.views.gpu_model import matrix
+
+            return Pages(matrix.page, matrix.fragment)
+        case RankedConfigs():
+            from workbench.views.gpu_model import ranked
+
+            return Pages(ranked.page, ranked.fragment)
+        case ArtifactReport():
+            from workbench.views.answers import inspected
+
+            return Pages(fragment=inspected.fragment)
+        case Check() | Recommendation() | Rivals() | RoundTrip() | WhyRecompiled():
+            from workbench.views.answers import short
+
+            return Pages(fragment=short.fragment)
     return Pages()
-
-
-@pages_of.register(Report)
-def _(record: Report) -> Pages:
-    from workbench.views.pages import report as html
-
-    return Pages(html.page, html.fragment)
-
-
-@pages_of.register(Diff)
-def _(record: Diff) -> Pages:
-    from workbench.views.diff import page
-
-    return Pages(page.page, page.fragment)
-
-
-@pages_of.register(Sweep)
-def _(record: Sweep) -> Pages:
-    from workbench.views.sweep import page
-
-    return Pages(page.page, page.fragment)
-
-
-@pages_of.register(Matrix)
-def _(record: Matrix) -> Pages:
-    from workbench.views.gpu_model import matrix_page
-
-    return Pages(matrix_page.page, matrix_page.fragment)
-
-
-@pages_of.register(RankedConfigs)
-def _(record: RankedConfigs) -> Pages:
-    from workbench.views.gpu_model import ranked
-
-    return Pages(ranked.page, ranked.fragment)
-
-
-@pages_of.register(Rivals)
-def _(record: Rivals) -> Pages:
-    from workbench.views.answers.rivals import fragment
-
-    return Pages(fragment=fragment)
-
-
-@pages_of.register(RoundTrip)
-def _(record: RoundTrip) -> Pages:
-    from workbench.views.answers.roundtrip_html import fragment
-
-    return Pages(fragment=fragment)
-
-
-@pages_of.register(ArtifactReport)
-def _(record: ArtifactReport) -> Pages:
-    from workbench.views.answers.inspected import fragment
-
-    return Pages(fragment=fragment)
-
-
-@pages_of.register(Check)
-@pages_of.register(WhyRecompiled)
-@pages_of.register(Recommendation)
-def _(record: Check | WhyRecompiled | Recommendation) -> Pages:
-    from workbench.views.answers.short import fragment
-
-    return Pages(fragment=fragment)

@@ -10,7 +10,7 @@ from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.report import Report
 from workbench.views.panes.overview import figures
 from workbench.views.words.cuda_graphs import headline, reasons
-from workbench.views.words.places import line_numbers, ops_of, title_of
+from workbench.views.words.places import absent_parts, line_numbers, ops_of, short, title_of
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 _ROWS = 8
@@ -19,15 +19,12 @@ _WIDTH = 100
 
 def text(report: Report, *, times: bool = False) -> str:
     """The report in at most about forty lines of at most 100 columns."""
-    sections = (_head, _breaks, _kernels, _fusion, _cuda_graphs, _guards, _missing)
+    sections = (_head, _breaks, _kernels, _fusion, _cuda_graphs, _guards)
     lines = [line for section in sections for line in section(report)]
+    lines += [f"not captured  {name}: {why}" for name, why in absent_parts(report)]
     if times:
         lines += _times(report)
-    return "\n".join(_cut(line) for line in lines)
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+    return "\n".join(short(line, _WIDTH) for line in lines)
 
 
 def _head(report: Report) -> Iterator[str]:
@@ -95,12 +92,6 @@ def _guards(report: Report) -> Iterator[str]:
     reasons = Counter(guard.why_dropped for guard in report.guards if not guard.kept)
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], str(item[0])))[:_ROWS]:
         yield f"  dropped, {count}: {reason}"
-
-
-def _missing(report: Report) -> Iterator[str]:
-    for capability in report.capabilities:
-        if not capability.available:
-            yield f"not captured  {capability.name}: {capability.reason or 'no reason recorded'}"
 
 
 def _times(report: Report) -> Iterator[str]:

@@ -51,9 +51,9 @@ def test_all_that_a_compiler_needs_is_read() -> None:
 
 def test_sizes_are_exact_where_the_text_has_them() -> None:
     source = read_source(POINTWISE)
-    assert (source.numels, source.hinted) == ({"x": 64000}, frozenset())
+    assert source.numels == {"x": 64000}
     dynamic = read_source(POINTWISE.replace("    xnumel = 64000\n", ""))
-    assert (dynamic.numels, dynamic.hinted) == ({"x": 65536}, {"x"})
+    assert dynamic.numels == {"x": 65536}  # rounded up to a power of two
 
 
 def test_reductions_of_columns_read_along_x() -> None:

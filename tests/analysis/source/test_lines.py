@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.source.calls import callers, in_call_order
-from workbench.analysis.source.lines import call_sites, line_states
+from workbench.analysis.fusion.traffic import line_traffic
+from workbench.analysis.source.lines import State, call_sites, callers, in_call_order, line_states
 from workbench.report import Break, Link, Node, Report, Source, Table, TextWriter
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -43,8 +43,12 @@ def report(traced: dict[int, str], breaks: tuple[int, ...] = ()) -> Report:
     return Report(tables=tables, texts=texts.finish())
 
 
+def by_place(report: Report) -> dict[tuple[str, int], State]:
+    return line_states(report, line_traffic(report), callers(report))
+
+
 def states(report: Report) -> dict[int, str]:
-    return {line: state for (_, line), state in sorted(line_states(report).items())}
+    return {line: state for (_, line), state in sorted(by_place(report).items())}
 
 
 def test_what_was_run_without_a_trace_was_worked_out() -> None:
@@ -77,7 +81,7 @@ def test_a_function_stands_before_those_that_it_calls() -> None:
     made = report({4: "add", 10: "mul", 21: "relu"})
     swapped = Table.of(Source, reversed(list(made.sources)))
     turned = Report(tables={**made.tables, "sources": swapped}, texts=made.texts)
-    assert [source.name for source in in_call_order(turned)] == ["f", "helper"]
+    assert [source.name for source in in_call_order(turned, callers(turned))] == ["f", "helper"]
 
 
 def test_links_of_the_record_win_over_names() -> None:
@@ -86,13 +90,14 @@ def test_links_of_the_record_win_over_names() -> None:
     tables = {**made.tables, "links": Table.of(Link, [link])}
     with_links = Report(tables=tables, texts=made.texts)
     assert callers(with_links) == {"L:s1:21": ("L:s0:4",)}
-    assert call_sites(with_links, line_states(with_links)) == {"L:s1:21": ["L:s0:4"]}
+    sites = call_sites(with_links, by_place(with_links), callers(with_links))
+    assert sites == {"L:s1:21": ["L:s0:4"]}
 
 
 def test_a_helper_called_twice_names_both_lines() -> None:
     block = Report.load(RECORDS / "block.wbr")
     assert callers(block) == {"L:s1:20": ("L:s0:24", "L:s0:29")}
-    found = {line: state for (_, line), state in line_states(block).items()}
+    found = {line: state for (_, line), state in by_place(block).items()}
     assert found[23] == "folded"  # batch, length, dim = x.shape
     assert found[26] == "fallback"  # topk
     assert found[29] == "captured"  # h = self.normed(x)
@@ -103,4 +108,4 @@ def test_a_piece_of_source_that_is_no_python_has_no_states(text: str) -> None:
     texts = TextWriter()
     source = Source("s0", "<lambda>", "f.py", 1, texts.add(text))
     made = Report(tables={"sources": Table.of(Source, [source])}, texts=texts.finish())
-    assert line_states(made) == {}
+    assert by_place(made) == {}

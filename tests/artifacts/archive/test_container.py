@@ -21,7 +21,7 @@ from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Build, Versions
+from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError

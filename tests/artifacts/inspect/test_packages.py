@@ -11,7 +11,7 @@ import pytest
 
 from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
-from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import encode_report
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.trust.trust import TrustStore
@@ -82,7 +82,7 @@ def test_weights_that_come_later_are_objects_from_outside(tmp_path: Path) -> Non
 
 def test_the_report_in_it_is_opened_when_asked_for(tmp_path: Path, sample_report: Report) -> None:
     name = "extra/workbench/model.wbr.b64"
-    members = {**sample.parts(), name: package_report.encode(sample_report.to_bytes())}
+    members = {**sample.parts(), name: encode_report(sample_report.to_bytes())}
     sample.write_package(tmp_path / "m.pt2", sample.model(report=name), members=members)
     report = inspect(tmp_path / "m.pt2")
     assert repr(report.report()) == repr(sample_report)

@@ -24,9 +24,9 @@ def test_sections_symbols_and_needs_of_a_library() -> None:
     text = next(section for section in elf.sections if section.name == ".text")
     assert text.flags == "AX"
     assert text.size > 1000
-    exported = {symbol.name for symbol in elf.symbols if symbol.is_exported}
+    exported = {symbol.name for symbol in elf.symbols if symbol.exported}
     assert "PyInit__ctypes" in exported
-    assert any(not symbol.is_exported and symbol.name.startswith("Py") for symbol in elf.symbols)
+    assert any(not symbol.exported and symbol.name.startswith("Py") for symbol in elf.symbols)
     assert any(name.startswith("libc.so") for name in elf.library.needed)
     assert elf.library == read_library(CONTENT)
 

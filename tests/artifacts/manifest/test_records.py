@@ -9,9 +9,8 @@ import pytest
 
 from tests.artifacts import package_sample as sample
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Signature
 from workbench.artifacts.manifest.package_manifest import PackageManifest
-from workbench.artifacts.manifest.records import with_signatures
+from workbench.artifacts.manifest.records import Signature, with_signatures
 from workbench.errors import ArtifactError
 
 MANIFEST = sample.manifest()

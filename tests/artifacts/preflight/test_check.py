@@ -13,7 +13,7 @@ from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.gpu_needs import runs_on
 from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
-from workbench.artifacts.manifest.manifest_rows import Versions
+from workbench.artifacts.manifest.records import Versions
 from workbench.artifacts.preflight.preflight import check_fits, requirements
 
 HERE = replace(current_machine(), gpus=(), gpu=False, cuda=None, hip=None)

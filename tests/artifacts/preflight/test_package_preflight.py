@@ -17,10 +17,9 @@ from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows, ptx_runs_on
 from workbench.artifacts.machine.machine import Machine, current_machine
-from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.check import check
-from workbench.artifacts.preflight.package_preflight import torch_row
-from workbench.artifacts.preflight.package_refusal import check_package_fits
+from workbench.artifacts.preflight.package_preflight import check_package_fits, torch_row
 from workbench.errors import ArtifactError
 
 HERE = current_machine()

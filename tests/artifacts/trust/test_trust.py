@@ -11,7 +11,7 @@ import pytest
 
 from workbench.artifacts.archive import container
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Signature
+from workbench.artifacts.manifest.records import Signature
 from workbench.artifacts.trust import trust
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.compiler.aot_files.packed_kernels import (
+from workbench.compiler.aot_files.generated import (
     PackedKernels,
     kernels_asked_for,
     packed_binaries,

@@ -46,10 +46,14 @@ def test_like_signature_bind(fn: Callable[..., Any], args: Any, kwargs: Any) -> 
 
 def test_closure_values_are_those_of_the_moment() -> None:
     cell = types.CellType(1)
-    bind = binder(inspect.signature(plain), {"factor": cell})
-    assert bind(7) == {"a": 7, "b": 2, "factor": 1}
-    cell.cell_contents = 5
-    assert bind(7)["factor"] == 5
+    seen: list[dict[str, Any]] = []
+    checks = [lambda bound: False]
+    call = caller(
+        inspect.signature(plain), {"factor": cell}, plain, checks=checks, refuse=seen.append
+    )
+    for cell.cell_contents in (1, 5):
+        call(7)
+    assert seen == [{"a": 7, "b": 2, "factor": 1}, {"a": 7, "b": 2, "factor": 5}]
 
 
 def method(self: Any, a: Any, /, b: Any = 2, *rest: Any, k: Any = 3, **more: Any) -> None: ...

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.contract.size_guards import broken
+from workbench.compiler.contract.size_guards import broken, read_relations
+from workbench.errors import ArtifactError
 
 X = {"x": torch.empty(4, 7), "pair": [torch.empty(3)]}
 
@@ -53,3 +54,37 @@ def test_a_call_names_only_what_it_breaks():
     with pytest.raises(wb.ContractError, match=r"which is not so: L\['x'\] is \[7, 4\]") as caught:
         compiled(torch.ones(7, 4))
     assert "4 <= L['x'].size()[0]" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ("Eq(Mod(s, 8), 0)", {"s": 16}, {"s": 12}),
+        ("s * t < 100", {"s": 9, "t": 11}, {"s": 10, "t": 10}),
+        ("Ne(s, t) and s // 2 >= 3", {"s": 6, "t": 5}, {"s": 6, "t": 6}),
+        ("Max(s, 4) == 4", {"s": 3}, {"s": 5}),
+    ],
+)
+def test_a_condition_holds_or_not(text: str, good: dict[str, int], bad: dict[str, int]) -> None:
+    (relation,) = read_relations([text], ["s", "t"])
+    assert relation.holds(good)
+    assert not relation.holds(bad)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "s.real",
+        "[s]",
+        "s if s else 1",
+        "x > 1",
+        "Eq(s)",
+        "s ** s",
+        "'a' * s",
+        "(",
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ArtifactError, match="no arithmetic of its dimensions"):
+        read_relations([text], ["s"])

@@ -49,8 +49,7 @@ class Colour(enum.Enum):
 def test_a_value_through_json(value: Any, other: Any) -> None:
     specialized = specialize(Path("v"), value, None)
     assert specialized is not None
-    (again,), unknown = from_json([specialized.to_json()])
-    assert unknown == ()
+    (again,) = from_json([specialized.to_json()])
     for check in (SpecializedValues((specialized,)), SpecializedValues((again,))):
         run = check.checker()
         assert run is not None
@@ -83,11 +82,8 @@ def test_a_local_function_is_known_in_this_process_only() -> None:
     specialized = specialize(Path("act"), lambda x: x, None)
     assert specialized is not None
     assert not specialized.known
-    (found, unknown) = from_json(
-        [{**specialized.to_json(), "value": {"object": "no_such_module:act"}}]
-    )
-    assert found == ()
-    assert "cannot be compared" in unknown[0]
+    gone = {**specialized.to_json(), "value": {"object": "no_such_module:act"}}
+    assert from_json([gone]) == ()
 
 
 def test_a_global_without_its_module_is_not_reachable() -> None:

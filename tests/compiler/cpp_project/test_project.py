@@ -10,13 +10,13 @@ import torch
 
 import workbench as wb
 from tests.compiler.cpp_project.conftest import many_inputs
-from workbench.artifacts.manifest.manifest_rows import Build, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
     PackagedOutput,
     PackageManifest,
 )
+from workbench.artifacts.manifest.records import Build, Versions
 from workbench.compiler.contract.contract import Contract, describe
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path as LeafPath

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.interpreter.session import Interpreter
 
 
 @pytest.fixture(scope="session")
 def interpreter() -> Iterator[Interpreter]:
     """One warm interpreter for all tests."""
-    interpreter = Interpreter(start_s=120, run_s=300)
+    interpreter = Interpreter(job_s=300)
     yield interpreter
     interpreter.close()

@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.interpreter.session import KernelFailed, Session
-from workbench.compiler.interpreter.shared_memory import Arena
+from workbench.compiler.interpreter.exchange import Arena
+from workbench.compiler.interpreter.session import Interpreter, KernelFailed, Session
 
 HEAD = """
 import triton

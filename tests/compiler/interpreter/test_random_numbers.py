@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from workbench.compiler.interpreter.random_numbers import philox, random, random_integers
+from workbench.compiler.interpreter.device_operators import philox, random, random_integers
 
 
 def test_the_published_answer() -> None:

@@ -12,8 +12,7 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.virtual_gpu.captured import captured
-from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, NodeRef
-from workbench.compiler.virtual_gpu.loop_bodies import LoopBody
+from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, LoopBody, NodeRef
 
 
 def scaled(x: Tensor) -> Tensor:

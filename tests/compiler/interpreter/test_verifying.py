@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
 from workbench.compiler.aot_files.program import Program
-from workbench.compiler.interpreter.client import Interpreter
+from workbench.compiler.interpreter.session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 
 

@@ -10,7 +10,7 @@ import torch
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.analysis.gpu_model.occupancy import occupancy
-from workbench.compiler.machine_code import binary_tools
+from workbench.compiler.machine_code import reading_code
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly, Runs
@@ -22,12 +22,12 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def nvidia(worker: CrossCompiler) -> Report:
-    return worker.compile(job(softmax, torch.randn(64, 128)))
+    return worker.compiled(job(softmax, torch.randn(64, 128))).report
 
 
 @pytest.fixture(scope="module")
 def amd(worker: CrossCompiler) -> Report:
-    return worker.compile(job(softmax, torch.randn(64, 128), gpu=MI300X))
+    return worker.compiled(job(softmax, torch.randn(64, 128), gpu=MI300X)).report
 
 
 def stage(report: Report, name: str) -> tuple[Assembly, list[str]]:
@@ -138,13 +138,13 @@ def test_resources_follow_from_the_limits_of_the_device(nvidia: Report, amd: Rep
 def test_kernels_are_recorded_again_when_they_were_compiled_before(
     worker: CrossCompiler, nvidia: Report
 ) -> None:
-    again = worker.compile(job(softmax, torch.randn(64, 128)))
+    again = worker.compiled(job(softmax, torch.randn(64, 128))).report
     assert list(again.resources) == list(nvidia.resources)
 
 
 def test_a_missing_tool_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binary_tools, "_path", lambda tool: None)
-    found = binary_tools.inspect_cubin(b"no cubin")
+    monkeypatch.setattr(reading_code, "_path", lambda tool: None)
+    found = reading_code.inspect_cubin(b"no cubin")
     assert found.sass is None
     assert found.note is not None
     assert "nvdisasm was not found beside Triton or in a CUDA toolkit" in found.note
@@ -157,7 +157,7 @@ def rectified(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def test_the_epilogue_of_a_template_is_tied_to_its_nodes(worker: CrossCompiler) -> None:
     templates = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     a = torch.randn(128, 128)
-    report = worker.compile(job(rectified, a, a, options=templates))
+    report = worker.compiled(job(rectified, a, a, options=templates)).report
     assert report.why_missing("kernel_lines") is None
     source = report.texts[next(iter(report.kernels)).text or ""].split("\n")
     tied = {source[row.line - 1].strip(): row.nodes for row in report.kernel_lines}

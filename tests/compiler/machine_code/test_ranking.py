@@ -44,7 +44,7 @@ def test_nothing_is_faster_than_the_roofline() -> None:
 def test_estimates_are_marked_in_the_report(worker: CrossCompiler) -> None:
     a = torch.randn(1024, 1024, dtype=torch.bfloat16)
     options = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
-    report = worker.compile(job(torch.mm, a, a, options=options))
+    report = worker.compiled(job(torch.mm, a, a, options=options)).report
     possible = [row for row in report.autotune if row.time_ms is not None]
     assert {row.note for row in possible} == {"estimated by a model, not timed"}
     impossible = {row.note for row in report.autotune if row.time_ms is None}

@@ -11,7 +11,7 @@ from torch.export.pt2_archive._package import load_pt2
 
 import workbench as wb
 from tests.compiler.packaging.conftest import Made, nested_call
-from workbench.artifacts.archive import package_report
+from workbench.artifacts.archive.package_container import decode_report
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.report.record import Report
@@ -25,7 +25,7 @@ def manifest_of(made: Made) -> PackageManifest:
 def report_of(made: Made, name: str) -> wb.Report:
     member = manifest_of(made).model(name).report
     with zipfile.ZipFile(made.path) as archive:
-        return Report.from_bytes(package_report.decode(archive.read(f"{made.path.stem}/{member}")))
+        return Report.from_bytes(decode_report(archive.read(f"{made.path.stem}/{member}")))
 
 
 def test_it_is_called_like_the_model(two: Made) -> None:

@@ -139,7 +139,7 @@ def test_a_size_of_one_is_proven_where_torch_can() -> None:
 
 
 def test_a_python_number_cannot_be_dynamic_and_a_text_cannot_come_back() -> None:
-    from workbench.compiler.packaging.outputs import check_inputs, outputs_of
+    from workbench.compiler.packaging.contracts import check_inputs, outputs_of
 
     def f(x: Tensor, n: int) -> Tensor:
         return x * n

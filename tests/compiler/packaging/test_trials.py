@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from workbench.compiler.packaging import trials
-from workbench.compiler.packaging.compiling import Built
-from workbench.compiler.packaging.constants import Library
+from workbench.compiler.packaging.compiling import Built, Library
 from workbench.compiler.packaging.contracts import ExportedContract, contract_of
 from workbench.compiler.packaging.exporting import Exported, export, exportable
 from workbench.compiler.packaging.request import ModelRequest

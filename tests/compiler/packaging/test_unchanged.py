@@ -12,8 +12,8 @@ from torch._inductor.cpp_builder import CppBuilder
 from tests.compiler.packaging.samples import Attention, OneIsSpecial
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.compiling import options_for
-from workbench.compiler.packaging.model_build import pack
 from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.writing import pack
 
 END = "// Compile cmd"  # what torch adds to the files names their folder
 

@@ -12,8 +12,8 @@ from torch.export.pt2_archive._package import PT2ArchiveWriter
 
 import workbench as wb
 from tests.compiler.packaging.samples import Branching, Mlp
+from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.archive.package_container import package_in
-from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive

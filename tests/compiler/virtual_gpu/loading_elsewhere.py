@@ -75,7 +75,7 @@ def _torchs(path: str, spec: object, release: str) -> None:
     from torch._dynamo.aot_compile import AOTCompiledFunction
 
     from workbench.artifacts.archive import container
-    from workbench.artifacts.archive.regular_file import open_file
+    from workbench.artifacts.archive.file_kinds import open_file
 
     with open_file(path) as file:
         payload = container.read_artifact(file).raw(container.PAYLOAD)

@@ -29,7 +29,7 @@ def grouped(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def calls(worker: CrossCompiler, fn: object, gpu: str, *args: Tensor) -> list[str]:
     device = Device(Catalogue.built_in()[gpu])
-    report = worker.compile(job(fn, *args, gpu=device))  # type: ignore[arg-type]
+    report = worker.compiled(job(fn, *args, gpu=device)).report  # type: ignore[arg-type]
     ops = [op for kernel in report.kernels if kernel.language == "extern" for op in kernel.ops]
     return [op for op in ops if "attention" in op]
 

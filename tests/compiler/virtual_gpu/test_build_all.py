@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.virtual_gpu.build_all import build_all
-from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all
+from workbench.compiler.virtual_gpu.messages import Build, BuildJob, Built
 from workbench.processes.worker import WorkerEnded
 
 

@@ -46,13 +46,15 @@ def mixed_loss(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 def test_the_code_takes_the_branches_of_the_target(worker: CrossCompiler) -> None:
     toolkit = torch.version.cuda
     seen: list[str] = []
-    report = worker.compile(job(branches, torch.randn(64, 128)), lambda name, _: seen.append(name))
+    report = worker.compiled(
+        job(branches, torch.randn(64, 128)), lambda name, _: seen.append(name)
+    ).report
     assert report.outcome.ok
     assert report.request.target == "h100"
     assert "softmax" in next(iter(report.kernels)).name
     assert [source.name for source in report.sources] == ["branches"]
     assert seen
-    report = worker.compile(job(branches, torch.randn(64, 128), gpu=MI300X))
+    report = worker.compiled(job(branches, torch.randn(64, 128), gpu=MI300X)).report
     assert "sin" in next(iter(report.kernels)).name
     assert not torch.cuda.is_available()
     assert torch.version.cuda == toolkit
@@ -60,20 +62,20 @@ def test_the_code_takes_the_branches_of_the_target(worker: CrossCompiler) -> Non
 
 def test_training_and_autocast(worker: CrossCompiler) -> None:
     w = torch.randn(128, 16, requires_grad=True)
-    report = worker.compile(job(loss, torch.randn(64, 128), w))
+    report = worker.compiled(job(loss, torch.randn(64, 128), w)).report
     assert {kernel.is_backward for kernel in report.kernels} == {False, True}
-    report = worker.compile(job(mixed_loss, torch.randn(64, 128), w))
+    report = worker.compiled(job(mixed_loss, torch.randn(64, 128), w)).report
     products = [n for n in report.nodes if n.target == "aten.mm.default"]
     assert {node.dtype for node in products} == {"bfloat16"}
 
 
 def test_errors_come_back_with_what_was_recorded(worker: CrossCompiler) -> None:
     with pytest.raises(CaptureError, match="cannot be captured in one graph") as caught:
-        worker.compile(job(breaks, torch.randn(3)))
+        worker.compiled(job(breaks, torch.randn(3)))
     assert caught.value.report is not None
     assert caught.value.report.request.target == "h100"
     with pytest.raises(UsageError, match="do not fit branches"):
-        worker.compile(job(branches, torch.randn(3), torch.randn(3)))
+        worker.compiled(job(branches, torch.randn(3), torch.randn(3)))
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -84,13 +86,13 @@ def test_templates_that_a_device_lacks_are_named(worker: CrossCompiler) -> None:
     x = torch.randn(64, 64)
     only = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"}
     with pytest.raises(CaptureError, match=r"no Triton template .* on Tesla T4\. .*add ATEN"):
-        worker.compile(job(product, x, x, gpu=Device(Catalogue.built_in()["t4"]), options=only))
+        worker.compiled(job(product, x, x, gpu=Device(Catalogue.built_in()["t4"]), options=only))
 
 
 def test_bfloat16_is_refused_where_the_device_has_none(worker: CrossCompiler) -> None:
     x = torch.randn(8, 8, dtype=torch.bfloat16)
     with pytest.raises(CaptureError, match="Inductor compiles no bfloat16 for Tesla V100"):
-        worker.compile(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
+        worker.compiled(job(branches, x, gpu=Device(Catalogue.built_in()["v100"])))
 
 
 def test_a_worker_that_dies_is_replaced() -> None:
@@ -103,9 +105,9 @@ def test_a_worker_that_dies_is_replaced() -> None:
         first = worker.pid
         killer = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {first}"])
         with pytest.raises(CaptureError, match="was ended by signal 9"):
-            worker.compile(sent)
+            worker.compiled(sent)
         killer.wait()
-        assert worker.compile(sent).outcome.ok
+        assert worker.compiled(sent).report.outcome.ok
         assert worker.pid != first
     finally:
         worker.close()
@@ -132,7 +134,7 @@ def test_a_job_that_takes_too_long_ends_its_worker() -> None:
     worker = CrossCompiler(job_s=0.01)
     try:
         with pytest.raises(CaptureError, match="did not compile for NVIDIA H100 80GB HBM3 in time"):
-            worker.compile(job(branches, torch.randn(8, 8)))
+            worker.compiled(job(branches, torch.randn(8, 8)))
         assert worker.pid is None
     finally:
         worker.close()

@@ -16,7 +16,7 @@ import triton.language as tl
 import workbench as wb
 from tests.fresh_process import run_fresh
 from workbench.artifacts.archive import container
-from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.file_kinds import open_file
 from workbench.compiler.aot_files.program import NoProgram
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.virtual_gpu.client import CrossCompiler

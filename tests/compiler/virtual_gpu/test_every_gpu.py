@@ -22,9 +22,9 @@ def mixed(x: Tensor, w: Tensor) -> Tensor:
 def compiled(name: str, worker: CrossCompiler) -> Report:
     templates = {"max_autotune": True, "max_autotune_gemm_backends": "ATEN,TRITON"}
     x, w = torch.randn(128, 256, dtype=torch.float16), torch.randn(256, 128, dtype=torch.float16)
-    return worker.compile(
+    return worker.compiled(
         job(mixed, x, w, gpu=Device(Catalogue.built_in()[name]), options=templates)
-    )
+    ).report
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 def topics(worker: CrossCompiler, fn: Any, *args: Tensor, **options: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
-    for row in worker.compile(job(fn, *args, **options)).fidelity:
+    for row in worker.compiled(job(fn, *args, **options)).report.fidelity:
         found.setdefault(row.topic, []).append(row)
     return found
 

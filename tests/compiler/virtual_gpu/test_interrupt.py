@@ -58,7 +58,7 @@ def own_worker() -> Iterator[CrossCompiler]:
 def interrupted(worker: CrossCompiler, when: str, interrupt: Callable[[], object]) -> Report | None:
     x = torch.randn(64, 64)
     with pytest.raises(KeyboardInterrupt) as caught:
-        worker.compile(job(layers, x, x), Interrupting(when, interrupt))
+        worker.compiled(job(layers, x, x), Interrupting(when, interrupt))
     found: Report | None = caught.value.report  # type: ignore[attr-defined]
     return found
 
@@ -76,14 +76,14 @@ def test_an_interrupt_keeps_what_was_recorded(
     assert len(report.nodes)
     assert own_worker.pid is None
     x = torch.randn(64, 64)
-    assert own_worker.compile(job(layers, x, x)).outcome.ok
+    assert own_worker.compiled(job(layers, x, x)).report.outcome.ok
 
 
 def test_an_interrupt_before_the_job_has_no_record(own_worker: CrossCompiler) -> None:
     own_worker._started = raised  # type: ignore[method-assign]
     x = torch.randn(8, 8)
     with pytest.raises(KeyboardInterrupt) as caught:
-        own_worker.compile(job(layers, x, x))
+        own_worker.compiled(job(layers, x, x))
     assert caught.value.report is None  # type: ignore[attr-defined]
     assert own_worker.pid is None
 

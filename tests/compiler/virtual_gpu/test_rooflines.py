@@ -48,7 +48,7 @@ def below(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
 
 def test_every_kernel_has_a_row(worker: CrossCompiler) -> None:
     fn, args = CASES["convolution"].make()
-    report = worker.compile(job(fn, *args))
+    report = worker.compiled(job(fn, *args)).report
     assert [row.kernel for row in report.roofline] == [kernel.id for kernel in report.kernels]
     assert all(row.bound_us and row.target == "h100" for row in report.roofline)
     (library,) = [row for row in report.roofline if row.flops == 2 * (2 * 32 * 32 * 32) * (16 * 9)]
@@ -58,19 +58,19 @@ def test_every_kernel_has_a_row(worker: CrossCompiler) -> None:
 def test_attention_counts_two_products_of_the_pairs_that_are_not_masked(
     worker: CrossCompiler,
 ) -> None:
-    report = worker.compile(job(whole, *heads()))
+    report = worker.compiled(job(whole, *heads())).report
     assert flops(report) == [4 * PAIRS * WIDTH]
     assert [row.rate for row in report.roofline] == ["matrix.bf16"]
-    report = worker.compile(job(causal, *heads()))
+    report = worker.compiled(job(causal, *heads())).report
     assert flops(report) == [4 * PAIRS * WIDTH * (LENGTH + 1) // (2 * LENGTH)]
 
 
 def test_what_a_block_mask_leaves_is_not_guessed(worker: CrossCompiler) -> None:
-    (known,) = [n for n in flops(worker.compile(job(plain_flex, *heads()))) if n]
+    (known,) = [n for n in flops(worker.compiled(job(plain_flex, *heads())).report) if n]
     assert 4 * PAIRS * WIDTH <= known < 4.1 * PAIRS * WIDTH
     mask = create_block_mask(below, None, None, 256, 256, device="cpu")
     longer = tuple(torch.randn(2, 4, 256, 64) for _ in range(3))
-    report = worker.compile(job(masked_flex, *longer, mask))
+    report = worker.compiled(job(masked_flex, *longer, mask)).report
     (row,) = [row for row in report.roofline if row.flops is None]
     assert row.note is not None
     assert "are not known" in row.note
@@ -83,7 +83,7 @@ def test_products_use_tf32_where_torch_was_told_so(worker: CrossCompiler) -> Non
         sent = job(torch.mm, a, b)
     finally:
         torch.set_float32_matmul_precision("highest")
-    assert [row.rate for row in worker.compile(sent).roofline] == ["matrix.tf32"]
-    exact = worker.compile(job(torch.mm, a, b))
+    assert [row.rate for row in worker.compiled(sent).report.roofline] == ["matrix.tf32"]
+    exact = worker.compiled(job(torch.mm, a, b)).report
     assert [row.rate for row in exact.roofline] == ["vector.fp32"]
     assert flops(exact) == [2 * 64**3]

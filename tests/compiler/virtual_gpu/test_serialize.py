@@ -13,7 +13,7 @@ from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.serialize import program_of
+from workbench.compiler.virtual_gpu.compiling import program_of
 
 
 def scaled(x: torch.Tensor) -> torch.Tensor:

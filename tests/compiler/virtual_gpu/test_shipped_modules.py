@@ -15,7 +15,7 @@ from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.shipped_modules import modules_of
+from workbench.compiler.virtual_gpu.shipping import modules_of
 from workbench.report import Report
 
 
@@ -41,7 +41,7 @@ def kept(report: Report) -> list[tuple[str, str]]:
 
 def test_a_module_of_the_user_keeps_the_guards_that_it_has_here(worker: CrossCompiler) -> None:
     model, x = Layer(), torch.randn(4, 16)
-    there = worker.compile(job(model, x))
+    there = worker.compiled(job(model, x)).report
     here = compile_ahead(model, (x,), None, CompileOptions())
     assert len(kept(here.report)) > 20
     assert kept(there) == kept(here.report)

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from workbench.analysis.fusion.flow import calls
+from workbench.analysis.fusion.fusion import calls
 from workbench.analysis.gpu_model.kernel_roofline import with_rooflines
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue
-from workbench.views.charts.flow import few_words
 from workbench.views.charts.picture import picture
+from workbench.views.words.places import few_words
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
 NAMES = ("phases", "fusion", "traffic", "kernels", "graph")

@@ -15,10 +15,9 @@ from tests.wire_types import mismatches
 from workbench.analysis.diff.comparing import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.document import MOST_ROWS, document
-from workbench.views.diff.page import fragment, saved
+from workbench.views.diff.page import fragment, saved, unified
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
-from workbench.views.static_html.diff import unified
 from workbench.views.static_html.limits import SUMMARY_BYTES
 from workbench.views.wire.diff import DiffDocument, DiffLine
 

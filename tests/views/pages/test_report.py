@@ -14,7 +14,7 @@ from sample_report import make
 from wire_types import mismatches
 
 from workbench.report import Outcome, Report
-from workbench.views.pages.outputs import PLAIN
+from workbench.views.pages.interactive import PLAIN
 from workbench.views.pages.report import fragment, page
 from workbench.views.wire import document as wire
 

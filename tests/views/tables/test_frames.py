@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.operations import operation_traffic
+from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
+from workbench.specs import Catalogue
+from workbench.views.tables.frames import target_frame, targets_frame
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
 
@@ -44,10 +46,11 @@ def test_texts_are_texts(sample_report: Report) -> None:
 
 
 def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:
-    traffic, whole = BLOCK.frame("traffic"), operation_traffic(BLOCK)
-    assert whole is not None
-    assert (traffic.bytes_alone.sum(), traffic.bytes_fused.sum()) == (whole.before, whole.after)
-    assert traffic.operations.sum() == whole.operations
+    traffic, groups = BLOCK.frame("traffic"), fusion_traffic(BLOCK)
+    assert groups is not None
+    assert traffic.bytes_alone.sum() == operation_bytes(BLOCK)
+    assert traffic.bytes_fused.sum() == groups.after
+    assert traffic.operations.sum() == 40  # of the record's graph, without views and inputs
     assert traffic.kernel.is_unique
     assert traffic.kernel.notna().all()  # a result that is only picked from several moves nothing
     saved = traffic.bytes_alone - traffic.bytes_fused
@@ -72,3 +75,28 @@ def test_what_is_made_of_an_empty_report_is_empty(name: str) -> None:
 def test_an_unknown_name_lists_the_names(sample_report: Report) -> None:
     with pytest.raises(UsageError, match=r"'kernel'.*kernels"):
         sample_report.frame("kernel")
+
+
+GPUS = Catalogue.built_in()
+
+
+def test_a_row_for_each_gpu() -> None:
+    frame = targets_frame(GPUS).set_index("name")
+    assert list(frame.index) == [gpu.name for gpu in GPUS]
+    h100 = frame.loc["h100"]
+    assert (h100["sms"], h100["arch"], h100["shared_per_block_optin"]) == (132, "sm_90", 232448)
+    assert h100["matrix_bf16_tflops"] == 989.5
+    assert frame["l3_bytes"].dtype == "Int64"
+    assert frame["l3_bytes"].notna().sum() == 2  # AMD's Infinity Cache
+    assert "vector_fp8_tflops" not in frame  # no device has it
+
+
+def test_the_numbers_of_one_gpu_with_their_sources() -> None:
+    frame = target_frame(GPUS["mi300x"]).set_index("field")
+    assert frame.loc["sms", "value"] == 304
+    assert "AMD ROCm documentation" in frame.loc["sms", "source"]
+    assert frame["source"].str.len().min() > 0
+
+
+def test_an_empty_catalogue_is_an_empty_frame() -> None:
+    assert targets_frame(Catalogue(())).empty

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from workbench.report.listing_diff import common_start
+from workbench.report.side_by_side import common_start
 
 Labels = Sequence[Hashable]
 

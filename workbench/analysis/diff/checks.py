@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import zip_longest
 from typing import TypeVar
 
-from workbench.analysis.diff.difference import Change
-from workbench.report import Break, Guard, Recompile, Report
+from workbench.analysis.diff.difference import Change, relation
+from workbench.report import Break, Guard, Report
 
 Row = TypeVar("Row")
 _COUNTED = re.compile(r"(?<=')(__\w*?_|_)\d+(?:_c\d+)?(?=')")
 
 
-def break_changes(a: Report, b: Report) -> tuple[list[Change], int]:
+def break_changes(a: Report, b: Report) -> Iterator[Change | None]:
     """Breaks on the same line of code (wherever it stands) for the same reason are the same."""
-    found: list[Change] = []
-    same = 0
     for one, other in _paired(a.breaks, b.breaks, lambda r: (r.function, r.text.strip(), r.kind)):
         row = one or other
         assert row is not None
         if one and other and (one.reason, one.count) == (other.reason, other.count):
-            same += 1
+            yield None
             continue
-        change = "changed" if one and other else "removed" if one else "added"
         note = row.explanation or row.reason
         texts = _break_text(one), _break_text(other)
         ids = (one.id if one else None), (other.id if other else None)
-        found.append(Change("breaks", row.text.strip(), change, *texts, "", note, *ids))
-    return found, same
+        yield Change("breaks", row.text.strip(), relation(one, other), *texts, "", note, *ids)
 
 
 def _break_text(row: Break | None) -> str | None:
@@ -44,36 +40,25 @@ def _uncounted(text: str) -> str:
     return _COUNTED.sub(r"\1#", text)
 
 
-def guard_changes(a: Report, b: Report) -> tuple[list[Change], int]:
+def guard_changes(a: Report, b: Report) -> list[Change | None]:
     """Guards of one kind on one source are the same guard; its conditions may differ.
 
     Where there are several, such as the guards of a log that name no source, those with equal
     conditions belong together first.
     """
-    found: list[Change] = []
-    same = 0
-    pairs: list[tuple[Guard | None, Guard | None]] = []
-    rest: tuple[list[Guard], list[Guard]] = ([], [])
-    for one, other in _paired(a.guards, b.guards, _with_conditions):
-        if one and other:
-            pairs.append((one, other))
-        else:
-            rest[0].extend([one] if one else [])
-            rest[1].extend([other] if other else [])
-    for one, other in [*pairs, *_paired(*rest, _named)]:
-        changes = list(_guard(one, other))
-        same += not changes
-        found += changes
+    whole = _paired(a.guards, b.guards, lambda r: (*_named(r), *map(_uncounted, r.code)))
+    pairs = list(whole)
+    rest_a = [one for one, other in pairs if one and not other]
+    rest_b = [other for one, other in pairs if other and not one]
+    found: list[Change | None] = []
+    for one, other in [*filter(all, pairs), *_paired(rest_a, rest_b, _named)]:
+        found += list(_guard(one, other)) or [None]
     # guards that are kept say what the compiled code needs: those first
-    return sorted(found, key=lambda c: c.note.startswith("not kept")), same
+    return sorted(found, key=lambda c: c is not None and c.note.startswith("not kept"))
 
 
 def _named(row: Guard) -> tuple[str, str]:
     return row.kind, _uncounted(row.source)
-
-
-def _with_conditions(row: Guard) -> tuple[str, ...]:
-    return (*_named(row), *map(_uncounted, row.code))
 
 
 def _guard(a: Guard | None, b: Guard | None) -> Iterator[Change]:
@@ -84,7 +69,7 @@ def _guard(a: Guard | None, b: Guard | None) -> Iterator[Change]:
     if a is None or b is None:
         texts = _conditions(a), _conditions(b)
         note = "" if row.kept else f"not kept: {row.why_dropped or ''}"
-        yield Change("guards", item, "added" if a is None else "removed", *texts, "", note, *ids)
+        yield Change("guards", item, relation(a, b), *texts, "", note, *ids)
         return
     if a.kept != b.kept:
         note = (a if b.kept else b).why_dropped or ""
@@ -96,10 +81,8 @@ def _guard(a: Guard | None, b: Guard | None) -> Iterator[Change]:
         only_b = [code for code in b.code if _uncounted(code) not in codes[0]]
         note = "" if a.kept or b.kept else "not kept in either"
         if only_a or only_b:
-            yield Change(
-                "guards", item, "changed",
-                "; ".join(only_a) or None, "; ".join(only_b) or None, "", note, *ids,
-            )  # fmt: skip
+            texts = "; ".join(only_a) or None, "; ".join(only_b) or None
+            yield Change("guards", item, "changed", *texts, "", note, *ids)
 
 
 def _kept(row: Guard) -> str:
@@ -110,36 +93,23 @@ def _conditions(row: Guard | None) -> str | None:
     return None if row is None else "; ".join(row.code) or _kept(row)
 
 
-def recompile_changes(a: Report, b: Report) -> tuple[list[Change], int]:
+def recompile_changes(a: Report, b: Report) -> Iterator[Change | None]:
     """Compilations of a function once more, by the reason."""
-    found: list[Change] = []
-    same = 0
     for one, other in _paired(a.recompiles, b.recompiles, lambda r: (r.function, r.reason)):
         row = one or other
         assert row is not None
-        if one and other:
-            same += 1
-            continue
-        texts = (_why(one), _why(other))
-        found.append(Change("recompiles", row.function, "removed" if one else "added", *texts))
-    return found, same
-
-
-def _why(row: Recompile | None) -> str | None:
-    return None if row is None else row.reason
+        texts = (one.reason if one else None), (other.reason if other else None)
+        change = Change("recompiles", row.function, relation(one, other), *texts)
+        yield None if one and other else change
 
 
 def _paired(
     a: Iterable[Row], b: Iterable[Row], key: Callable[[Row], Hashable]
 ) -> Iterator[tuple[Row | None, Row | None]]:
     """Rows with equal keys, in the order of a; several of one key in their order."""
-    others: dict[Hashable, deque[Row]] = defaultdict(deque)
-    for row in b:
-        others[key(row)].append(row)
-    ones: dict[Hashable, list[Row]] = defaultdict(list)
-    for row in a:
-        ones[key(row)].append(row)
-    for name, rows in ones.items():
-        yield from zip_longest(rows, others.pop(name, ()))
-    for rest in others.values():
-        yield from ((None, row) for row in rest)
+    groups: dict[Hashable, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+    for side, rows in enumerate((a, b)):
+        for row in rows:
+            groups[key(row)][side].append(row)
+    for ones, others in groups.values():
+        yield from zip_longest(ones, others)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
+from itertools import chain, zip_longest
+from typing import Any
 
-from workbench.analysis.diff import checks, figures, fusion, graphs, header, kernels, schedule
-from workbench.analysis.diff.difference import PARTS, Change, Diff
+from workbench.analysis.diff import checks, figures, fusion, graphs, kernels, schedule
+from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, relation
 from workbench.report import Report
 
-_NEEDS = {
-    "nodes": "graphs",
-    "breaks": "breaks",
-    "guards": "guards",
-    "recompiles": "recompiles",
-    "fusion": "fusion",
-    "kernels": "kernels",
-    "autotune": "autotune",
-    "phases": "phases",
+_PAIRS = {"variables", "options"}  # fields of (key, value) pairs
+_LISTS = {"inputs"}  # fields whose items are compared one by one
+_NEEDS = {"nodes": "graphs"} | {
+    part: part
+    for part in ("breaks", "guards", "recompiles", "fusion", "kernels", "autotune", "phases")
 }
 """The capability of a report that a part is made from."""
 
@@ -26,7 +25,7 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
     found = graphs.match_graphs(a, b)
     matches = kernels.match_kernels(a, b, schedule.tokens(a, b, found))
     changes, same = _structure(a, b, found)
-    for part, (rows, count) in {
+    for part, rows in {
         "breaks": checks.break_changes(a, b),
         "guards": checks.guard_changes(a, b),
         "recompiles": checks.recompile_changes(a, b),
@@ -35,8 +34,8 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
         "autotune": figures.autotune_changes(a, b),
         "resources": figures.resource_changes(a, b, matches),
     }.items():
-        changes += rows
-        same[part] = count
+        own, same[part] = counted(rows)
+        changes += own
     same["kernels"] = sum(match.relation == "same" for match in matches)
     changes += kernels.kernel_changes(a, b, matches)
     changes += figures.time_changes(a, b, matches)
@@ -55,32 +54,20 @@ def compare(a: Report, b: Report, names: tuple[str, str] = ("a", "b")) -> Diff:
 
 def _structure(a: Report, b: Report, found: graphs.Graphs) -> tuple[list[Change], dict[str, int]]:
     """What differs in the head and in the graphs, and how many things there do not."""
-    heads = {
-        "outcome": list(header.outcome_changes(a, b)),
-        "environment": list(header.environment_changes(a, b)),
-        "request": list(header.request_changes(a, b)),
-    }
-    sizes = header.header_sizes()
-    same = {
-        part: sizes[part] - len({header.field_of(row) for row in rows})
-        for part, rows in heads.items()
-    }
-    stages, nodes = list(graphs.graph_changes(found)), list(_nodes(found))
+    changes = list(_one("outcome", "outcome", _ended(a), _ended(b)))
+    same = {"outcome": 1 - len(changes)}
+    for part in ("environment", "request"):
+        left, right = (getattr(report, part) for report in (a, b))
+        rows = [list(_field(part, field.name, left, right)) for field in fields(left)]
+        same[part] = rows.count([])
+        changes += chain.from_iterable(rows)
+    stages = list(graphs.graph_changes(found))
     same["graphs"] = len(found.pairs) - sum(row.change == "changed" for row in stages)
-    same["nodes"] = _same_nodes(found, nodes)
-    return [*heads["outcome"], *heads["environment"], *heads["request"], *stages, *nodes], same
-
-
-def _nodes(found: graphs.Graphs) -> Iterator[Change]:
-    for pair in found.pairs:
-        if pair.a.graph.stage in graphs.SHOWN:
-            yield from graphs.node_changes(pair)
-
-
-def _same_nodes(found: graphs.Graphs, nodes: list[Change]) -> int:
-    paired = sum(len(p.nodes) for p in found.pairs if p.a.graph.stage in graphs.SHOWN)
+    shown = [pair for pair in found.pairs if pair.a.graph.stage in graphs.SHOWN]
+    nodes = [row for pair in shown for row in graphs.node_changes(pair)]
     differ = {row.id_a for row in nodes if row.id_a and row.id_b}
-    return paired - len(differ)
+    same["nodes"] = sum(len(pair.nodes) for pair in shown) - len(differ)
+    return [*changes, *stages, *nodes], same
 
 
 def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
@@ -89,3 +76,35 @@ def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
                    if (why := report.why_missing(name))}  # fmt: skip
         if reasons:
             yield part, "; ".join(sorted(reasons))
+
+
+def _ended(report: Report) -> str:
+    if report.outcome.ok:
+        return "ok"
+    return f"failed in {report.outcome.step or 'compilation'}: {report.outcome.error or ''}".strip()
+
+
+def _field(part: str, name: str, a: Any, b: Any) -> Iterator[Change]:
+    left, right = getattr(a, name), getattr(b, name)
+    if left == right:
+        return
+    if name in _PAIRS:
+        keys = dict.fromkeys([*dict(left), *dict(right)])
+        for key in keys:
+            yield from _one(part, f"{name}: {key}", dict(left).get(key), dict(right).get(key))
+    elif name in _LISTS:
+        for n, (one, other) in enumerate(zip_longest(left, right)):
+            yield from _one(part, f"{name}[{n}]", one, other)
+    else:
+        yield from _one(part, name, _words(left), _words(right))
+
+
+def _words(value: Any) -> str | None:
+    if value is None or value == ():
+        return None
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _one(part: str, item: str, a: str | None, b: str | None) -> Iterator[Change]:
+    if a != b:
+        yield Change(part, item, relation(a, b), a, b)

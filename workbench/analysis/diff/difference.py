@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -40,6 +41,17 @@ MEASURED = ("times", "phases")
 """Parts whose numbers differ from run to run: no difference between two compilations by itself."""
 
 Value = float | str | None
+Kernels = Mapping[str, Kernel]
+
+
+def kernels_of(report: Report) -> dict[str, Kernel]:
+    """The kernels of a compilation by id, in the order of the program."""
+    return {kernel.id: kernel for kernel in report.kernels}
+
+
+def relation(a: object, b: object) -> str:
+    """What became of a thing that one of the compilations may not have."""
+    return "added" if a is None else "removed" if b is None else "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,13 @@ class Change:
     id_b: str | None = None
 
 
+def counted(rows: Iterable[Change | None]) -> tuple[list[Change], int]:
+    """The changes, and how many things were compared that are the same: None."""
+    found = list(rows)
+    changes = [row for row in found if row is not None]
+    return changes, len(found) - len(changes)
+
+
 @dataclass(frozen=True, slots=True)
 class KernelMatch:
     """Kernels of both compilations that compute the same: ids, in the order of the program.
@@ -79,6 +98,15 @@ class KernelMatch:
     alike: float = 1.0
     why: tuple[str, ...] = ()
     lines: int | None = None
+
+    @property
+    def ids(self) -> tuple[str | None, str | None]:
+        """The ids of either side with commas, as a `Change` has them."""
+        return ",".join(self.a) or None, ",".join(self.b) or None
+
+    def rows(self, a: Kernels, b: Kernels) -> tuple[list[Kernel], list[Kernel]]:
+        """The kernels of either side."""
+        return [a[id] for id in self.a], [b[id] for id in self.b]
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,8 +128,7 @@ class Diff(Presented):
     @cached_property
     def kernel_rows(self) -> tuple[dict[str, Kernel], dict[str, Kernel]]:
         """The kernels of either compilation by id, in the order of the program."""
-        a, b = ({kernel.id: kernel for kernel in report.kernels} for report in (self.a, self.b))
-        return a, b
+        return kernels_of(self.a), kernels_of(self.b)
 
     @property
     def is_same(self) -> bool:

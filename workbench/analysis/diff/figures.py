@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workbench.analysis.diff.difference import Change, KernelMatch
+from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of, relation
 from workbench.analysis.diff.kernels import label_of, moved
-from workbench.analysis.fusion.operations import operation_traffic
-from workbench.report import AutotuneChoice, Kernel, Report
+from workbench.analysis.fusion.traffic import known_sum, moved_bytes, operation_bytes
+from workbench.report import Kernel, Report
 from workbench.report.machine_rows import Resources
 
 ALL = "all kernels"
@@ -30,44 +30,26 @@ _FIGURES = {
 
 def traffic_changes(
     a: Report, b: Report, matches: Sequence[KernelMatch]
-) -> tuple[list[Change], int]:
+) -> Iterator[Change | None]:
     """DRAM traffic of one call, of all kernels and of each match, by Inductor's own model."""
-    left, right = ({k.id: k for k in report.kernels} for report in (a, b))
-    totals = [(ALL, _all_bytes(a), _all_bytes(b))]
-    alone = [operation_traffic(report) for report in (a, b)]
-    one, other = (None if part is None else part.before for part in alone)
+    left, right = kernels_of(a), kernels_of(b)
+    one, other = (known_sum(map(moved_bytes, side.values())) for side in (left, right))
+    yield _number("traffic", ALL, one, other, "bytes")
+    one, other = (operation_bytes(report) for report in (a, b))
     if one is not None and other is not None:  # unknown where sizes are symbolic
-        totals.append((UNFUSED, one, other))
-    found = [
-        change
-        for item, one, other in totals
-        if (change := _number("traffic", item, one, other, "bytes"))
-    ]
-    same = len(totals) - len(found)
+        yield _number("traffic", UNFUSED, one, other, "bytes")
     for match in matches:
-        ones, others = [left[id] for id in match.a], [right[id] for id in match.b]
-        bytes_a, bytes_b = moved(ones), moved(others)
-        ids = ",".join(match.a) or None, ",".join(match.b) or None
-        change = _number("traffic", _label(ones, others), bytes_a, bytes_b, "bytes", *ids)
-        found += [change] if change else []
-        same += change is None
-    return found, same
-
-
-def _all_bytes(report: Report) -> int | None:
-    """Bytes of all kernels that are known."""
-    known = [size for kernel in report.kernels if (size := moved([kernel])) is not None]
-    return sum(known) if known else None
+        ones, others = match.rows(left, right)
+        moved_a, moved_b = moved(ones), moved(others)
+        yield _number("traffic", _label(ones, others), moved_a, moved_b, "bytes", *match.ids)
 
 
 def resource_changes(
     a: Report, b: Report, matches: Sequence[KernelMatch]
-) -> tuple[list[Change], int]:
+) -> Iterator[Change | None]:
     """What pairs of kernels take of a GPU, each in its first configuration."""
-    left, right = _resources(a), _resources(b)
+    left, right = ({row.kernel: row for row in [*r.resources][::-1]} for r in (a, b))
     names = {kernel.id: label_of(kernel) for kernel in a.kernels}
-    found: list[Change] = []
-    same = 0
     for match in matches:
         if len(match.a) != 1 or len(match.b) != 1:
             continue
@@ -76,48 +58,40 @@ def resource_changes(
             continue
         for figure, unit in _FIGURES.items():
             one, other = _figure(left[i], figure), _figure(right[j], figure)
-            change = _number("resources", f"{i} ({names[i]}): {figure}", one, other, unit, i, j)
-            found += [change] if change else []
-            same += change is None and one is not None
-        if left[i].choice != right[j].choice:
-            found.append(
-                Change("resources", f"{i} ({names[i]}): configuration", "changed",
-                       left[i].choice, right[j].choice, id_a=i, id_b=j)
-            )  # fmt: skip
-    return found, same
+            if one is not None or other is not None:
+                item = f"{i} ({names[i]}): {figure}"
+                yield _number("resources", item, one, other, unit, i, j)
+        choices = left[i].choice, right[j].choice
+        if choices[0] != choices[1]:
+            item = f"{i} ({names[i]}): configuration"
+            yield Change("resources", item, "changed", *choices, id_a=i, id_b=j)
 
 
-def autotune_changes(a: Report, b: Report) -> tuple[list[Change], int]:
+def autotune_changes(a: Report, b: Report) -> Iterator[Change | None]:
     """Operations for which another choice won, or which only one of them tuned."""
-    left, right = _winners(a), _winners(b)
-    found: list[Change] = []
-    same = 0
+    left, right = ({row.op: row for row in r.autotune if row.chosen} for r in (a, b))
     for op in dict.fromkeys([*left, *right]):
         one, other = left.get(op), right.get(op)
-        names = (one.choice if one else None), (other.choice if other else None)
         if one and other and _NUMBER.sub("", one.choice) == _NUMBER.sub("", other.choice):
-            same += 1
+            yield None
             continue
-        change = "changed" if one and other else "removed" if one else "added"
+        names = (one.choice if one else None), (other.choice if other else None)
         ids = (one.id if one else None), (other.id if other else None)
-        found.append(Change("autotune", op, change, *names, "", "", *ids))
-    return found, same
+        yield Change("autotune", op, relation(one, other), *names, "", "", *ids)
 
 
-def time_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> list[Change]:
+def time_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
     """Measured times of matched kernels, where both were profiled."""
-    left, right = ({k.id: k for k in report.kernels} for report in (a, b))
-    one, other = (_time(list(side.values())) for side in (left, right))
+    left, right = kernels_of(a), kernels_of(b)
+    one, other = _time(left.values()), _time(right.values())
     if one is None or other is None:
-        return []
-    found = [_measured("times", ALL, one, other, "us")]
+        return
+    yield _measured("times", ALL, one, other, "us")
     for match in matches:
-        ones, others = [left[id] for id in match.a], [right[id] for id in match.b]
+        ones, others = match.rows(left, right)
         before, after = _time(ones), _time(others)
         if before is not None or after is not None:
-            ids = ",".join(match.a) or None, ",".join(match.b) or None
-            found.append(_measured("times", _label(ones, others), before, after, "us", *ids))
-    return found
+            yield _measured("times", _label(ones, others), before, after, "us", *match.ids)
 
 
 def phase_changes(a: Report, b: Report) -> list[Change]:
@@ -136,9 +110,8 @@ def phase_changes(a: Report, b: Report) -> list[Change]:
 def _measured(
     part: str, item: str, a: float | None, b: float | None, unit: str, *ids: str | None
 ) -> Change:
-    if a is None or b is None:
-        change = "added" if a is None else "removed"
-    else:
+    change = relation(a, b)
+    if a is not None and b is not None:
         change = "more" if b > a else "less"
     return Change(part, item, change, a, b, unit, "", *ids)
 
@@ -154,35 +127,18 @@ def _label(ones: Sequence[Kernel], others: Sequence[Kernel]) -> str:
     return f"{', '.join(k.id for k in ones or others)} ({', '.join(words)})"
 
 
-def _time(kernels: Sequence[Kernel]) -> float | None:
+def _time(kernels: Iterable[Kernel]) -> float | None:
     """µs of one call; a kernel that is called several times was measured as their sum."""
-    known = [kernel.time_us for kernel in kernels if kernel.time_us is not None]
-    return sum(known) if known else None
-
-
-def _resources(report: Report) -> dict[str, Resources]:
-    found: dict[str, Resources] = {}
-    for row in report.resources:
-        found.setdefault(row.kernel, row)
-    return found
+    return known_sum(kernel.time_us for kernel in kernels)
 
 
 def _figure(row: Resources, figure: str) -> float | None:
     if figure == "spills":
-        return _sum(row.spill_stores, row.spill_loads)
+        return known_sum((row.spill_stores, row.spill_loads))
     if figure == "smem_bytes":
-        return _sum(row.smem_static, row.smem_dynamic)
+        return known_sum((row.smem_static, row.smem_dynamic))
     value: float | None = getattr(row, figure)
     return value
-
-
-def _sum(*parts: int | None) -> int | None:
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
-
-
-def _winners(report: Report) -> dict[str, AutotuneChoice]:
-    return {row.op: row for row in report.autotune if row.chosen}
 
 
 def _phases(report: Report) -> Mapping[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.difference import Change
@@ -69,21 +70,15 @@ def _paired(a: Sequence[GraphView], b: Sequence[GraphView]) -> list[tuple[int, i
     if len(a) == len(b) == 1:
         return [(0, 0)]
     counts = [[_operations(graph) for graph in side] for side in (a, b)]
-    near = sorted(
-        (
-            (
-                -2 * (x & y).total() / max(x.total() + y.total(), 1),
-                bool(a[i].scalars) != bool(b[j].scalars),
-                abs(i - j),
-                i,
-                j,
-            )
-            for i, x in enumerate(counts[0])
-            for j, y in enumerate(counts[1])
-        )
-    )
+
+    def apart(i: int, j: int) -> tuple[float, bool, int]:
+        x, y = counts[0][i], counts[1][j]
+        alike = 2 * (x & y).total() / max(x.total() + y.total(), 1)
+        return -alike, bool(a[i].scalars) != bool(b[j].scalars), abs(i - j)
+
     found: dict[int, int] = {}
-    for *_, i, j in near:
+    pairs = sorted(product(range(len(a)), range(len(b))), key=lambda pair: (apart(*pair), pair))
+    for i, j in pairs:
         if i not in found and j not in found.values():
             found[i] = j
     return sorted(found.items())
@@ -149,14 +144,8 @@ def node_changes(pair: GraphPair) -> Iterator[Change]:
         if i in pair.nodes:
             yield from _changed(pair, i, pair.nodes[i])
             continue
-        yield Change(
-            "nodes",
-            a.names[i],
-            "removed",
-            _looks(a, i),
-            note=_what(a, i, sizes=i in a.scalars),
-            id_a=a.ids[i],
-        )
+        note = _what(a, i, sizes=i in a.scalars)
+        yield Change("nodes", a.names[i], "removed", _looks(a, i), note=note, id_a=a.ids[i])
     for j in fresh:
         note = _what(b, j, sizes=j in b.scalars)
         yield Change("nodes", b.names[j], "added", None, _looks(b, j), note=note, id_b=b.ids[j])

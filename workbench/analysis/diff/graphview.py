@@ -26,6 +26,8 @@ _ARITHMETIC = re.compile(
 _COUNTED = re.compile(r"_\d+$")
 _INPUT = re.compile(r"^(\S+): \w+ \[(.*?)\](?: |$)")
 _BETWEEN = re.compile(r"\W+")
+_NAMES = ("id", "name", "op", "target", "shape", "stride", "dtype", "device")
+_COLUMNS = {"inputs": "inputs"} | {f"{name}s": name for name in _NAMES}
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,14 @@ class GraphView:
     symbols: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """The index of each node by id."""
-        return {id: n for n, id in enumerate(self.ids)}
-
-    @cached_property
     def scalars(self) -> frozenset[int]:
         """Nodes that are a size, or are computed from sizes alone."""
-        found: set[int] = set()
-        for n, op in enumerate(self.ops):
-            if self.dtypes[n] is not None or self.shapes[n] is not None:
-                continue
-            is_sum = op == "call_function" and _ARITHMETIC.match(self.targets[n])
-            if op == "placeholder" or is_sum:
-                found.add(n)
-        return frozenset(found)
+        return frozenset(
+            n
+            for n, (op, target) in enumerate(zip(self.ops, self.targets, strict=True))
+            if self.dtypes[n] is None and self.shapes[n] is None
+            if op == "placeholder" or (op == "call_function" and _ARITHMETIC.match(target))
+        )
 
     @cached_property
     def tensors(self) -> list[int]:
@@ -75,7 +70,7 @@ class GraphView:
     @cached_property
     def feeding(self) -> list[list[int]]:
         """The inputs of each node that are no sizes, by index."""
-        places = self.places
+        places = {id: n for n, id in enumerate(self.ids)}
         return [
             [p for id in ids if (p := places.get(id)) is not None and p not in self.scalars]
             for ids in self.inputs
@@ -169,18 +164,7 @@ class Viewer:
 
     def _columns(self, graph: Graph) -> dict[str, list[Any]]:
         rows, columns = self._rows.get(graph.id, []), self._report.nodes.columns
-        names = {
-            "ids": "id",
-            "names": "name",
-            "ops": "op",
-            "targets": "target",
-            "inputs": "inputs",
-            "shapes": "shape",
-            "strides": "stride",
-            "dtypes": "dtype",
-            "devices": "device",
-        }
-        return {to: [columns[name][r] for r in rows] for to, name in names.items()}
+        return {to: [columns[name][row] for row in rows] for to, name in _COLUMNS.items()}
 
     def _named_sizes(self) -> dict[str, str]:
         """The names that inputs such as `x: float32 [batch in 2..64, 256]` give to symbols."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.diff.difference import Change, KernelMatch
+from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of
 from workbench.analysis.diff.schedule import Tokens
 from workbench.analysis.diff.sources import canonical, joined_source, source_blocks
-from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.fusion.lineage import together
+from workbench.analysis.fusion.traffic import known_sum, moved_bytes
 from workbench.report import Kernel, Report
 
 _Group = tuple[tuple[str, ...], tuple[str, ...]]
@@ -23,25 +24,20 @@ class _Side:
     kernels: dict[str, Kernel]
     tokens: Mapping[str, Tokens]
 
-    def ordered(self, ids: Sequence[str]) -> tuple[str, ...]:
-        """Ids in the order of the program."""
-        wanted = set(ids)
-        return tuple(id for id in self.kernels if id in wanted)
-
 
 def match_kernels(
     a: Report, b: Report, tokens: tuple[Mapping[str, Tokens], Mapping[str, Tokens]]
 ) -> tuple[KernelMatch, ...]:
     """Every kernel of both compilations in one match, in the order of the program."""
-    left = _Side({kernel.id: kernel for kernel in a.kernels}, tokens[0])
-    right = _Side({kernel.id: kernel for kernel in b.kernels}, tokens[1])
+    left, right = _Side(kernels_of(a), tokens[0]), _Side(kernels_of(b), tokens[1])
     near = list(_near(left, right))
     pairs = _pairs(near, left, right)
     rest_a = [id for id in left.kernels if id not in pairs]
     taken = set(pairs.values())
     rest_b = [id for id in right.kernels if id not in taken]
     found: list[_Group] = [((i,), (j,)) for i, j in pairs.items()]
-    groups = _groups(rest_a, rest_b, left, right)
+    ties = [(i, j) for i in rest_a for j in rest_b if left.tokens[i].shares(right.tokens[j])]
+    groups = together(ties, rest_a, rest_b)
     alone = (
         [ids[0] for ids, none in groups if not none],
         [ids[0] for none, ids in groups if not none],
@@ -103,31 +99,6 @@ def _pairs(near: list[tuple[float, int, str, str]], a: _Side, b: _Side) -> dict[
     return found
 
 
-def _groups(rest_a: Sequence[str], rest_b: Sequence[str], a: _Side, b: _Side) -> list[_Group]:
-    """Kernels that hang together through operations in common."""
-    ties: dict[tuple[int, str], list[tuple[int, str]]] = {}
-    for i in rest_a:
-        for j in rest_b:
-            if a.tokens[i].shares(b.tokens[j]):
-                ties.setdefault((0, i), []).append((1, j))
-                ties.setdefault((1, j), []).append((0, i))
-    found = []
-    seen: set[tuple[int, str]] = set()
-    for start in [*((0, i) for i in rest_a), *((1, j) for j in rest_b)]:
-        group: list[tuple[int, str]] = []
-        waiting = [start]
-        while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                group.append(one)
-                waiting += ties.get(one, [])
-        if group:
-            sides = [[id for side, id in group if side == which] for which in (0, 1)]
-            found.append((a.ordered(sides[0]), b.ordered(sides[1])))
-    return found
-
-
 _RELATIONS = {
     (0, 1): "added",
     (0, 2): "added",
@@ -157,8 +128,8 @@ def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Si
     """The match with what differs; a pair in which nothing does is the same."""
     if not match.a or not match.b:
         return match
-    before = joined_source(a, [left.kernels[id] for id in match.a])
-    after = joined_source(b, [right.kernels[id] for id in match.b])
+    ones, others = match.rows(left.kernels, right.kernels)
+    before, after = joined_source(a, ones), joined_source(b, others)
     lines = None
     if before is not None and after is not None:
         lines = 0
@@ -166,24 +137,21 @@ def _explained(match: KernelMatch, a: Report, b: Report, left: _Side, right: _Si
         if is_pair and canonical(before) != canonical(after):
             blocks = source_blocks(before, after)
             lines = sum(max(len(x.before), len(x.after)) for x in blocks if x.kind != "same")
-    languages = {side.kernels[id].language for side, ids in ((left, match.a), (right, match.b))
-                 for id in ids}  # fmt: skip
-    if len(languages) > 1:
+    if len({kernel.language for kernel in (*ones, *others)}) > 1:
         lines = None  # no line of one is a line of the other
     if match.relation != "changed":
         shared = _shared_sources(match, left, right)
         relation = "regrouped" if shared else match.relation
         return replace(match, relation=relation, lines=lines or None, why=shared)
-    why = tuple(_why(left.kernels[match.a[0]], right.kernels[match.b[0]], before, after, lines))
-    is_call = left.kernels[match.a[0]].language == "extern"
-    if not why and lines is None and match.alike < 1 and not is_call:
+    why = tuple(_why(ones[0], others[0], before, after, lines))
+    if not why and lines is None and match.alike < 1 and ones[0].language != "extern":
         why = ("other operations",)
     return replace(match, relation="changed" if why else "same", why=why, lines=lines)
 
 
 def _shared_sources(match: KernelMatch, a: _Side, b: _Side) -> tuple[str, ...]:
     """Kernels that differ in number only, as calls of one source are one kernel."""
-    ones, others = [a.kernels[id] for id in match.a], [b.kernels[id] for id in match.b]
+    ones, others = match.rows(a.kernels, b.kernels)
     calls = [sum(max(kernel.calls, 1) for kernel in side) for side in (ones, others)]
     if calls[0] != calls[1] or len(ones) == len(others):
         return ()
@@ -202,18 +170,14 @@ def _why(
     elif before is not None and after is None and a.language == b.language:
         yield "its source is not in b"
     if before and after and a.language == b.language:
-        sizes = after.count("ks0") - before.count("ks0"), _fixed_sizes(before, after)
-        if sizes[0] > 0 or (sizes[0] == 0 and sizes[1] > 0):
+        more = after.count("ks0") - before.count("ks0")
+        fixed = before.count("numel = ") - after.count("numel = ")  # sizes of loops in a only
+        if more > 0 or (more == 0 and fixed > 0):
             yield "sizes became arguments"
-        elif sizes[0] < 0 or sizes[1] < 0:
+        elif more < 0 or fixed < 0:
             yield "sizes became constants"
     if a.calls != b.calls:
         yield f"{a.calls} calls became {b.calls}"
-
-
-def _fixed_sizes(before: str, after: str) -> int:
-    """How many sizes of loops a Triton kernel knows in `before`, not in `after`."""
-    return before.count("numel = ") - after.count("numel = ")
 
 
 def _order(a: _Side, b: _Side) -> Callable[[KernelMatch], float]:
@@ -233,26 +197,18 @@ def label_of(kernel: Kernel) -> str:
 
 def kernel_changes(a: Report, b: Report, matches: Sequence[KernelMatch]) -> Iterator[Change]:
     """A row for each match that is not the same."""
-    rows_a = {kernel.id: kernel for kernel in a.kernels}
-    rows_b = {kernel.id: kernel for kernel in b.kernels}
+    left, right = kernels_of(a), kernels_of(b)
     for match in matches:
         if match.relation == "same":
             continue
-        ones, others = [rows_a[id] for id in match.a], [rows_b[id] for id in match.b]
-        yield Change(
-            "kernels",
-            ", ".join(dict.fromkeys(label_of(k) for k in ones or others)),
-            match.relation,
-            ", ".join(f"{k.id} {k.name}" for k in ones) or None,
-            ", ".join(f"{k.id} {k.name}" for k in others) or None,
-            note="; ".join(match.why),
-            id_a=",".join(match.a) or None,
-            id_b=",".join(match.b) or None,
-        )
+        sides = match.rows(left, right)
+        item = ", ".join(dict.fromkeys(map(label_of, sides[0] or sides[1])))
+        a_text, b_text = (", ".join(f"{k.id} {k.name}" for k in side) or None for side in sides)
+        note = "; ".join(match.why)
+        yield Change("kernels", item, match.relation, a_text, b_text, "", note, *match.ids)
 
 
 def moved(kernels: Sequence[Kernel]) -> int | None:
     """Bytes that kernels read and write together; None when one of them is not known."""
     parts = [moved_bytes(kernel) for kernel in kernels]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known and len(known) == len(parts) else None
+    return None if None in parts else known_sum(parts)

@@ -9,7 +9,7 @@ from workbench.analysis.diff.align import align_by
 from workbench.analysis.diff.graphs import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.fusion.lineage import ancestors, calls_operation
-from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report import Report, SchedulerNode
 from workbench.report.column_filter import linked_pairs, parts_with
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
@@ -38,14 +38,8 @@ class Tokens:
         """The share of both in common, from 0 to 1; 1 where nothing is known of either."""
         if not self.whole | other.whole | self.scheduled | other.scheduled:
             return 1.0
-        parts = [
-            (_share(one, two), weight)
-            for one, two, weight in (
-                (self.scheduled, other.scheduled, 2.0),
-                (self.nodes, other.nodes, 1.0),
-            )
-            if one and two
-        ]
+        pairs = ((self.scheduled, other.scheduled, 2.0), (self.nodes, other.nodes, 1.0))
+        parts = [(_share(one, two), weight) for one, two, weight in pairs if one and two]
         if not parts:
             return _share(self.whole, other.whole)
         return sum(share * weight for share, weight in parts) / sum(weight for _, weight in parts)
@@ -91,7 +85,11 @@ def _tokens(
         # what b has no partner for must not be taken for what a calls by that id
         return frozenset(same.get(id, id if side == "a" else f"b:{id}") for id in ids)
 
-    calls = {k.id: _called_nodes(k, targets) for k in report.kernels if k.language == "extern"}
+    calls = {  # those of a library call's nodes that are the call, as far as they can be told
+        k.id: [id for id in k.nodes if calls_operation(k.name, targets.get(id, ""))]
+        for k in report.kernels
+        if k.language == "extern"
+    }
     called = {id for ids in calls.values() for id in ids}
     found = {}
     seen: set[str] = set()
@@ -108,11 +106,6 @@ def _tokens(
         )
         seen.update(computed)
     return found
-
-
-def _called_nodes(kernel: Kernel, targets: Mapping[str, str]) -> list[str]:
-    """Those of a library call's nodes that are the call, as far as they can be told."""
-    return [id for id in kernel.nodes if calls_operation(kernel.name, targets.get(id, ""))]
 
 
 def _captured(report: Report) -> dict[str, list[str]]:
@@ -137,19 +130,14 @@ def _captured(report: Report) -> dict[str, list[str]]:
 def match_steps(a: Report, b: Report, graphs: Graphs, nodes: Mapping[str, str]) -> dict[str, str]:
     """By id of a scheduler node of `a`, before fusion: the one of `b` that computes the same."""
     lowered_a, lowered_b = (dict(linked_pairs(report, "graph-lowered")) for report in (a, b))
-    pairs = [
-        (lowered_a[pair.a.graph.id], lowered_b[pair.b.graph.id])
-        for pair in graphs.pairs
-        if pair.a.graph.stage == LOWERED
-        and pair.a.graph.id in lowered_a
-        and pair.b.graph.id in lowered_b
-    ]
     steps_a, steps_b = _steps(a), _steps(b)
     found: dict[str, str] = {}
-    for left, right in pairs:
-        ones, others = steps_a.get(left, []), steps_b.get(right, [])
-        matched = align_by(_labels(ones, {}, "a"), _labels(others, nodes, "b"))
-        found.update((ones[i].id, others[j].id) for i, j in matched.items())
+    for pair in graphs.pairs:
+        if pair.a.graph.stage == LOWERED:
+            ones = steps_a.get(lowered_a.get(pair.a.graph.id, ""), [])
+            others = steps_b.get(lowered_b.get(pair.b.graph.id, ""), [])
+            matched = align_by(_labels(ones, {}, "a"), _labels(others, nodes, "b"))
+            found.update((ones[i].id, others[j].id) for i, j in matched.items())
     return found
 
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.diff.align import align
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.report.listing_diff import Block, Kind
 from workbench.report.machine_rows import CODE_STAGES
-from workbench.report.side_by_side import Difference
+from workbench.report.side_by_side import Block, Difference, Kind
 
 if TYPE_CHECKING:
     from workbench.analysis.diff.difference import Diff, KernelMatch
@@ -99,10 +98,10 @@ def joined_source(report: Report, kernels: Sequence[Kernel]) -> str | None:
 
     The long dictionaries of a Triton kernel's decorator stand there with an entry on each line.
     """
-    texts = [kernel.text for kernel in kernels]
-    if not texts or any(text is None or text not in report.texts for text in texts):
+    texts = [report.texts.get(kernel.text or "") for kernel in kernels]
+    if not texts or None in texts:
         return None
-    whole = "\n".join(report.texts[text].strip("\n") for text in texts if text is not None)
+    whole = "\n".join(text.strip("\n") for text in texts if text is not None)
     return "\n".join(part for line in whole.split("\n") for part in _entries(line))
 
 
@@ -129,9 +128,8 @@ def _entries(line: str) -> Iterator[str]:
 
 def difference(diff: Diff, match: KernelMatch) -> SourceDifference | None:
     """The sources of matched kernels beside each other; None without a source on either side."""
-    rows_a, rows_b = diff.kernel_rows
-    before = joined_source(diff.a, [rows_a[id] for id in match.a])
-    after = joined_source(diff.b, [rows_b[id] for id in match.b])
+    ones, others = match.rows(*diff.kernel_rows)
+    before, after = joined_source(diff.a, ones), joined_source(diff.b, others)
     if before is None and after is None:
         return None
     title = ", ".join(match.a or match.b)
@@ -184,6 +182,7 @@ def _stages(report: Report, kernels: Sequence[str]) -> dict[str, str]:
     """The texts of a kernel's first configuration by stage."""
     found: dict[str, str] = {}
     for row in report.assembly:
-        if row.kernel in kernels[:1] and row.text is not None and row.text in report.texts:
-            found.setdefault(row.stage, report.texts[row.text])
+        text = report.texts.get(row.text or "") if row.kernel in kernels[:1] else None
+        if text is not None:
+            found.setdefault(row.stage, text)
     return found

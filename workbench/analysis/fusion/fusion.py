@@ -1,13 +1,21 @@
-"""What fusion did: the final groups with their traffic, and the pairs that stayed apart."""
+"""What fusion did: final groups with their traffic, their calls, pairs that stayed apart."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from workbench.analysis.fusion.operations import bytes_by_node, operation_traffic
-from workbench.analysis.fusion.traffic import fusion_traffic
-from workbench.report import FusionPair, Report, SchedulerNode
+from workbench.analysis.fusion.traffic import (
+    bytes_by_node,
+    bytes_of,
+    fusion_traffic,
+    operation_bytes,
+)
+from workbench.report import FusionPair, Kernel, Report, SchedulerNode
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -68,9 +76,7 @@ def traffic_before_and_after(report: Report) -> tuple[int, int] | None:
     groups = fusion_traffic(report)
     if groups is None:
         return None
-    operations = operation_traffic(report)
-    before = operations.before if operations is not None and operations.operations else None
-    return groups.before if before is None else before, groups.after
+    return operation_bytes(report) or groups.before, groups.after
 
 
 def savings(report: Report) -> list[Saving]:
@@ -81,17 +87,17 @@ def savings(report: Report) -> list[Saving]:
     counted: set[str] = set()
     found = []
     for node in report.scheduler_nodes:
-        if node.phase != "after" or _moved(node) is None:
+        if node.phase != "after" or bytes_of(node) is None:
             continue
         parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members or ()]
         origins = [o for part in parts if part for o in part.origins if o in moved_by]
-        known = [moved for part in parts if part and (moved := _moved(part)) is not None]
+        known = [moved for part in parts if part and (moved := bytes_of(part)) is not None]
         if origins:
             known = [moved_by[o] for o in dict.fromkeys(origins) if o not in counted]
             counted.update(origins)
-        after = _moved(node) or 0
+        after = bytes_of(node) or 0
         alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
-        kernel = _kernel_of(node, kernels)
+        kernel = of_group(node, kernels)
         found.append(Saving(node.id, node.name, kernel, max(len(parts), 1), alone, after, count))
     return sorted(found, key=lambda s: s.after - s.before)
 
@@ -153,12 +159,56 @@ def final_groups(report: Report) -> dict[tuple[str, str], str]:
     return groups
 
 
-def _moved(node: SchedulerNode) -> int | None:
-    parts = [b for b in (node.bytes_read, node.bytes_written) if b is not None]
-    return sum(parts) if parts else None
-
-
-def _kernel_of(node: SchedulerNode, kernels: dict[str, str]) -> str | None:
+def of_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
+    """What is known of one of the nodes of a final group: the first that is found."""
     names = (node.name, *node.members)
-    ids = (node.id, *(f"{node.graph}:{name}" for name in names), *names)
-    return next((kernels[name] for name in ids if name in kernels), None)
+    ids = (node.id, *(f"{node.graph}:{name.rpartition(':')[2]}" for name in names), *names)
+    return next((by_node[id] for id in ids if id in by_node), None)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a kernel; `inputs` are indexes of earlier calls that write what it reads."""
+
+    kernel: Kernel
+    inputs: tuple[int, ...]
+
+
+def calls(report: Report) -> list[Call]:
+    """Every call of a kernel, from the final scheduler groups; a kernel may be called often.
+
+    Without groups every kernel counts as one call.
+    """
+    by_node = {node: kernel for kernel in report.kernels for node in kernel.scheduler_nodes}
+    after = (node for node in report.scheduler_nodes if node.phase == "after")
+    groups = {f"{n.graph}:{n.name}": own for n in after if (own := of_group(n, by_node))}
+    if not groups:
+        return [Call(kernel, ()) for kernel in report.kernels]
+    index = {name: number for number, name in enumerate(groups)}
+    owner = {
+        f"{graph}:{node}": f"{graph}:{name}" for (graph, node), name in final_groups(report).items()
+    }
+    sources = _sources(report, owner)
+    found = []
+    for number, (name, kernel) in enumerate(groups.items()):
+        seen: set[int] = set()
+        waiting, passed = list(sources.get(name, ())), set()
+        while waiting:
+            source = waiting.pop()
+            if source in index:
+                seen.add(index[source])
+            elif source not in passed:  # no kernel of its own, such as taking an item: look behind
+                passed.add(source)
+                waiting += sources.get(source, ())
+        found.append(Call(kernel, tuple(sorted(i for i in seen if i < number))))
+    return found
+
+
+def _sources(report: Report, owner: dict[str, str]) -> dict[str, set[str]]:
+    """By group: the groups that write what it reads."""
+    found: dict[str, set[str]] = {}
+    for buffer in report.buffers:
+        writers = {owner.get(node, node) for node in buffer.written_by}
+        for reader in {owner.get(node, node) for node in buffer.read_by}:
+            found.setdefault(reader, set()).update(writers - {reader})
+    return found

@@ -1,17 +1,15 @@
-"""Which nodes of one stage became which nodes of a later one, and in which kernel they ended."""
+"""What became of nodes: nodes of a later stage, kernels, what a pass changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from workbench.errors import UsageError
 from workbench.report import Report
 
 NodePair = tuple[str, str]
-
-
-def node_links(report: Report) -> Mapping[str, list[NodePair]]:
-    """Links from a node to the node that was made from it, by the later node's graph."""
-    return report.node_pairs
 
 
 def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
@@ -21,21 +19,15 @@ def ancestors(report: Report, before: str, after: str) -> dict[str, list[str]]:
     """
     prefix = f"{before}:"
     found: dict[str, list[str]] = {}
-    links = node_links(report)
-    for graph in _between(report, before, after):
-        for a, b in links[graph]:
+    ids = [graph.id for graph in report.graphs]
+    for graph in ids[ids.index(before) + 1 : ids.index(after) + 1]:  # in the compiler's order
+        for a, b in report.node_pairs[graph]:
             known = [a] if a.startswith(prefix) else found.get(a)
             if known:
                 kept = found.setdefault(b, [])
                 kept.extend([node for node in known if node not in kept])
     prefix = f"{after}:"
     return {node: origins for node, origins in found.items() if node.startswith(prefix)}
-
-
-def _between(report: Report, before: str, after: str) -> Iterator[str]:
-    """The graphs after `before` up to `after`, in the order of the compiler."""
-    ids = [graph.id for graph in report.graphs]
-    yield from ids[ids.index(before) + 1 : ids.index(after) + 1]
 
 
 def kernels_of_nodes(
@@ -48,8 +40,8 @@ def kernels_of_nodes(
 ) -> dict[str, str]:
     """The kernel that each node ended in, by node id, for the stages from `back_to` on.
 
-    `links` are those of `node_links`, or of some graphs only, and `owners` those of `named_owners`,
-    when they are at hand.
+    `links` are the `node_pairs` of the report, or of some graphs only, and `owners` those of
+    `named_owners`, when they are at hand.
 
     A node that several kernels compute belongs to the first that runs, so that kernels drawn as
     boxes have no cycle; a node of an earlier stage to where most of what it became went, `quiet`
@@ -57,7 +49,7 @@ def kernels_of_nodes(
     """
     found = dict(named_owners(report) if owners is None else owners)
     hushed = frozenset(quiet)
-    known = node_links(report) if links is None else links
+    known = report.node_pairs if links is None else links
     for graph in reversed(list(known)):
         if graph == back_to:
             break
@@ -80,7 +72,8 @@ def named_owners(report: Report) -> dict[str, str]:
         zip(*(columns.get(name, ()) for name in names), strict=True)
     )
     owners: dict[str, str] = {}
-    targets = _targets(report) if rows else {}
+    ids, called = (report.nodes.columns.get(name, ()) for name in ("id", "target"))
+    targets = dict(zip(ids, called, strict=True)) if rows else {}
     # A library call names the nodes that made its inputs too: first what it calls, last the rest.
     for kernel, name, language, nodes in rows:
         if language == "extern":
@@ -95,17 +88,147 @@ def named_owners(report: Report) -> dict[str, str]:
     return owners
 
 
-def _targets(report: Report) -> dict[str, str]:
-    nodes = report.nodes.columns
-    return dict(zip(nodes.get("id", ()), nodes.get("target", ()), strict=True))
-
-
 def calls_operation(kernel: str, target: str) -> bool:
     """Whether a library kernel such as `torch.ops.aten.topk.default` is a node's operation."""
     name = kernel.removeprefix("torch.ops.")
     return name == target or name.removeprefix("extern_kernels.") in target.split(".")
 
 
-def node_index(report: Report) -> Mapping[str, list[int]]:
-    """The rows of the table of nodes by graph id."""
-    return report.node_rows
+@dataclass(frozen=True)
+class Changes:
+    """Node ids in the order of their graphs; `replaced` holds what stood there, and what stands.
+
+    `kept` are pairs of the same operation in both graphs.
+    """
+
+    before: str
+    after: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    replaced: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    kept: tuple[NodePair, ...]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What decides whether two nodes are the same operation."""
+
+    name: str
+    op: str
+    target: str
+    shape: object
+    dtype: object
+
+    def is_same(self, other: _Look) -> bool:
+        is_input = self.op == "placeholder" == other.op  # inputs are renamed by every stage
+        is_same = is_input or (self.op, self.target) == (other.op, other.target)
+        return is_same and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+
+def changes(report: Report, before: str, after: str) -> Changes:
+    """Compare two graphs of one report, whichever of them is the earlier.
+
+    Raises `UsageError` for an id that is not a graph.
+    """
+    ids = [graph.id for graph in report.graphs]
+    for id in (before, after):
+        if id not in ids:
+            raise UsageError(
+                f"There is no graph {id!r}; the report has {', '.join(ids) or 'none'}."
+            )
+    if ids.index(before) > ids.index(after):
+        return _inverted(changes(report, after, before))
+    old, new = (_looks(report, report.node_rows[id]) for id in (before, after))
+    origins = ancestors(report, before, after) if before != after else {}
+    _tie(old, new, origins)
+    return _sorted_out(before, after, old, new, origins)
+
+
+def _inverted(found: Changes) -> Changes:
+    return Changes(
+        found.after,
+        found.before,
+        found.removed,
+        found.added,
+        tuple((new, old) for old, new in found.replaced),
+        tuple((new, old) for old, new in found.kept),
+    )
+
+
+def _looks(report: Report, rows: Iterable[int]) -> dict[str, _Look]:
+    names = ("id", "name", "op", "target", "shape", "dtype")
+    columns = [report.nodes.columns[name] for name in names]
+    found = ([column[row] for column in columns] for row in rows)
+    return {id: _Look(*look) for id, *look in found}
+
+
+def _tie(old: Mapping[str, _Look], new: Mapping[str, _Look], origins: dict[str, list[str]]) -> None:
+    """Ties what has no link: inputs, which a stage names anew, by their order, others by name."""
+
+    def tie(a: str, b: str) -> None:
+        if b not in origins and old[a].is_same(new[b]):
+            origins[b] = [a]
+
+    olds, news = ([id for id, n in side.items() if n.op == "placeholder"] for side in (old, new))
+    if len(olds) == len(news):
+        for a, b in zip(olds, news, strict=True):
+            tie(a, b)
+    linked = {a for parts in origins.values() for a in parts}
+    names = {look.name: id for id, look in old.items() if id not in linked}
+    for b, look in new.items():
+        if look.name in names:
+            tie(names[look.name], b)
+
+
+def _sorted_out(
+    before: str,
+    after: str,
+    old: Mapping[str, _Look],
+    new: Mapping[str, _Look],
+    origins: Mapping[str, list[str]],
+) -> Changes:
+    kept: dict[str, str] = {}
+    for b, parts in origins.items():
+        for a in parts:
+            if a not in kept and old[a].is_same(new[b]):
+                kept[a] = b
+                break
+    stay = set(kept.values())
+    links = [
+        (a, b) for b, parts in origins.items() if b not in stay for a in parts if a not in kept
+    ]
+    gone, come = {a for a, _ in links}, {b for _, b in links}
+    return Changes(
+        before,
+        after,
+        added=tuple(b for b in new if b not in come and b not in stay),
+        removed=tuple(a for a in old if a not in gone and a not in kept),
+        replaced=together(links, [a for a in old if a in gone], [b for b in new if b in come]),
+        kept=tuple((a, kept[a]) for a in old if a in kept),
+    )
+
+
+def together(
+    links: Iterable[NodePair], old: Sequence[str], new: Sequence[str]
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """What hangs together through links from old to new, as groups in the order of both."""
+    ties: dict[tuple[int, str], list[tuple[int, str]]] = defaultdict(list)
+    for a, b in links:
+        ties[0, a].append((1, b))
+        ties[1, b].append((0, a))
+    places = {one: n for n, one in enumerate([*((0, a) for a in old), *((1, b) for b in new)])}
+    groups, seen = [], set[tuple[int, str]]()
+    for start in places:
+        group, waiting = [], [start]
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                group.append(one)
+                waiting += ties[one]
+        groups.append(sorted(group, key=places.__getitem__))
+    return tuple(
+        (tuple(id for side, id in group if not side), tuple(id for side, id in group if side))
+        for group in groups
+        if group
+    )

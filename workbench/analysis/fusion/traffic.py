@@ -1,23 +1,48 @@
-"""Memory traffic of a compilation: before and after fusion, and by source line."""
+"""Memory traffic of a compilation: of operations alone, of fused groups, by source line."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from workbench.report import Kernel, Report
-from workbench.report.column_filter import parts_with
+from workbench.report import Kernel, Report, SchedulerNode
+from workbench.report.column_filter import linked_pairs, parts_with
+
+Amount = TypeVar("Amount", int, float)
 
 
-class _Node(NamedTuple):
+# fmt: off
+_VIEWS = frozenset((
+    "alias", "as_strided", "detach", "diagonal", "expand", "getitem", "permute", "reshape",
+    "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
+    "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_reshape_alias",
+))
+# fmt: on
+_LOOKUPS = frozenset(("embedding", "gather", "index", "index_select", "take", "take_along_dim"))
+_STAGE = "after_post_grad"
+
+
+class NodeFacts(NamedTuple):
     """What counts of a node of a graph."""
 
     id: str
+    op: str
+    target: str
     file: str | None
     line: int | None
-    bytes: int | None
     called_from: tuple[str, ...]
+    inputs: tuple[str, ...]
+    dtype: str | None
+    shape: tuple[int | str, ...] | None
+    bytes: int | None
+
+
+def nodes_with(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
+    """By id the nodes whose value in a column is one of those wanted."""
+    rows = parts_with(report.nodes, column, wanted, NodeFacts._fields)
+    return {node.id: node for node in map(NodeFacts._make, rows)}
 
 
 @dataclass(frozen=True)
@@ -40,26 +65,30 @@ class LineTraffic:
 
 def fusion_traffic(report: Report) -> FusionTraffic | None:
     """The traffic of all lowered graphs, or None when no scheduler node has bytes."""
-    moved = {"before": 0, "after": 0}
-    groups = {"before": 0, "after": 0}
-    is_known = False
-    for node in report.scheduler_nodes:
-        if node.phase not in moved:
-            continue
-        groups[node.phase] += 1
-        for part in (node.bytes_read, node.bytes_written):
-            if part is not None:
-                is_known = True
-                moved[node.phase] += part
-    if not is_known:
+    nodes = list(report.scheduler_nodes)
+    before, after = (
+        [bytes_of(node) for node in nodes if node.phase == phase] for phase in ("before", "after")
+    )
+    if known_sum((*before, *after)) is None:
         return None
-    return FusionTraffic(moved["before"], moved["after"], groups["before"], groups["after"])
+    return FusionTraffic(known_sum(before) or 0, known_sum(after) or 0, len(before), len(after))
+
+
+def known_sum(parts: Iterable[Amount | None]) -> Amount | None:
+    """The sum of the parts that are known; None when none is."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+def bytes_of(row: Kernel | SchedulerNode) -> int | None:
+    """Bytes that one call reads and writes; None when neither is known."""
+    return known_sum((row.bytes_read, row.bytes_written))
 
 
 def moved_bytes(kernel: Kernel) -> int | None:
-    """Bytes that a kernel reads and writes; None when neither is known."""
-    parts = [b for b in (kernel.bytes_read, kernel.bytes_written) if b is not None]
-    return sum(parts) * max(kernel.calls, 1) if parts else None
+    """Bytes that all calls of a kernel read and write; None when neither is known."""
+    once = bytes_of(kernel)
+    return None if once is None else once * max(kernel.calls, 1)
 
 
 def line_traffic(report: Report) -> dict[str, LineTraffic]:
@@ -70,8 +99,7 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     function has the share of what was traced in it, too.
     """
     inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
-    rows = parts_with(report.nodes, "id", inside, _Node._fields)
-    nodes = {node.id: node for node in map(_Node._make, rows)}
+    nodes = nodes_with(report, "id", inside)
     line_ids = {
         (source.file, line): f"L:{source.id}:{line}"
         for source in report.sources
@@ -89,13 +117,8 @@ def line_traffic(report: Report) -> dict[str, LineTraffic]:
     return {line: LineTraffic(tuple(ids), moved.get(line)) for line, ids in kernels.items()}
 
 
-def _lines_of(report: Report, first: int, text: str | None) -> range:
-    count = report.texts[text].count("\n") + 1 if text is not None and text in report.texts else 0
-    return range(first, first + count)
-
-
 def _shares(
-    kernel: Kernel, nodes: dict[str, _Node], line_ids: dict[tuple[str, int], str]
+    kernel: Kernel, nodes: dict[str, NodeFacts], line_ids: dict[tuple[str, int], str]
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     total = 0.0
@@ -112,3 +135,85 @@ def _shares(
     if not weights:
         weights, total = dict.fromkeys(kernel.lines, 1.0), float(len(kernel.lines))
     return {line: weight / total for line, weight in weights.items()}
+
+
+def _lines_of(report: Report, first: int, text: str | None) -> range:
+    count = report.texts[text].count("\n") + 1 if text is not None and text in report.texts else 0
+    return range(first, first + count)
+
+
+def operation_bytes(report: Report) -> int | None:
+    """Bytes that the operations of the graphs that were lowered would move, each alone.
+
+    Every operation reads its inputs and writes its output once, views are free, of a table only
+    what is looked up counts. None where a size is symbolic, or no lowered graph was recorded.
+    """
+    chosen = _lowered(report)
+    nodes = nodes_with(report, "graph", chosen)
+    return _total(_moved(node, nodes) for node in nodes.values()) if chosen else None
+
+
+def bytes_by_node(report: Report) -> dict[str, int]:
+    """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
+    nodes = nodes_with(report, "graph", _lowered(report))
+    found = {id: _moved(node, nodes) for id, node in nodes.items()}
+    return {id: moved for id, moved in found.items() if moved is not None}
+
+
+def _lowered(report: Report) -> set[str]:
+    graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
+    lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
+    return graphs & lowered or graphs
+
+
+def _total(sizes: Iterable[int | None]) -> int | None:
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total
+
+
+def _base(target: str) -> str:
+    parts = target.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims", "operator") else parts[-1]
+
+
+def _moved(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
+    """What an operation reads and writes: views, numbers and inputs do not touch memory."""
+    is_call = node.op in ("call_function", "call_module", "call_method")
+    if not is_call or _base(node.target) in _VIEWS or _is_number(node):
+        return 0
+    return _total((_read(node, nodes), node.bytes))
+
+
+def _is_number(node: NodeFacts) -> bool:
+    return node.dtype is None and node.bytes is None
+
+
+def _size(node: NodeFacts) -> int | None:
+    """Bytes of the value of a node; a number has none, a symbolic size is unknown."""
+    return 0 if _is_number(node) else node.bytes
+
+
+def _read(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
+    inputs = node.inputs
+    if _base(node.target) == "copy_":  # the first one is only written
+        inputs = inputs[1:]
+    sizes = [_touched(nodes[name], nodes) for name in inputs if name in nodes]
+    if _base(node.target) in _LOOKUPS and sizes and sizes[0] is not None:
+        sizes[0] = None if node.bytes is None else min(sizes[0], node.bytes)
+    return _total(sizes)
+
+
+def _touched(value: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
+    """Bytes behind an input: a view touches no more than what it shows, or what it is made of."""
+    size = _size(value)
+    while size is not None and _base(value.target) in _VIEWS and value.inputs:
+        value = nodes[value.inputs[0]]
+        whole = _size(value)
+        if whole is None:
+            return size
+        size = min(size, whole)
+    return size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from workbench.analysis.fusion.fusion import Rejected, rejected
@@ -21,6 +21,7 @@ SHORT: Mapping[str, str] = {
 }
 """Torch's reasons in plain words; others are shown as torch gives them."""
 
+_NOTHING_SHARED = "They use no common buffer"
 _SIZES = re.compile(r"numel|rnumel")
 
 
@@ -89,7 +90,6 @@ class Apart:
     """Answers for the pairs of one report; looks everything up once."""
 
     def __init__(self, report: Report):
-        self._report = report
         self._members: dict[tuple[str, str], tuple[str, ...]] = {}
         self._origins: dict[str, tuple[str, ...]] = {}
         for node in report.scheduler_nodes:
@@ -101,42 +101,36 @@ class Apart:
                 names = [member.rpartition(":")[2] for member in node.members or (node.name,)]
                 self._members[node.graph, node.name] = tuple(f"{node.graph}:{n}" for n in names)
         self._kernels = {n: k for k in report.kernels for n in self._nodes_of(k)}
-        self._next = self._successors()
+        # by scheduler node: who reads what it writes, and through which buffer
+        self._next: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._used: dict[str, dict[str, None]] = defaultdict(dict)
         for buffer in report.buffers:
             for user in (*buffer.written_by, *buffer.read_by):
                 self._used[user][buffer.id] = None
+            for writer in buffer.written_by:
+                self._next[writer] += [(reader, buffer.id) for reader in buffer.read_by]
         self._partners: dict[tuple[str, str], str] = {}
         for pair in report.fusion:
             if pair.verdict == "fused":
                 self._partners.setdefault((pair.graph, pair.a), pair.b)
                 self._partners.setdefault((pair.graph, pair.b), pair.a)
 
-    def _nodes_of(self, kernel: Kernel) -> Iterable[str]:
+    def _nodes_of(self, kernel: Kernel) -> Iterator[str]:
         for name in kernel.scheduler_nodes:
-            yield from (name,) if ":" in name else self._named(name)
-
-    def _named(self, name: str) -> Iterable[str]:
-        for (_, known), parts in self._members.items():
-            if known == name:
-                yield from parts
+            if ":" in name:
+                yield name
+            for (_, known), parts in self._members.items():
+                yield from parts if known == name else ()
 
     def _parts(self, graph: str, name: str) -> tuple[str, ...]:
         return self._members.get((graph, name), (f"{graph}:{name}",))
-
-    def _successors(self) -> dict[str, list[tuple[str, str]]]:
-        """By scheduler node: who reads what it writes, and through which buffer."""
-        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for buffer in self._report.buffers:
-            for writer in buffer.written_by:
-                found[writer] += [(reader, buffer.id) for reader in buffer.read_by]
-        return found
 
     def __call__(self, pair: Rejected) -> WhyNot:
         """The answer for one pair."""
         a, b = self._parts(pair.graph, pair.a), self._parts(pair.graph, pair.b)
         shared = self._shared(a, b)
-        reason = SHORT.get(pair.reason, _named_nodes(pair))
+        named = pair.reason.replace("node1", pair.a).replace("node2", pair.b)
+        reason = SHORT.get(pair.reason, named)
         because, remedy = self._because(pair, a, b, shared)
         a_kernel, b_kernel = self._kernel(a), self._kernel(b)
         other, both = b_kernel.id if b_kernel else pair.b, ""
@@ -169,7 +163,8 @@ class Apart:
     ) -> tuple[str, str | None]:
         names = " and ".join(id.rpartition(":")[2] for id in shared)
         if pair.reason == "no shared data":
-            return _no_shared_data(names), None
+            use = f"Both use {names}, but at different addresses" if names else _NOTHING_SHARED
+            return f"{use}, so a common kernel would read nothing less.", None
         if pair.reason.startswith("intermediate nodes"):
             return self._between(a, b)
         if pair.reason.startswith("other pairs come first"):
@@ -180,7 +175,7 @@ class Apart:
             return "One kernel has one set of loops, and theirs run over different sizes.", None
         if "device mismatch" in pair.reason:
             return "One kernel runs on one device.", "Move both to the same device."
-        common = f"Both use {names}." if names else "They use no common buffer."
+        common = f"Both use {names}." if names else f"{_NOTHING_SHARED}."
         return common, None
 
     def _between(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str | None]:
@@ -238,16 +233,3 @@ _TEMPLATE = (
     "mode='max-autotune' may replace the library call by a generated template, which takes its "
     "neighbours in."
 )
-
-
-def _no_shared_data(names: str) -> str:
-    if names:
-        return (
-            f"Both use {names}, but at different addresses, so a common kernel would read "
-            "nothing less."
-        )
-    return "They use no common buffer, so a common kernel would read nothing less."
-
-
-def _named_nodes(pair: Rejected) -> str:
-    return pair.reason.replace("node1", pair.a).replace("node2", pair.b)

@@ -92,14 +92,8 @@ def estimate(
 ) -> Estimate:
     """The model for one configuration.
 
-    Parameters
-    ----------
-    resident
-        Blocks that fit on one multiprocessor; at least one.
-    threads
-        Of a block.
-    stack
-        Bytes of a thread, which spilled registers go to.
+    `resident` blocks fit on one multiprocessor, at least one; `threads` are those of a block,
+    `stack` the bytes of a thread, which spilled registers go to.
     """
     blocks = max(launch.blocks, 1)
     rounds = ceil(blocks / (gpu.sms * max(resident, 1)))

@@ -75,18 +75,17 @@ def space(
     Sizes that are not given derive from the kernel: powers of two that suit its kind, not above
     its number of elements. Combinations that leave lanes without an element or give one more than
     32 are left out, as those compile for minutes and spill, unless all sizes are given.
-
-    Raises
-    ------
-    UsageError
-        A size is none of the kernel's parameters or not a power of two, or there are too many.
+    Raises `UsageError` for a size that is none of the kernel's parameters or no power of two, and
+    for too many configurations.
     """
     names = tunable(source)
     asked = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
     _check(source, names, asked)
     choices = {name: asked.get(name) or _sizes(source, name, own) for name in names}
-    threads = tuple(warps) if warps is not None else _warps(source)
-    depth = tuple(stages) if stages is not None else _stages(source, own)
+    is_template = source.kind == "template"
+    threads = tuple(warps) if warps is not None else (4, 8) if is_template else (2, 4, 8, 16)
+    mine = (2, 4) if is_template else tuple(config.stages for config in own)[:1] or (1,)
+    depth = tuple(stages) if stages is not None else mine
     _check_numbers("warps", threads)
     _check_numbers("stages", depth)
     whole = prod(map(len, choices.values())) * len(threads) * len(depth)
@@ -164,15 +163,6 @@ def _sizes(source: TritonSource, name: str, own: Sequence[Config]) -> tuple[int,
         is_even = source.fixed["K"] % source.fixed[name] == 0
         usual = tuple(s for s in usual if (source.fixed["K"] % s == 0) == is_even)
     return tuple(sorted({size for size in (*usual, *mine) if size <= most} or {most}))
-
-
-def _warps(source: TritonSource) -> tuple[int, ...]:
-    return (4, 8) if source.kind == "template" else (2, 4, 8, 16)
-
-
-def _stages(source: TritonSource, own: Sequence[Config]) -> tuple[int, ...]:
-    mine = tuple(dict.fromkeys(config.stages for config in own)) or (1,)
-    return (2, 4) if source.kind == "template" else mine[:1]
 
 
 def _suits(source: TritonSource, config: Config) -> bool:

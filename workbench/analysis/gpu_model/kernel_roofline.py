@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
+from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, nodes_with
 from workbench.analysis.gpu_model.roofline import canonical, roofline
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
-from workbench.report.column_filter import parts_with
 from workbench.report.machine_rows import KernelRoofline
 from workbench.specs import Gpu
 
@@ -31,16 +30,6 @@ _PRODUCTS = frozenset(
     )
 )
 _TRITON_TF32 = re.compile(r"ALLOW_TF32 : tl.constexpr = True|FLOAT32_PRECISION : \S+ = .*tf32")
-
-
-class _Node(NamedTuple):
-    """What counts of a node of a graph."""
-
-    id: str
-    target: str
-    dtype: str | None
-    inputs: tuple[str, ...]
-    shape: tuple[int | str, ...] | None
 
 
 def with_rooflines(report: Report, gpu: Gpu) -> Report:
@@ -60,10 +49,9 @@ def with_measured(report: Report) -> Report:
 
 def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
     """A row for every kernel and library call, in their order."""
-    wanted = {id for kernel in report.kernels for id in kernel.nodes}
-    nodes = _nodes(report, wanted)
+    nodes = nodes_with(report, "id", {id for kernel in report.kernels for id in kernel.nodes})
     inputs = {id for node in nodes.values() for id in node.inputs}
-    nodes |= _nodes(report, inputs - nodes.keys())
+    nodes |= nodes_with(report, "id", inputs - nodes.keys())
     for kernel in report.kernels:
         text = report.texts.get(kernel.text or "", "") if kernel.language == "triton" else ""
         own = [nodes[id] for id in kernel.nodes if id in nodes]
@@ -74,13 +62,8 @@ def rooflines(report: Report, gpu: Gpu) -> Iterator[KernelRoofline]:
         yield replace(row, note="; ".join(notes) or None)
 
 
-def _nodes(report: Report, wanted: set[str]) -> dict[str, _Node]:
-    rows = parts_with(report.nodes, "id", wanted, _Node._fields)
-    return {node.id: node for node in map(_Node._make, rows)}
-
-
 def _row(kernel: Kernel, gpu: Gpu, dtype: str, *, is_matrix: bool) -> KernelRoofline:
-    moved, flops = _moved(kernel), kernel.flops
+    moved, flops = bytes_of(kernel), kernel.flops
     found = roofline(gpu, moved_bytes=moved or 0, flops=flops or 0, dtype=dtype, matrix=is_matrix)
     is_whole = moved is not None and flops is not None
     return KernelRoofline(
@@ -104,14 +87,9 @@ def _time(kernel: Kernel) -> float | None:
     return None if kernel.time_us is None else kernel.time_us / max(kernel.calls, 1)
 
 
-def _moved(kernel: Kernel) -> int | None:
-    parts = [part for part in (kernel.bytes_read, kernel.bytes_written) if part is not None]
-    return sum(parts) if parts else None
-
-
 def _unknown(kernel: Kernel) -> Iterator[str]:
     """Why a number is missing, and what the rest then means."""
-    if _moved(kernel) is None:
+    if bytes_of(kernel) is None:
         yield "the bytes that it moves are not known"
     if kernel.flops is not None:
         return
@@ -119,11 +97,11 @@ def _unknown(kernel: Kernel) -> Iterator[str]:
         why = "the operations of a kernel that the user wrote are not known"
     else:
         why = f"the operations of {', '.join(kernel.ops) or kernel.name} are not known"
-    yield why if _moved(kernel) is None else f"{why}: the bound is that of its bytes"
+    yield why if bytes_of(kernel) is None else f"{why}: the bound is that of its bytes"
 
 
 def _arithmetic(
-    report: Report, kernel: Kernel, text: str, own: list[_Node], nodes: Mapping[str, _Node]
+    report: Report, kernel: Kernel, text: str, own: list[NodeFacts], nodes: Mapping[str, NodeFacts]
 ) -> tuple[str, bool]:
     """The dtype that a kernel computes in, and whether matrix units do."""
     multiplied = [node for node in own if _kind(node.target) is not None]
@@ -148,14 +126,14 @@ def _kind(target: str) -> str | None:
     return "attention" if "attention" in name else None
 
 
-def _takes_tf32(report: Report, kernel: Kernel, text: str, multiplied: list[_Node]) -> bool:
+def _takes_tf32(report: Report, kernel: Kernel, text: str, multiplied: list[NodeFacts]) -> bool:
     if kernel.language != "extern":
         return _TRITON_TF32.search(text) is not None
     kinds = {_kind(node.target) for node in multiplied}
     return "attention" in kinds or bool(kinds.intersection(report.request.tf32))
 
 
-def _is_double(node: _Node, nodes: Mapping[str, _Node]) -> bool:
+def _is_double(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> bool:
     values = (node, *(nodes[id] for id in node.inputs if id in nodes))
     return any(value.dtype in ("float64", "complex128") for value in values)
 

@@ -31,10 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from workbench.analysis.gpu_model.launch_costs import KernelLaunch, LaunchCosts, Launches
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
+from workbench.report.presenting import Presented, presenter
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
 
 _WHOLE = (
     "compiled without CUDA graphs: counted as if the whole program were one; "
@@ -42,20 +47,8 @@ _WHOLE = (
 )
 _LEAST = "no kernel was measured: their times are bounds, so what is saved is at most this"
 _SOME_LEAST = "some kernels were not measured: their times are bounds"
+_CPU = "CPU"
 _ON_CPU = "kernels on the CPU wait for the GPU and are not counted"
-Part = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A start of a kernel; `waits`: the CPU first waits for the GPU."""
-
-    row: KernelLaunch
-    waits: bool = False
-
-    @property
-    def part(self) -> Part:
-        return self.row.graph, self.row.part
 
 
 @dataclass
@@ -85,24 +78,20 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
 
     Raises `UsageError` for a record without kernels on a GPU.
     """
-    steps = list(_steps(report, costs))
-    if not any(step.row.device_us for step in steps):
+    rows = list(_rows(report, costs))
+    if not any(row.device_us for row in rows):
         raise UsageError(
             f"{report.request.name} has no kernels on a GPU, so there is nothing to launch. "
             "Compile with target='h100' or another of wb.targets(); the GPU need not be here."
         )
     parts = list(report.cuda_graphs)
-    copied = {(p.graph, p.part): p.copied_bytes or 0 for p in parts if p.verdict == "recorded"}
+    recorded = [part for part in parts if part.verdict == "recorded"]
+    copied = {(part.graph, part.part): part.copied_bytes or 0 for part in recorded}
     rates = [row.bandwidth_gbs for row in report.roofline if row.bandwidth_gbs]
-    made = _simulated(report.request.target, steps, costs, copied, rates[0] if rates else None)
-    is_known = bool(parts) and all(
-        p.copied_bytes is not None for p in parts if p.verdict == "recorded"
-    )
-    return replace(
-        made,
-        copied_bytes=sum(copied.values()) if is_known else None,
-        notes=tuple(_notes(steps, bool(parts))),
-    )
+    made = _simulated(report.request.target, rows, costs, copied, rates[0] if rates else None)
+    is_known = bool(parts) and all(part.copied_bytes is not None for part in recorded)
+    total = sum(copied.values()) if is_known else None
+    return replace(made, copied_bytes=total, notes=tuple(_notes(rows, bool(parts))))
 
 
 def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
@@ -112,42 +101,41 @@ def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
     """
     if not times_us or min(times_us) < 0:
         raise UsageError("Pass the times of kernels in microseconds, at least one, none negative.")
-    steps = [
-        _Step(KernelLaunch(f"k{n}", "", "", 0, True, costs.kernel_us, float(us), "given", 0, 0))
+    rows = [
+        KernelLaunch(f"k{n}", "", "", 0, True, costs.kernel_us, float(us), "given", 0, 0)
         for n, us in enumerate(times_us)
     ]
-    return _simulated("", steps, costs, {("", 0): 0}, None)
+    return _simulated("", rows, costs, {("", 0): 0}, None)
 
 
 def _simulated(
     target: str,
-    steps: Sequence[_Step],
+    rows: Sequence[KernelLaunch],
     costs: LaunchCosts,
-    copied: Mapping[Part, int],
+    copied: Mapping[tuple[str, int], int],
     bandwidth_gbs: float | None,
 ) -> Launches:
     plain, graphed = _Clock(), _Clock()
-    starts = [_single(plain, step) for step in steps]
+    starts = [_single(plain, row) for row in rows]
     graph_starts: list[float] = []
     replays = 0
-    for part, group in groupby(steps, key=lambda step: step.part):
+    for part, group in groupby(rows, key=lambda row: (row.graph, row.part)):
         members = list(group)
-        if members[0].row.in_graph:
-            if copied.get(part) and bandwidth_gbs:
-                graphed.launch(costs.library_us)
-                graphed.run(max(2 * copied[part] / bandwidth_gbs / 1e3, costs.shortest_us))
-            graphed.launch(costs.graph_us)
-            replays += 1
-            graph_starts += [graphed.run(step.row.device_us) for step in members]
-        else:
-            graph_starts += [_single(graphed, step) for step in members]
-    rows = (
-        replace(step.row, start_us=start, graph_start_us=later)
-        for step, start, later in zip(steps, starts, graph_starts, strict=True)
-    )
+        if not members[0].in_graph:
+            graph_starts += [_single(graphed, row) for row in members]
+            continue
+        if copied.get(part) and bandwidth_gbs:
+            graphed.launch(costs.library_us)
+            graphed.run(max(2 * copied[part] / bandwidth_gbs / 1e3, costs.shortest_us))
+        graphed.launch(costs.graph_us)
+        replays += 1
+        graph_starts += [graphed.run(row.device_us) for row in members]
     return Launches(
         target=target,
-        rows=tuple(rows),
+        rows=tuple(
+            replace(row, start_us=start, graph_start_us=later)
+            for row, start, later in zip(rows, starts, graph_starts, strict=True)
+        ),
         costs=costs,
         plain_us=plain.device,
         graph_us=graphed.device,
@@ -159,15 +147,15 @@ def _simulated(
     )
 
 
-def _single(clock: _Clock, step: _Step) -> float:
-    if step.waits:
+def _single(clock: _Clock, row: KernelLaunch) -> float:
+    if row.source == _CPU:  # the CPU first waits for the GPU
         clock.host = clock.device = max(clock.host, clock.device)
         return clock.host
-    clock.launch(step.row.launch_us)
-    return clock.run(step.row.device_us)
+    clock.launch(row.launch_us)
+    return clock.run(row.device_us)
 
 
-def _steps(report: Report, costs: LaunchCosts) -> Iterator[_Step]:
+def _rows(report: Report, costs: LaunchCosts) -> Iterator[KernelLaunch]:
     """Every start of a kernel: in the order of the record, one that is called again beside it."""
     bounds = {row.kernel: row.bound_us for row in report.roofline}
     parts = list(report.cuda_graphs)
@@ -175,7 +163,7 @@ def _steps(report: Report, costs: LaunchCosts) -> Iterator[_Step]:
     for kernel in report.kernels:
         on_cpu = kernel.language == "cpp"
         part, is_recorded = places.get(kernel.id, (0, not parts))
-        device_us, source = (0.0, "CPU") if on_cpu else _time(kernel, bounds, costs)
+        device_us, source = (0.0, _CPU) if on_cpu else _time(kernel, bounds, costs)
         launch_us = costs.library_us if kernel.language == "extern" else costs.kernel_us
         row = KernelLaunch(
             kernel=kernel.id,
@@ -189,7 +177,7 @@ def _steps(report: Report, costs: LaunchCosts) -> Iterator[_Step]:
             start_us=0.0,
             graph_start_us=0.0,
         )
-        yield from [_Step(row, waits=on_cpu)] * max(kernel.calls, 1)
+        yield from [row] * max(kernel.calls, 1)
 
 
 def _time(
@@ -201,13 +189,97 @@ def _time(
     return (bound, "bound") if bound > costs.shortest_us else (costs.shortest_us, "shortest")
 
 
-def _notes(steps: Sequence[_Step], is_recorded: bool) -> Iterator[str]:
+def _notes(rows: Sequence[KernelLaunch], is_recorded: bool) -> Iterator[str]:
     if not is_recorded:
         yield _WHOLE
-    sources = {step.row.source for step in steps if not step.waits}
+    sources = {row.source for row in rows}
     if "measured" not in sources:
         yield _LEAST
-    elif len(sources) > 1:
+    elif sources - {"measured", _CPU}:
         yield _SOME_LEAST
-    if any(step.waits for step in steps):
+    if _CPU in sources:
         yield _ON_CPU
+
+
+@dataclass(frozen=True)
+class LaunchCosts:
+    """What the model charges, in microseconds; the module's docstring has the sources.
+
+    `kernel_us` and `library_us` are the CPU's for starting a Triton kernel from Inductor's program
+    in Python, and for a library call; `graph_us` for a replay of a CUDA graph. No kernel takes the
+    GPU less than `shortest_us`.
+    """
+
+    kernel_us: float = 6.8
+    library_us: float = 8.0
+    graph_us: float = 3.5
+    shortest_us: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One start of a kernel; times are microseconds from the start of the call.
+
+    `part` is that of the table `cuda_graphs`, `in_graph` whether that part is recorded. `source`
+    says where `device_us` is from: "measured", "bound" (the least time, by the roofline),
+    "shortest" (that of any kernel), or "given". The kernel starts at `start_us` when launched by
+    itself, at `graph_start_us` with CUDA graphs.
+    """
+
+    kernel: str
+    name: str
+    graph: str
+    part: int
+    in_graph: bool
+    launch_us: float
+    device_us: float
+    source: str
+    start_us: float
+    graph_start_us: float
+
+
+@dataclass(frozen=True, repr=False)
+class Launches(Presented):
+    """One call with its kernels launched one by one, and with CUDA graphs; by a model, not run.
+
+    `plain_us` and `graph_us` are the time until the last kernel ends, `host_us` and
+    `graph_host_us` what of it the CPU spends on starting them. `copied_bytes` are copied before
+    the replays; None where that is not known. The spans are when the CPU starts and ends each
+    launch; `replays` is the number of CUDA graphs.
+    """
+
+    target: str
+    rows: tuple[KernelLaunch, ...]
+    costs: LaunchCosts
+    plain_us: float
+    graph_us: float
+    host_us: float
+    graph_host_us: float
+    copied_bytes: int | None = None
+    replays: int = 0
+    host_spans: tuple[tuple[float, float], ...] = ()
+    graph_host_spans: tuple[tuple[float, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def device_us(self) -> float:
+        """The kernels alone."""
+        return sum(row.device_us for row in self.rows)
+
+    @property
+    def in_a_row_us(self) -> float:
+        """Launches and kernels added up, as if each launch waited for the kernel before."""
+        return sum(row.launch_us + row.device_us for row in self.rows)
+
+    @property
+    def saved(self) -> float:
+        """The part of `plain_us` that CUDA graphs save; negative where they cost time."""
+        return 1 - self.graph_us / self.plain_us if self.plain_us else 0.0
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each start of a kernel, in their order."""
+        return presenter().rows_frame(self.rows, KernelLaunch)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """What CPU and GPU do during the call, without CUDA graphs and with them."""
+        return presenter().plot(self)

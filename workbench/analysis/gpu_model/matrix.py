@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from workbench.analysis.gpu_model.target_spread import METRICS as METRICS
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CODE_STAGES, MatrixCell
 from workbench.report.presenting import Presented, by_former_name, presenter
@@ -15,16 +16,6 @@ from workbench.report.side_by_side import Difference
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
-
-METRICS = (
-    "registers",
-    "spills",
-    "smem_bytes",
-    "occupancy",
-    "instructions",
-    "bound_us",
-)
-"""What a matrix compares; the last and the third from it are estimates."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,7 +55,20 @@ class Matrix(Presented):
         both GPUs have. Raises `UsageError` for a kernel, GPU or stage that the matrix does not
         have.
         """
-        return difference(self, kernel, a, b, stage)
+        names = {row.name: row.id for row in self.report.kernels}
+        kernel = names.get(kernel, kernel)
+        cells = [_cell(self, kernel, target) for target in (a, b)]
+        left, right = (_texts(self, cell) for cell in cells)
+        common = [name for name in CODE_STAGES if name in left and name in right]
+        chosen = common[-1] if stage is None and common else stage
+        if chosen is None or chosen not in common:
+            missing = [f"{cell.target}: {cell.note}" for cell in cells if cell.note]
+            there = (
+                f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
+            )
+            why = f" ({'; '.join(missing)})" if missing else ""
+            raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
+        return Difference(kernel, chosen, a, b, left[chosen], right[chosen])
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with a table for each metric, which needs no network; written to `path`."""
@@ -76,41 +80,20 @@ def cells_by_place(matrix: Matrix) -> dict[tuple[str, str], MatrixCell]:
     return {(cell.kernel, cell.target): cell for cell in matrix.report.matrix}
 
 
-def difference(matrix: Matrix, kernel: str, a: str, b: str, stage: str | None) -> Difference:
-    """The code of a kernel on two GPUs; see `Matrix.diff`."""
-    names = {row.name: row.id for row in matrix.report.kernels}
-    kernel = names.get(kernel, kernel)
-    for target in (a, b):
-        _check_place(matrix, kernel, target)
-    left, right = _texts(matrix, kernel, a), _texts(matrix, kernel, b)
-    common = [name for name in CODE_STAGES if name in left and name in right]
-    if stage is None and common:
-        stage = common[-1]
-    if stage is None or stage not in common:
-        missing = [
-            f"{cell.target}: {cell.note}"
-            for target in (a, b)
-            if (cell := cells_by_place(matrix)[kernel, target]).note
-        ]
-        there = f"{a} and {b} both have {', '.join(common)}" if common else "they share no stage"
-        why = f" ({'; '.join(missing)})" if missing else ""
-        raise UsageError(f"There is no {stage or 'code'} of {kernel} to compare: {there}{why}.")
-    return Difference(kernel, stage, a, b, left[stage], right[stage])
+def _cell(matrix: Matrix, kernel: str, target: str) -> MatrixCell:
+    if target not in matrix.targets:
+        raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
+    cells = cells_by_place(matrix)
+    if (kernel, target) not in cells:
+        known = ", ".join(dict.fromkeys(name for name, _ in cells))
+        raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")
+    return cells[kernel, target]
 
 
-def _texts(matrix: Matrix, kernel: str, target: str) -> dict[str, str]:
-    config = cells_by_place(matrix)[kernel, target].config
+def _texts(matrix: Matrix, cell: MatrixCell) -> dict[str, str]:
     texts = matrix.report.texts
     return {
         row.stage: texts[row.text]
         for row in matrix.report.assembly
-        if row.config == config and row.text is not None and row.text in texts
+        if row.config == cell.config and row.text is not None and row.text in texts
     }
-
-
-def _check_place(matrix: Matrix, kernel: str, target: str) -> None:
-    if target not in matrix.targets:
-        raise UsageError(f"The matrix has no GPU {target!r}. It has {', '.join(matrix.targets)}.")
-    if (kernel, target) not in cells_by_place(matrix):
-        known = ", ".join(dict.fromkeys(cell.kernel for cell in matrix.report.matrix))
-        raise UsageError(f"The matrix has no kernel {kernel!r}. It has {known}.")

@@ -68,22 +68,11 @@ def occupancy(
 ) -> Occupancy:
     """The theoretical occupancy of a kernel.
 
-    Parameters
-    ----------
-    threads
-        Of a block.
-    registers
-        Of a thread; on AMD the total with accumulation registers, which the code object calls
-        `.vgpr_count`, see `combined_registers`.
-    shared
-        Bytes of a block, static and dynamic, without what the driver reserves.
-    scalar_registers
-        Of a wavefront, AMD only.
-
-    Raises
-    ------
-    UsageError
-        A number is negative, or there are no threads.
+    `threads` are those of a block, `registers` those of a thread; on AMD the total with
+    accumulation registers, which the code object calls `.vgpr_count`, see `combined_registers`.
+    `shared` are bytes of a block, static and dynamic, without what the driver reserves,
+    `scalar_registers` those of a wavefront, AMD only. Raises `UsageError` where a number is
+    negative, or there are no threads.
     """
     if threads < 1 or min(registers, shared, scalar_registers) < 0:
         raise UsageError(

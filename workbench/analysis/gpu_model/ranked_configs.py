@@ -1,11 +1,14 @@
-"""Configurations of one kernel that a model ranked: a record that answers as a table and a page."""
+"""Configurations of one kernel in the order of a model, with the reason why one cannot win."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from workbench.number_text import number_text
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
@@ -13,6 +16,10 @@ from workbench.report.record import Report
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
+
+
+_SLOWER = 1.1  # times the best of the model
+_EMPTIER = 0.5  # of the occupancy of the best
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,3 +53,36 @@ class RankedConfigs(Presented):
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page with the heat map and every row, which needs no network; written to `path`."""
         return presenter().page(self, path)
+
+
+def with_ranks(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
+    """The rows in the order of the model, each with its rank, and the losers with the reason.
+
+    Equal times are ordered by spills, occupancy, then registers; without a time, by these alone. A
+    row that is rejected already cannot be compiled or launched: it has no rank and comes last.
+    """
+    given = list(rows)
+    ranked = sorted((row for row in given if row.rejection is None), key=_place)
+    made = [
+        replace(row, rank=n, rejection="; ".join(_reasons(row, ranked[0])) or None)
+        for n, row in enumerate(ranked, 1)
+    ]
+    return [*made, *(row for row in given if row.rejection is not None)]
+
+
+def _place(row: RankedConfig) -> tuple[float, float, float, float]:
+    time = math.inf if row.model_us is None else round(row.model_us, 4)
+    return (time, row.spills or 0, -(row.occupancy or 0.0), row.registers or 0)
+
+
+def _reasons(row: RankedConfig, best: RankedConfig) -> Iterator[str]:
+    if row.spills and not best.spills:
+        yield f"spills: {row.spills} stores and loads"
+    if row.occupancy is not None and row.occupancy < _EMPTIER * (best.occupancy or 0.0):
+        its, most = (number_text(each.occupancy, "percent") for each in (row, best))
+        words = f"occupancy {its}, the best has {most}"
+        yield f"{words} (limited by {row.limiter})" if row.limiter else words
+    if row.model_us and best.model_us:
+        times = row.model_us / best.model_us
+        if times > _SLOWER:
+            yield f"{number_text(times, 'amount')} times the best by the model"

@@ -62,21 +62,10 @@ def roofline(
 ) -> Roofline:
     """The roofline position of a kernel.
 
-    Parameters
-    ----------
-    moved_bytes
-        Read from and written to DRAM.
-    flops
-        Operations, a multiply-add counted as two.
-    dtype
-        One of `DTYPES` or torch's name for it, of the values that are computed with.
-    matrix
-        Whether matrix units (tensor cores) do the work, as for `tl.dot`.
-
-    Raises
-    ------
-    UsageError
-        The dtype is not known, or a number is negative.
+    `moved_bytes` are read from and written to DRAM, `flops` are operations, a multiply-add counted
+    as two. `dtype` is one of `DTYPES` or torch's name for it, of the values that are computed with;
+    `matrix` says whether matrix units (tensor cores) do the work, as for `tl.dot`. Raises
+    `UsageError` for a dtype that is not known, or a negative number.
     """
     if moved_bytes < 0 or flops < 0:
         raise UsageError(f"Bytes and operations cannot be negative: {moved_bytes}, {flops}.")
@@ -121,10 +110,7 @@ def peak_rate(gpu: Gpu, dtype: str, *, matrix: bool = False) -> tuple[str | None
 def canonical(dtype: str) -> str:
     """The name in `DTYPES` of a dtype that may be written as torch does, "torch.bfloat16".
 
-    Raises
-    ------
-    UsageError
-        There is no rate for such a dtype.
+    Raises `UsageError` where there is no rate for such a dtype.
     """
     plain = dtype.removeprefix("torch.")
     name = "fp8" if plain.startswith("float8") else _TORCH_NAMES.get(plain, plain)

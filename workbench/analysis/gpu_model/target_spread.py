@@ -17,6 +17,7 @@ from workbench.report.machine_rows import MatrixCell
 COUNTED = ("registers", "spills", "smem_bytes", "occupancy", "instructions")
 """The metrics that follow from the code of a kernel."""
 METRICS = (*COUNTED, "bound_us")
+"""What a matrix compares; the last and the third from it are estimates."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,8 @@ def spread(values: Sequence[float | None]) -> float | None:
 
 
 def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
-    found = {}
-    for metric in METRICS:
-        one = spread([getattr(cell, metric) for cell in cells])
-        if one is not None:
-            found[metric] = one
+    spreads = {name: spread([getattr(cell, name) for cell in cells]) for name in METRICS}
+    found = {name: one for name, one in spreads.items() if one is not None}
     counted = {metric: found[metric] for metric in COUNTED if found.get(metric)}
     return KernelSpread(
         kernel,

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.errors import UsageError
 
-_HEURISTICS = "triton_heuristics"
+_HEURISTICS = "triton_heuristics."
 _OPTIONS = ("enable_fp_fusion", "launch_pdl", "disable_ftz")
 _AXES = ("x", "y", "z", "r0_", "r1_")
 
@@ -27,9 +27,9 @@ class TritonSource:
     `name` is that of the function, `kind` that of the heuristics: "pointwise", "reduction",
     "persistent_reduction", "template", "user_autotune" and others. `signature` has the type of
     each argument ("*fp32", "i32", "constexpr"), `attributes` what the compiler may assume of them.
-    `numels` are elements by axis ("x", "r0_"), those in `hinted` rounded up to a power of two
-    because they are known only at run time. `contiguous` is the axis along which memory is read.
-    `fixed` are integers that the text itself fixes, such as the tile of a template.
+    `numels` are elements by axis ("x", "r0_"), those known only at run time rounded up to a power
+    of two. `contiguous` is the axis along which memory is read. `fixed` are integers that the text
+    itself fixes, such as the tile of a template.
     """
 
     name: str
@@ -40,7 +40,6 @@ class TritonSource:
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: str = ""
     numels: Mapping[str, int] = field(default_factory=dict)
-    hinted: frozenset[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict)
     asserts: bool = True
     contiguous: str = "x"
@@ -61,10 +60,7 @@ class TritonSource:
 def read_source(text: str) -> TritonSource:
     """What is known of a kernel from its text.
 
-    Raises
-    ------
-    UsageError
-        The text is no kernel that Inductor wrote; the message says what is missing.
+    Raises `UsageError` that says what is missing for a text that is no kernel of Inductor.
     """
     try:
         tree = ast.parse(text)
@@ -89,7 +85,6 @@ def read_source(text: str) -> TritonSource:
         options={name: triton[name] for name in _OPTIONS if name in triton},
         grid=str(inductor.get("grid_type", "")),
         numels={axis: size for axis, size in numels.items() if size is not None},
-        hinted=frozenset(axis for axis in hints if f"{axis}numel" not in integers),
         fixed={name: size for name, size in integers.items() if not name.endswith("numel")},
         contiguous=_contiguous(given, numels),
         asserts=bool(inductor.get("assert_indirect_indexing", True)),
@@ -126,14 +121,11 @@ def _kernel(tree: ast.Module) -> tuple[ast.FunctionDef, ast.Call]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
-                if isinstance(decorator, ast.Call) and _is_heuristics(decorator.func):
+                if not isinstance(decorator, ast.Call):
+                    continue
+                if ast.unparse(decorator.func).startswith(_HEURISTICS):
                     return node, decorator
     raise UsageError("The source is no Triton kernel of Inductor: its decorator is missing.")
-
-
-def _is_heuristics(function: ast.expr) -> bool:
-    owner = function.value if isinstance(function, ast.Attribute) else None
-    return isinstance(owner, ast.Name) and owner.id == _HEURISTICS
 
 
 def _contiguous(given: Mapping[str, ast.expr], numels: Mapping[str, int | None]) -> str:
@@ -167,10 +159,7 @@ def _integers(function: ast.FunctionDef) -> dict[str, int]:
 
 
 def _assigned(statement: ast.stmt) -> tuple[str | None, ast.expr | None]:
-    target: ast.expr | None = None
-    value: ast.expr | None = None
-    if isinstance(statement, ast.AnnAssign):
-        target, value = statement.target, statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    return (target.id, value) if isinstance(target, ast.Name) else (None, None)
+    match statement:
+        case ast.AnnAssign(ast.Name(name), _, value) | ast.Assign([ast.Name(name)], value):
+            return name, value
+    return None, None

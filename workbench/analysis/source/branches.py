@@ -46,7 +46,7 @@ def expression_change(
         return None
     new = where(old.test, old.body, old.orelse)
     code = ast.unparse(replaced(statement, old, new))
-    return _change("Choose with torch.where", _BOTH, statement, statement, [code])
+    return change_of("Choose with torch.where", _BOTH, statement, code)
 
 
 def where(test: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
@@ -56,19 +56,15 @@ def where(test: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
 
 def as_tensor(test: ast.expr) -> ast.expr:
     """A condition without what turns it into a Python value: `bool(…)`, `.item()`, `not`, `and`."""
-    if isinstance(test, ast.Call) and not test.keywords:
-        name = test.func
-        if isinstance(name, ast.Name) and name.id == "bool" and len(test.args) == 1:
-            return as_tensor(test.args[0])
-        if isinstance(name, ast.Attribute) and name.attr == "item" and not test.args:
-            return as_tensor(name.value)
-    if isinstance(test, ast.Compare):
-        plain = copy.copy(test)
-        plain.left = as_tensor(test.left)
-        plain.comparators = [as_tensor(part) for part in test.comparators]
-        return plain
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _call("logical_not", [as_tensor(test.operand)])
+    match test:
+        case ast.Call(ast.Name("bool"), [value], []) | ast.Call(
+            ast.Attribute(value, "item"), [], []
+        ):
+            return as_tensor(value)
+        case ast.Compare(left, ops, others):
+            return ast.Compare(as_tensor(left), ops, [as_tensor(part) for part in others])
+        case ast.UnaryOp(ast.Not(), operand):
+            return _call("logical_not", [as_tensor(operand)])
     return test
 
 
@@ -90,61 +86,46 @@ def _call(name: str, args: list[ast.expr], **keywords: ast.expr) -> ast.expr:
     return ast.Call(function, args, [ast.keyword(k, v) for k, v in keywords.items()])
 
 
-def _change(title: str, why: str, first: ast.stmt, last: ast.stmt, code: Sequence[str]) -> Change:
+def change_of(
+    title: str, why: str, first: ast.stmt, *code: str, last: ast.stmt | None = None
+) -> Change:
+    """The change of a statement, or of those from `first` to `last`, to pieces of code."""
+    end = last or first
     lines = tuple(line for part in code for line in part.split("\n"))
-    return Change(title, why, first.lineno, last.end_lineno or last.lineno, lines)
+    return Change(title, why, first.lineno, end.end_lineno or end.lineno, lines)
 
 
 def _clamped(statement: ast.If) -> Change | None:
     """`if x > 1: x = 1`, for a number."""
-    test, body = statement.test, statement.body
-    if statement.orelse or len(body) != 1 or not isinstance(test, ast.Compare):
-        return None
-    assigned = _assigned(body[0])
-    bound = test.comparators[0]
-    if assigned is None or len(test.ops) != 1 or not isinstance(bound, ast.Constant):
-        return None
-    name, value = assigned
-    side = _FLIPPED.get(type(test.ops[0]))
-    is_same = isinstance(test.left, ast.Name) and test.left.id == name
-    if side is None or not is_same or ast.dump(value) != ast.dump(bound):
-        return None
-    new = _call("clamp", [ast.Name(name, ast.Load())], **{side: bound})
-    code = f"{name} = {ast.unparse(new)}"
-    return _change("Bound it with torch.clamp", _CLAMP, statement, statement, [code])
+    match statement:
+        case ast.If(ast.Compare(ast.Name(name), [sign], [ast.Constant() as bound]), [body], []):
+            own = _assigned(body)
+            is_bound = own is not None and (own[0], ast.dump(own[1])) == (name, ast.dump(bound))
+            if is_bound and (side := _FLIPPED.get(type(sign))):
+                new = _call("clamp", [ast.Name(name, ast.Load())], **{side: bound})
+                code = f"{name} = {ast.unparse(new)}"
+                return change_of("Bound it with torch.clamp", _CLAMP, statement, code)
+    return None
 
 
 def _chosen(statement: ast.If, rest: Sequence[ast.stmt]) -> Change | None:
     """`torch.where` for two values of one name, or two values to return."""
-    if len(statement.body) != 1:
+    last: ast.stmt = statement
+    match statement.body, statement.orelse or [*rest[:1]]:
+        case [ast.Return(ast.expr() as a)], [ast.Return(ast.expr() as b) as second]:
+            head, last = "return", statement if statement.orelse else second
+        case [first], _ if (own := _assigned(first)) and len(statement.orelse) < 2:
+            name, a = own
+            other = _assigned(statement.orelse[0]) if statement.orelse else None
+            if statement.orelse and (other is None or other[0] != name):
+                return None
+            head, b = f"{name} =", other[1] if other else ast.Name(name, ast.Load())
+        case _:
+            return None
+    if not _is_value(a) or not _is_value(b):
         return None
-    first, other, last = statement.body[0], statement.orelse[:1], statement
-    if isinstance(first, ast.Return):
-        follows = list(other) or list(rest[:1])
-        if len(statement.orelse) > 1 or len(follows) != 1:
-            return None
-        second = follows[0]
-        if not isinstance(second, ast.Return) or first.value is None or second.value is None:
-            return None
-        if not _is_value(first.value) or not _is_value(second.value):
-            return None
-        code = f"return {ast.unparse(where(statement.test, first.value, second.value))}"
-        end = last if other else second
-        return _change("Choose with torch.where", _BOTH, statement, end, [code])
-    assigned = _assigned(first)
-    if assigned is None or len(statement.orelse) > 1:
-        return None
-    name, value = assigned
-    against: ast.expr = ast.Name(name, ast.Load())
-    if other:
-        also = _assigned(other[0])
-        if also is None or also[0] != name:
-            return None
-        against = also[1]
-    if not _is_value(value) or not _is_value(against):
-        return None
-    code = f"{name} = {ast.unparse(where(statement.test, value, against))}"
-    return _change("Choose with torch.where", _BOTH, statement, statement, [code])
+    code = f"{head} {ast.unparse(where(statement.test, a, b))}"
+    return change_of("Choose with torch.where", _BOTH, statement, code, last=last)
 
 
 def _is_value(value: ast.expr) -> bool:
@@ -157,24 +138,23 @@ def _is_value(value: ast.expr) -> bool:
 
 def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
     """The name that a statement assigns, and the value."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        return (target.id, statement.value) if isinstance(target, ast.Name) else None
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-        name = statement.target.id
-        value = ast.BinOp(ast.Name(name, ast.Load()), statement.op, statement.value)
-        return name, value
+    match statement:
+        case ast.Assign([ast.Name(name)], value):
+            return name, value
+        case ast.AugAssign(ast.Name(name), sign, value):
+            return name, ast.BinOp(ast.Name(name, ast.Load()), sign, value)
     return None
 
 
 def _as_functions(statement: ast.If) -> Change | None:
     """`torch.cond` for blocks of assignments to the same names."""
     sides = [statement.body, statement.orelse]
-    names = [_names(side) for side in sides]
-    if names[0] is None or names[0] != names[1]:
+    assigned = [_assignments(side) for side in sides]
+    names = [{name for name, _ in parts} for parts in assigned]
+    if not names[0] or names[0] != names[1]:
         return None
     made = sorted(names[0])
-    used = sorted({name for side in sides for name in _read_first(side)} & set(made))
+    used = sorted({name for parts in assigned for name in _read_first(parts)} & names[0])
     results = ", ".join(made)
     code: list[str] = []
     for label, side in zip(("when_true", "when_false"), sides, strict=True):
@@ -184,26 +164,20 @@ def _as_functions(statement: ast.If) -> Change | None:
     operands = f"({', '.join(used)}{',' if len(used) == 1 else ''})"
     test = ast.unparse(as_tensor(statement.test))
     code.append(f"{results} = torch.cond({test}, when_true, when_false, {operands})")
-    return _change("Choose with torch.cond", _COND, statement, statement, code)
+    return change_of("Choose with torch.cond", _COND, statement, *code)
 
 
-def _names(side: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """The names that a block assigns, or None when it does anything else."""
-    found = [_assigned(part) for part in side]
-    if not found or any(part is None for part in found):
-        return None
-    return frozenset(part[0] for part in found if part is not None)
+def _assignments(side: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
+    """Names and values that a block assigns; nothing when it does anything else."""
+    found = [part for statement in side if (part := _assigned(statement))]
+    return found if len(found) == len(side) else []
 
 
-def _read_first(side: Sequence[ast.stmt]) -> set[str]:
+def _read_first(assignments: Sequence[tuple[str, ast.expr]]) -> set[str]:
     """Names that a block reads before it assigns them."""
     assigned: set[str] = set()
     read: set[str] = set()
-    for part in side:
-        found = _assigned(part)
-        assert found is not None
-        name, value = found
-        loads = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-        read |= loads - assigned
+    for name, value in assignments:
+        read |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - assigned
         assigned.add(name)
     return read

@@ -1,16 +1,18 @@
-"""What became of each source line: captured, broken, folded, or left to Python."""
+"""Lines of the source: what became of each, which call which."""
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from workbench.analysis.fusion.kinds import fallen_places
-from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
-from workbench.analysis.source.calls import Callers, callers
-from workbench.report import Report
+from workbench.analysis.fusion.traffic import LineTraffic
+from workbench.report import Report, Source
+from workbench.report.column_filter import linked_pairs
 
 State = Literal["plain", "captured", "break", "fallback", "folded", "outside"]
 Place = tuple[str, int]
@@ -19,23 +21,26 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _SILENT = (*_NESTED, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 
 
+RELATION = "line-line"  # a link from a line to the line that called its function
+_CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
+Callers = Mapping[str, tuple[str, ...]]
+
+
 def line_states(
-    report: Report,
-    traffic: Mapping[str, LineTraffic] | None = None,
-    calls: Callers | None = None,
+    report: Report, traffic: Mapping[str, LineTraffic], calls: Callers
 ) -> dict[Place, State]:
     """By file and line; a worse state wins. Lines that nobody can tell are not in it.
 
     A line ends in a kernel (captured, fallback), breaks the graph, or was worked out while
     compiling (folded): so is a statement without a trace that was surely run. A block without a
     trace under a line that breaks the graph is outside: Python runs it, if anything does.
+    `traffic` is that of `line_traffic`, `calls` those of `callers`.
     """
-    traffic = line_traffic(report) if traffic is None else traffic
     states = _recorded(report, traffic)
     broken = {(item.file, item.line) for item in report.breaks}
     traced = set(states)
     for source in report.sources:
-        text = None if source.text is None else report.texts.get(source.text)
+        text = report.texts.get(source.text or "")
         if text is None:
             continue
         shift = source.first_line - 1
@@ -43,21 +48,23 @@ def line_states(
         breaking = {line - shift for file, line in broken if file == source.file}
         for line, state in _untraced(text, known, breaking):
             states.setdefault((source.file, line + shift), state)
-    _raise_callers(report, states, calls)
+    place_of = _places(report)
+    for called, sites in call_sites(report, states, calls).items():
+        if states.get(place_of(called)) in ("captured", "fallback"):
+            # a line that only calls a captured function was captured, not worked out
+            places = map(place_of, sites)
+            states.update({place: "captured" for place in places if states[place] == "folded"})
     return states
 
 
 def call_sites(
-    report: Report, states: Mapping[Place, State], calls: Callers | None = None
+    report: Report, states: Mapping[Place, State], calls: Callers
 ) -> dict[str, list[str]]:
-    """By line id: the lines that were run and that its function was inlined into.
-
-    `calls` are the `callers` of the report, when they are at hand.
-    """
+    """By line id: the lines that were run and that its function was inlined into."""
     place_of = _places(report)
     return {
         line: [caller for caller in found if place_of(caller) in states]
-        for line, found in (callers(report) if calls is None else calls).items()
+        for line, found in calls.items()
     }
 
 
@@ -69,16 +76,6 @@ def _places(report: Report) -> Callable[[str], Place]:
         return files.get(source, ""), int(number)
 
     return place_of
-
-
-def _raise_callers(report: Report, states: dict[Place, State], calls: Callers | None) -> None:
-    """A line that only calls a captured function was captured, not worked out."""
-    place_of = _places(report)
-    for line, found in call_sites(report, states, calls).items():
-        if states.get(place_of(line)) in ("captured", "fallback"):
-            for caller in found:
-                if states[place_of(caller)] == "folded":
-                    states[place_of(caller)] = "captured"
 
 
 def _recorded(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[Place, State]:
@@ -132,7 +129,8 @@ def _run_lines(body: list[ast.stmt], known: set[int]) -> Iterator[int]:
     if last < 0:
         return
     for index, node in enumerate(body):
-        if index > last and any(_jumps(earlier) for earlier in body[last:index]):
+        passed = (inner for earlier in body[last:index] for inner in ast.walk(earlier))
+        if any(isinstance(inner, _JUMPS) for inner in passed):
             return
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_docstring or isinstance(node, _SILENT):
@@ -152,5 +150,80 @@ def _has(node: ast.stmt, known: set[int]) -> bool:
     return not known.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def _jumps(node: ast.stmt) -> bool:
-    return any(isinstance(inner, _JUMPS) for inner in ast.walk(node))
+def callers(report: Report) -> Callers:
+    """By line id: the lines of other functions that it was inlined into, nearest first.
+
+    Taken from the links of the record. A record without them is read by name: `self.norm(…)` calls
+    what Dynamo traced under a module path with `norm` in it, `scaled(…)` the only function of that
+    name.
+    """
+    links = list(linked_pairs(report, RELATION))
+    direct: Mapping[str, dict[str, None]] = defaultdict(dict)
+    for line, caller in links or _by_name(report):
+        direct[line][caller] = None
+    return {line: _all(line, direct) for line in direct}
+
+
+def in_call_order(report: Report, calls: Callers) -> list[Source]:
+    """The sources: the user's own before a library's, a function before those that it calls."""
+    above: dict[str, set[str]] = defaultdict(set)
+    for line, found in calls.items():
+        above[_owner(line)].update(_owner(caller) for caller in found)
+    rank = {"user": 0, "notebook": 0, "library": 1}
+    return sorted(
+        report.sources,
+        key=lambda source: (rank.get(source.kind, 2), len(above[source.id] - {source.id})),
+    )
+
+
+def _owner(line: str) -> str:
+    return line.split(":")[1]
+
+
+def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    waiting = list(direct.get(line, ()))
+    while waiting:
+        caller = waiting.pop(0)
+        if caller not in found and caller != line:
+            found[caller] = None
+            waiting += direct.get(caller, ())
+    return tuple(found)
+
+
+def _by_name(report: Report) -> Iterator[tuple[str, str]]:
+    calls = _calls(report)
+    functions = defaultdict(list)
+    for source in report.sources:
+        functions[source.name].append(source)
+    if not any(is_own or len(functions[name]) == 1 for _, is_own, name in calls):
+        return
+    modules = defaultdict(set)  # by segment of a module path: the lines of its nodes
+    lines = {node: line for line, node in linked_pairs(report, "line-node")}
+    columns = report.nodes.columns
+    paths = zip(columns.get("module_path", ()), columns.get("id", ()), strict=True)
+    for path, line in {(path, lines.get(id)) for path, id in paths}:
+        if line is not None and path is not None:
+            for part in path.split("."):
+                modules[part].add(line)
+    of_source = defaultdict(set)
+    for line in lines.values():
+        of_source[_owner(line)].add(line)
+    for caller, is_own, name in calls:
+        own = _owner(caller)
+        called = set(modules.get(name, ())) if is_own else set()
+        if len(functions[name]) == 1:
+            called |= of_source[functions[name][0].id]
+        yield from ((line, caller) for line in sorted(called) if _owner(line) != own)
+
+
+def _calls(report: Report) -> list[tuple[str, bool, str]]:
+    found = []
+    for source in report.sources:
+        text = report.texts.get(source.text or "", "")
+        for number, line in enumerate(text.split("\n"), source.first_line):
+            if line.lstrip().startswith(("def ", "async def ", "class ", "#", "@")):
+                continue
+            for match in _CALL.finditer(line):
+                found.append((f"L:{source.id}:{number}", bool(match["own"]), match["name"]))
+    return found

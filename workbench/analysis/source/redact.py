@@ -12,38 +12,29 @@ from workbench.report import Report, Table, Texts
 HIDDEN = "(dropped)"
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
-_TEXT_COLUMNS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
-    "sources": {"text": lambda _: None},
-    "graphs": {"text": lambda _: None},
-    "kernels": {"text": lambda _: None},
-    "wrappers": {"text": lambda _: None},
-    "assembly": {"text": lambda _: None},
-    "autotune": {"text": lambda _: None},
-    "breaks": {
-        "text": lambda _: HIDDEN,
-        "reason": lambda _: HIDDEN,
-        "explanation": lambda text: _QUOTED.sub(HIDDEN, text),
-    },
-    "guards": {"code": lambda _: ()},
-    "recompiles": {"reason": lambda _: HIDDEN},
-    "contract": {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN},
-    "roundtrip": {"note": lambda text: text and HIDDEN},
-    "roundtrip_leaves": {"note": lambda text: text and HIDDEN},
+_NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}
+_BREAK: Mapping[str, Callable[[Any], Any]] = {
+    "text": lambda _: HIDDEN,
+    "reason": lambda _: HIDDEN,
+    "explanation": lambda text: _QUOTED.sub(HIDDEN, text),
 }
-_WORDS = {
-    "sources": "the text of {} functions",
-    "graphs": "the text of {} graphs",
-    "kernels": "the code of {} kernels",
-    "wrappers": "{} generated programs",
-    "assembly": "{} texts of compiled kernels",
-    "autotune": "the code of choices among {} of the autotuner",
-    "breaks": "the line and the context of {} graph breaks",
-    "guards": "the compared values of {} guards",
-    "recompiles": "the reasons of {} recompilations",
-    "contract": "constants among {} inputs of the file",
-    "roundtrip": "notes on {} ways of the round trip",
-    "roundtrip_leaves": "notes on {} outputs of the round trip",
+_SIZES = {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN}
+_NOTE = {"note": lambda text: text and HIDDEN}
+_DROPPED: Mapping[str, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {
+    "sources": ("the text of {} functions", _NO_TEXT),
+    "graphs": ("the text of {} graphs", _NO_TEXT),
+    "kernels": ("the code of {} kernels", _NO_TEXT),
+    "wrappers": ("{} generated programs", _NO_TEXT),
+    "assembly": ("{} texts of compiled kernels", _NO_TEXT),
+    "autotune": ("the code of choices among {} of the autotuner", _NO_TEXT),
+    "breaks": ("the line and the context of {} graph breaks", _BREAK),
+    "guards": ("the compared values of {} guards", {"code": lambda _: ()}),
+    "recompiles": ("the reasons of {} recompilations", {"reason": lambda _: HIDDEN}),
+    "contract": ("constants among {} inputs of the file", _SIZES),
+    "roundtrip": ("notes on {} ways of the round trip", _NOTE),
+    "roundtrip_leaves": ("notes on {} outputs of the round trip", _NOTE),
 }
+"""By table: what is dropped in words, and what becomes of its columns."""
 
 
 def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
@@ -53,7 +44,7 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     """
     tables = dict(report.tables)
     dropped = []
-    for name, columns in _TEXT_COLUMNS.items():
+    for name, (words, columns) in _DROPPED.items():
         table = tables.get(name)
         if table is None or not len(table):
             continue
@@ -61,7 +52,7 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
         for column, change in columns.items():
             changed[column] = [change(value) for value in changed[column]]
         tables[name] = Table(table.row_type, changed, table.omitted)
-        dropped.append(_WORDS[name].format(len(table)))
+        dropped.append(words.format(len(table)))
     outcome = report.outcome
     if outcome.error is not None:
         outcome = replace(outcome, error=HIDDEN)

@@ -7,13 +7,25 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.source.branches import Change, branch_change, expression_change
-from workbench.analysis.source.scalars import masked_sum_change, message_change, number_change
+from workbench.analysis.source.branches import (
+    Change,
+    branch_change,
+    change_of,
+    expression_change,
+    replaced,
+    where,
+)
 from workbench.report import Break, Report
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call")
 _SHAPE = ("Dynamic shape operator",)
 _Rule = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
+
+
+_NUMBER = "A tensor without dimensions computes like a number, and stays in the graph."
+_MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
+_MASKED = "Zeros do not change the sum, and the shape no longer depends on the data."
+_LOGGING = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 
 
 @dataclass(frozen=True)
@@ -33,19 +45,18 @@ class Rewrite:
 def rewrite_of(report: Report, item: Break) -> Rewrite | None:
     """A change that takes this break away, or None where none is known to be right."""
     for source in report.sources:
-        text = None if source.text is None else report.texts.get(source.text)
+        text = report.texts.get(source.text or "")
         if source.file != item.file or text is None:
             continue
         lines = text.split("\n")
         at = item.line - source.first_line + 1
-        if not 1 <= at <= len(lines):
+        tree = _parsed(text) if 1 <= at <= len(lines) else None
+        found = None if tree is None else _statement(tree, at)
+        if tree is None or found is None:
             continue
-        tree = _parsed(text)
-        if tree is None:
-            continue
-        change = _change(tree, at, item)
-        if change is not None:
-            return _rewritten(change, lines, source.first_line)
+        for rule in _rules(item):
+            if change := rule(*found, tree):
+                return _rewritten(change, lines, source.first_line)
     return None
 
 
@@ -62,18 +73,6 @@ def _rules(item: Break) -> list[_Rule]:
     if item.kind.startswith(_SHAPE):
         return [masked_sum_change]
     return [message_change]
-
-
-def _change(tree: ast.Module, at: int, item: Break) -> Change | None:
-    found = _statement(tree, at)
-    if found is None:
-        return None
-    statement, rest = found
-    for rule in _rules(item):
-        change = rule(statement, rest, tree)
-        if change is not None:
-            return change
-    return None
 
 
 def _statement(tree: ast.AST, at: int) -> tuple[ast.stmt, Sequence[ast.stmt]] | None:
@@ -100,3 +99,89 @@ def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | No
     if _parsed("\n".join(["def f():", *(f"    {line}" for line in change.code)])) is None:
         return None
     return Rewrite(change.title, change.why, change.first + first - 1, tuple(before), tuple(after))
+
+
+def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+    """Leave out `.item()` where only arithmetic is done with the number."""
+    found = [(node, value) for node in ast.walk(statement) if (value := _taken(node))]
+    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+        return None
+    call, value = found[0]
+    if not _is_operand(statement, call) and not _only_computes(statement, call, tree):
+        return None
+    code = ast.unparse(replaced(statement, call, value))
+    return change_of("Keep the value a tensor", _NUMBER, statement, code)
+
+
+def _taken(node: ast.AST) -> ast.expr | None:
+    """The tensor that a call such as `x.item()` or `float(x)` makes a number of."""
+    match node:
+        case ast.Call(ast.Attribute(value, "item"), [], []):
+            return value
+        case ast.Call(ast.Name("float" | "int"), [ast.Call() | ast.Name() as value], []):
+            return value
+    return None
+
+
+def _is_operand(root: ast.AST, node: ast.AST) -> bool:
+    """Whether a value is only an operand of arithmetic."""
+    for parent in ast.walk(root):
+        if node in ast.iter_child_nodes(parent):
+            return isinstance(parent, ast.BinOp | ast.UnaryOp)
+    return False
+
+
+def _only_computes(statement: ast.stmt, call: ast.AST, tree: ast.AST) -> bool:
+    """Whether the statement names the number, and every use of the name is an operand."""
+    match statement:
+        case ast.Assign([ast.Name(name)], value) if value is call:
+            uses = [
+                node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
+            ]
+            read = [node for node in uses if isinstance(node.ctx, ast.Load)]
+            return len(uses) == len(read) + 1 and all(_is_operand(tree, node) for node in read)
+    return False
+
+
+def message_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+    """Print and log only where nothing is compiled."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return None
+    if not _is_message(statement.value.func):
+        return None
+    code = (
+        f"if not torch.compiler.is_compiling():\n{textwrap.indent(ast.unparse(statement), '    ')}"
+    )
+    return change_of("Keep the message out of the compiled code", _MESSAGE, statement, code)
+
+
+def _is_message(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(name):
+            return name in ("print", "breakpoint")
+        case ast.Attribute(value, name) if name in _LOGGING:
+            owner = ast.unparse(value).lower()
+            return "log" in owner or owner == "warnings"
+    return False
+
+
+def masked_sum_change(
+    statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
+) -> Change | None:
+    """`torch.where(x > 0, x, 0).sum()` for `x[x > 0].sum()`."""
+    found = [(node, picked) for node in ast.walk(statement) if (picked := _summed(node))]
+    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+        return None
+    call, picked = found[0]
+    zero = where(picked.slice, picked.value, ast.Constant(0))
+    total = ast.Call(ast.Attribute(zero, "sum", ast.Load()), [], [])
+    code = ast.unparse(replaced(statement, call, total))
+    return change_of("Sum with zeros in place of the rest", _MASKED, statement, code)
+
+
+def _summed(node: ast.AST) -> ast.Subscript | None:
+    """What a node such as `x[x > 0].sum()` adds up."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Subscript(_, ast.Compare()) as picked, "sum"), [], []):
+            return picked
+    return None

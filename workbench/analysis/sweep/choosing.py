@@ -103,7 +103,10 @@ def choose(
         winner, rest = rest[0], [winner, *rest[1:]]
         comparison = _compared(winner, rest[0], objective)
     runner_up = rest[0] if rest else None
-    return Choice(objective, winner, runner_up, comparison, tuple(_effects(found, objective)))
+    axes = dict.fromkeys(name for one in found for name, _ in one.settings)
+    effects = [effect for axis in axes if (effect := _effect(axis, found, objective))]
+    effects.sort(key=lambda effect: -effect.ratio)
+    return Choice(objective, winner, runner_up, comparison, tuple(effects))
 
 
 def _nothing(done: list[Trial], kept: list[Trial], objective: str) -> str:
@@ -120,13 +123,10 @@ def _fits(trial: Trial, constraint: Constraint) -> bool:
     if callable(constraint):
         return bool(constraint(trial))
     settings = dict(trial.settings)
-    for name, wanted in constraint.items():
-        if name in settings:
-            if settings[name] != str(wanted):
-                return False
-        elif not _within(trial, name, wanted):
-            return False
-    return True
+    return all(
+        settings[name] == str(wanted) if name in settings else _within(trial, name, wanted)
+        for name, wanted in constraint.items()
+    )
 
 
 def _within(trial: Trial, name: str, wanted: Any) -> bool:
@@ -220,14 +220,8 @@ def relative(trial: Trial) -> tuple[float, ...]:
     return tuple(ours / theirs for ours, theirs in zip(*trial.samples_us, strict=True))
 
 
-def _effects(candidates: Sequence[Candidate], objective: str) -> Iterable[Effect]:
-    """By axis, the strongest first: the score by its values while the other axes are the same."""
-    axes = dict.fromkeys(name for one in candidates for name, _ in one.settings)
-    found = [_effect(axis, candidates, objective) for axis in axes]
-    return sorted((one for one in found if one is not None), key=lambda one: -one.ratio)
-
-
 def _effect(axis: str, candidates: Sequence[Candidate], objective: str) -> Effect | None:
+    """The score by the values of an axis while the other axes are the same."""
     others: dict[Any, dict[str, Candidate]] = {}
     for one in candidates:
         rest = tuple(pair for pair in one.settings if pair[0] != axis)

@@ -34,10 +34,8 @@ _OWN_SIZE = re.compile(r"[A-Z][A-Z0-9_]*")  # of a user's kernel; Inductor's opt
 
 def is_kernel_axis(name: str) -> bool:
     """Whether a name is a parameter of Triton kernels: "XBLOCK", "k0.num_warps"."""
-    kernel, _, parameter = name.rpartition(".")
-    if parameter in PARAMETERS:
-        return True
-    return bool(kernel) and _OWN_SIZE.fullmatch(parameter) is not None
+    kernel, parameter = parameter_of(name)
+    return parameter in PARAMETERS or bool(kernel and _OWN_SIZE.fullmatch(parameter))
 
 
 def parameter_of(name: str) -> tuple[str | None, str]:

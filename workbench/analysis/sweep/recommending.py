@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.choosing import Candidate, Choice, Constraint, Effect, choose
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
-from workbench.analysis.sweep.medians import LEAST_DIFFERENCE, median_interval
-from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.analysis.sweep.medians import LEAST_DIFFERENCE
 from workbench.number_text import number_text
+from workbench.report.presenting import Presented
 
 if TYPE_CHECKING:
+    from workbench.analysis.sweep.choosing import Choice
     from workbench.analysis.sweep.sweep import Sweep
 
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
@@ -82,23 +85,13 @@ def _against_next(choice: Choice, next_one: Candidate) -> str:
     found = choice.comparison
     if found is None:
         return f"Next comes {next_one.title}."
-    if not found.differ:
-        return (
-            f"{next_one.title} cannot be told from it ({_percent(found.ratio.low)} to "
-            f"{_percent(found.ratio.high)}); this one compiles faster."
-            if _compiles_faster(choice.winner, next_one)
-            else f"{next_one.title} cannot be told from it."
-        )
-    return f"{next_one.title}, the next, is {found.words}."
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
-
-
-def _compiles_faster(a: Candidate, b: Candidate) -> bool:
-    seconds = [median_interval([row.compile_s or 0.0 for row in one.rows]).median for one in (a, b)]
-    return seconds[0] < seconds[1]
+    if found.differ:
+        return f"{next_one.title}, the next, is {found.words}."
+    mine, other = (median(r.compile_s or 0.0 for r in c.rows) for c in (choice.winner, next_one))
+    if mine >= other:
+        return f"{next_one.title} cannot be told from it."
+    low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (found.ratio.low, found.ratio.high))
+    return f"{next_one.title} cannot be told from it ({low} to {high}); this one compiles faster."
 
 
 def code_of(winner: Candidate, name: str) -> str:
@@ -133,3 +126,20 @@ def code_of(winner: Candidate, name: str) -> str:
 def _literal(text: str) -> str:
     is_literal = text in ("True", "False", "None") or text.lstrip("-").replace(".", "", 1).isdigit()
     return text if is_literal else repr(text)
+
+
+@dataclass(frozen=True)
+class Recommendation(Presented):
+    """What to take, why, and how to write it down."""
+
+    choice: Choice
+    sentence: str
+    code: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The chosen value of each axis."""
+        return dict(self.choice.winner.settings)
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\n\n{self.code}"

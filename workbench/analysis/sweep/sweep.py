@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.sweep.recommendation import Recommendation
+    from workbench.analysis.sweep.recommending import Recommendation
 
 CHARTS = ("heat", "parallel", "pareto", "distribution")
 """The charts of a sweep: two axes as a heat map, every axis side by side, speed-up against compile
@@ -166,9 +167,7 @@ class Sweep(Presented):
 
     def __repr__(self) -> str:
         """A short stable summary without times: how the settings ended."""
-        counts: dict[str, int] = {}
-        for trial in self.trials:
-            counts[trial.status] = counts.get(trial.status, 0) + 1
+        counts = Counter(trial.status for trial in self.trials)
         ended = ", ".join(f"{count} {status}" for status, count in counts.items())
         axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())
         return f"Sweep({self.name} over {axes}: {ended or 'nothing ran'})"

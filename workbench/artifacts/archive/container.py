@@ -14,9 +14,14 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.members import Members, compare_sizes, read_manifest
-from workbench.artifacts.archive.writing import Content as Content
-from workbench.artifacts.archive.writing import listed, whole_zip
+from workbench.artifacts.archive.members import Content as Content
+from workbench.artifacts.archive.members import (
+    Members,
+    compare_sizes,
+    listed,
+    read_manifest,
+    whole_zip,
+)
 from workbench.artifacts.archive.zip_frame import Frame, frame_hash, read_frame
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.errors import ArtifactError

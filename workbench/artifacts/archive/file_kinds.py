@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,12 +13,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage, package_in
-from workbench.artifacts.archive.regular_file import open_file
 from workbench.artifacts.archive.zip_frame import chunks, read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
 
-if TYPE_CHECKING:  # a package starts without what artifacts need
+if TYPE_CHECKING:
     from workbench.artifacts.archive.container import Opened
     from workbench.artifacts.manifest.manifest import Manifest
 
@@ -109,7 +109,9 @@ def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
                 "torch's save_compiled_function, aoti_compile_and_package or torch.export.save "
                 "wrote. Give the path of an .aot or .pt2 file."
             )
-        _check_pickle_end(name, file)
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b".":  # every pickle ends with STOP
+            raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
         yield OpenedFile("torch", file, size)
 
 
@@ -132,7 +134,17 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     return OpenedFile("exported program", file, size, package=package)
 
 
-def _check_pickle_end(name: str, file: BinaryIO) -> None:
-    file.seek(-1, os.SEEK_END)
-    if file.read(1) != b".":  # every pickle ends with STOP
-        raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
+@contextmanager
+def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """One open descriptor of a regular file; raises `ArtifactError` when there is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise ArtifactError(f"Cannot open {os.fspath(path)}: {error.strerror}.") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise ArtifactError(f"{os.fspath(path)} is {what}. Give the path of a file.")
+    with os.fdopen(handle, "rb") as file:
+        yield file

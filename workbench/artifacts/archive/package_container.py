@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +16,9 @@ from workbench.errors import ArtifactError
 
 FORMAT = "archive_format"  # the member by which torch knows its own archives
 _PART_LIMIT = 255  # bytes of a file name in Linux
+
+
+REPORT_SUFFIX = ".wbr.b64"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,3 +117,18 @@ def _check_models(manifest: PackageManifest) -> None:
 def _named(model: PackagedModel) -> Iterable[str]:
     beside = (constant.member for constant in model.constants)
     return (name for name in (model.library, model.report, model.reference, *beside) if name)
+
+
+def encode_report(report: bytes) -> bytes:
+    """The member for the content of a `.wbr` file."""
+    return base64.b64encode(report)
+
+
+def decode_report(member: bytes) -> bytes:
+    """The content of the `.wbr` file in a member; raises `ArtifactError` when it is damaged."""
+    try:
+        return base64.b64decode(member, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ArtifactError(
+            f"The report in the package is damaged ({error}). Get the file again."
+        ) from error

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect.facts import Facts, Text
-from workbench.artifacts.inspect.packages import read_json
+from workbench.artifacts.inspect.facts import Facts
+from workbench.artifacts.inspect.packages import member_text, read_json
 from workbench.artifacts.inspect.rows import (
     ConstantFacts,
     GuardFacts,
@@ -35,26 +35,24 @@ def exported_facts(package: OpenedPackage) -> Facts:
     members = [n for n in package.entries if n.startswith(_MODELS) and n.endswith(".json")]
     found = {PurePosixPath(n).stem: read_json(package, n, _JSON_LIMIT) for n in members}
     constants = list(_constants(package))
+    sizes = {name: [c.size or 0 for c in constants if c.model == name] for name in found}
     needs = {need.name: need for program in found.values() for need in _needs(program)}
     lost = [name for name, program in found.items() if not program]
     return Facts(
-        models=[_model(name, constants) for name in found],
+        models=[
+            ModelFacts(name, "", "", "in the archive", len(own), sum(own))
+            for name, own in sizes.items()
+        ],
         values=[row for name, program in found.items() for row in _values(name, program)],
         constants=constants,
         guards=[row for name, program in found.items() for row in _guards(name, program)],
         needs=list(needs.values()),
-        texts=[_text(package, member) for member in members],
+        texts=[member_text(package, n, "json", _JSON_LIMIT // 4) for n in members],
         notes=[
             *(f"{name} is damaged or bigger than {_JSON_LIMIT} bytes: not read" for name in lost),
             "a graph, not compiled: torch.export.load and torch run it",
         ],
     )
-
-
-def _model(name: str, constants: list[ConstantFacts]) -> ModelFacts:
-    mine = [constant for constant in constants if constant.model == name]
-    size = sum(constant.size or 0 for constant in mine)
-    return ModelFacts(name, "", "", "in the archive", len(mine), size)
 
 
 def _at(data: Any, *keys: str) -> Any:
@@ -106,50 +104,46 @@ def _size(size: Mapping[str, Any], ranges: Any) -> str:
     if not isinstance(expression, str):
         return str(size.get("as_int", "?"))
     shown = _SYMBOL.sub(r"\1", expression)
-    found = _at(ranges, shown)
-    low, high = (_at(found, end) for end in ("min_val", "max_val"))
-    if low is None and high is None:
-        return shown
-    return f"{shown} in {'' if low is None else low}..{'' if high is None else high}"
+    found = _range(_at(ranges, shown))
+    return f"{shown} in {found}" if found else shown
+
+
+def _range(row: Any) -> str:
+    ends = [_at(row, end) for end in ("min_val", "max_val")]
+    shown = "..".join("" if end is None else str(end) for end in ends)
+    return "" if shown == ".." else shown
 
 
 def _constants(package: OpenedPackage) -> Iterator[ConstantFacts]:
     for what, folder in _FOLDERS.items():
-        for member in package.entries:
-            if not (member.startswith(folder) and member.endswith(f"_{what}_config.json")):
+        end = f"_{what}_config.json"
+        for file in package.entries:
+            if not (file.startswith(folder) and file.endswith(end)):
                 continue
-            model = PurePosixPath(member).name.removesuffix(f"_{what}_config.json")
-            config = _at(read_json(package, member, _JSON_LIMIT), "config")
+            config = _at(read_json(package, file, _JSON_LIMIT), "config")
             for name, row in config.items() if isinstance(config, dict) else ():
-                yield _constant(package, model, folder, str(name), row)
-
-
-def _constant(
-    package: OpenedPackage, model: str, folder: str, name: str, row: Any
-) -> ConstantFacts:
-    member = f"{folder}{_at(row, 'path_name')}"
-    meta = _at(row, "tensor_meta")
-    other = "buffer" if folder == _FOLDERS["weights"] else "constant"
-    return ConstantFacts(
-        model=model,
-        name=name,
-        kind="parameter" if _at(row, "is_param") else other,
-        dtype=_dtype(meta),
-        shape=_sizes(_at(meta, "sizes"), None),
-        size=package.size(member) if member in package.entries else None,
-        place=member if member in package.entries else "not in the archive",
-    )
+                member, meta = f"{folder}{_at(row, 'path_name')}", _at(row, "tensor_meta")
+                is_there = member in package.entries
+                other = "buffer" if what == "weights" else "constant"
+                yield ConstantFacts(
+                    model=PurePosixPath(file).name.removesuffix(end),
+                    name=str(name),
+                    kind="parameter" if _at(row, "is_param") else other,
+                    dtype=_dtype(meta),
+                    shape=_sizes(_at(meta, "sizes"), None),
+                    size=package.size(member) if is_there else None,
+                    place=member if is_there else "not in the archive",
+                )
 
 
 def _guards(model: str, program: Mapping[str, Any]) -> Iterator[GuardFacts]:
+    why = "checked by the loaded module"
     code = program.get("guards_code")
     for text in code if isinstance(code, list) else ():
-        yield GuardFacts(model, "SHAPE", str(text), True, "checked by the loaded module")
+        yield GuardFacts(model, "SHAPE", str(text), True, why)
     ranges = _at(program, "range_constraints")
     for name, row in ranges.items() if isinstance(ranges, dict) else ():
-        low, high = _at(row, "min_val"), _at(row, "max_val")
-        ends = f"{'' if low is None else low}..{'' if high is None else high}"
-        yield GuardFacts(model, "RANGE", f"{name} in {ends}", True, "checked by the loaded module")
+        yield GuardFacts(model, "RANGE", f"{name} in {_range(row) or '..'}", True, why)
 
 
 def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
@@ -162,9 +156,3 @@ def _needs(program: Mapping[str, Any]) -> Iterator[NeedFacts]:
     opset = program.get("opset_version")
     for name, version in opset.items() if isinstance(opset, dict) else ():
         yield NeedFacts(f"operators of {name}", str(version), "the version of their definitions")
-
-
-def _text(package: OpenedPackage, member: str) -> Text:
-    size = package.size(member)
-    text = package.raw(member).decode("utf-8", "replace") if size <= _JSON_LIMIT // 4 else None
-    return Text(member, "json", size, text)

@@ -1,10 +1,11 @@
-"""What the readers of the kinds of files hand over, before it becomes a report."""
+"""Facts of a file: what its readers hand over, with rows that manifests or reports give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.inspect.rows import (
     ConstantFacts,
@@ -15,6 +16,12 @@ from workbench.artifacts.inspect.rows import (
     OutsideFacts,
     ValueFacts,
 )
+from workbench.artifacts.manifest.manifest import BuiltFor
+from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
+from workbench.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from workbench.report import Report
 
 REPORT_LIMIT = 16 << 20  # bytes of a packed report; that of GPT-2 takes 0.3 MiB
 DTYPE_BYTES = {
@@ -87,12 +94,111 @@ def bytes_of(dtype: str, shape: Any) -> int | None:
     """The bytes of a dense tensor, or None for sizes that are not fixed."""
     if dtype not in DTYPE_BYTES or not all(isinstance(size, int) for size in shape):
         return None
-    count = DTYPE_BYTES[dtype]
-    for size in shape:
-        count *= size
-    return count
+    return int(DTYPE_BYTES[dtype] * prod(shape))
 
 
 def joined(values: Any) -> str:
     """Texts or numbers of a list, separated by commas."""
     return ", ".join(map(str, values)) if isinstance(values, list | tuple) else ""
+
+
+def torch_row(version: str) -> NeedFacts:
+    """The release of torch."""
+    return NeedFacts("torch", version, "the release that compiled it")
+
+
+def version_needs(versions: Versions, target: BuiltFor | None) -> Iterator[NeedFacts]:
+    """The releases that a file of Python code needs, those for another machine's GPU first."""
+    yield NeedFacts("python", versions.python, "it holds Python's bytecode")
+    yield NeedFacts("bytecode", versions.magic, "Python's magic number")
+    yield torch_row(target.torch if target else versions.torch)
+    triton = target.triton if target else versions.triton
+    if triton:
+        yield NeedFacts("triton", triton, "for kernels that Triton made")
+
+
+def system_rows(needs: SystemNeeds) -> Iterator[NeedFacts]:
+    """System, processor, versions of symbols, libraries."""
+    if needs.system:
+        yield NeedFacts("system", needs.system)
+        yield NeedFacts("processor", needs.machine)
+    for family, version in sorted(needs.symbols.items()):
+        yield NeedFacts(family, version, "the newest version of its symbols that is used")
+    if needs.libraries:
+        yield NeedFacts("libraries", ", ".join(needs.libraries))
+
+
+def build_rows(builds: Iterable[Build]) -> Iterator[NeedFacts]:
+    """The instruction sets of the kernels and the processor's flags that they were built with."""
+    for build in builds:
+        yield NeedFacts("instructions", build.isa or build.name, " ".join(build.flags))
+
+
+def gpu_needs(target: BuiltFor | None) -> Iterator[NeedFacts]:
+    """The GPU, its toolkit and the releases that code for another machine was made for."""
+    if target is None:
+        return
+    vendor = "ROCm" if target.is_amd else "CUDA"
+    yield NeedFacts("gpu", target.title, "its machine code runs on this architecture")
+    yield NeedFacts("toolkit", f"{vendor} {target.toolkit}" if target.toolkit else f"any {vendor}")
+
+
+def report_facts(model: str, content: bytes | None) -> Facts:
+    """Outputs, guards and texts from the content of a `.wbr` file; a damaged one is a note."""
+    if content is None:
+        return Facts(notes=["the file holds no report"])
+    from workbench.report.record import Report  # records take 0.06 s to define
+
+    try:
+        report = Report.from_bytes(content)
+        guards = [
+            GuardFacts(model, str(r.kind), str(r.source), bool(r.kept), str(r.why_dropped or ""))
+            for r in report.guards
+        ]
+        return Facts(values=_outputs(model, report), guards=guards, texts=titled(_texts(report)))
+    except (ArtifactError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return Facts(notes=[f"the report of {model} cannot be read: {error}"])
+
+
+def _texts(report: Report) -> Iterator[tuple[str, str, str]]:
+    """The sources of the kernels and the generated programs that call them."""
+    for kernel in report.kernels:
+        if kernel.text:
+            yield str(kernel.name), str(kernel.language), str(report.texts[kernel.text])
+    for wrapper in report.wrappers:
+        if wrapper.text:
+            text = str(report.texts[wrapper.text])
+            yield f"wrapper {wrapper.id}", "cpp" if "#include" in text[:2000] else "python", text
+
+
+def titled(texts: Iterable[tuple[str, str, str]]) -> list[Text]:
+    """Texts given as name, language and content, each once; equal names are numbered."""
+    found: dict[str, Text] = {}
+    for name, language, text in texts:
+        title, number = name, 1
+        while title in found and found[title].text != text:
+            number += 1
+            title = f"{name} ({number})"
+        found[title] = Text(title, language, len(text.encode()), text)
+    return list(found.values())
+
+
+def _outputs(model: str, report: Report) -> list[ValueFacts]:
+    """What the graph returns that Dynamo traced: the tensors of the function's result."""
+    first = next((graph.id for graph in report.graphs if graph.stage == "dynamo"), None)
+    nodes = {node.id: node for node in report.nodes if node.graph == first}
+    ends = [node for node in nodes.values() if node.op == "output"]
+    results = [nodes[name] for end in ends[-1:] for name in end.inputs if name in nodes]
+    return [
+        ValueFacts(
+            model=model,
+            direction="output",
+            name=f"output {number}",
+            kind="Tensor",
+            dtype=str(node.dtype or ""),
+            shape=shape_text(node.shape),
+            device=str(node.device or ""),
+            stride=shape_text(node.stride),
+        )
+        for number, node in enumerate(results)
+    ]

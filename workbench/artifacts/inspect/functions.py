@@ -6,19 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.artifacts.archive.container import PAYLOAD, REPORT, WEIGHTS, Opened
-from workbench.artifacts.inspect import requirements
 from workbench.artifacts.inspect.facts import (
     REPORT_LIMIT,
     Facts,
-    Text,
+    build_rows,
     bytes_of,
+    gpu_needs,
     joined,
     path_text,
+    report_facts,
     shape_text,
+    system_rows,
+    titled,
+    version_needs,
 )
 from workbench.artifacts.inspect.opcodes import PickleFacts
 from workbench.artifacts.inspect.pickles import named_texts, written_after
-from workbench.artifacts.inspect.reported import ReportFacts, report_facts
 from workbench.artifacts.inspect.rows import (
     ConstantFacts,
     GuardFacts,
@@ -30,13 +33,8 @@ from workbench.artifacts.inspect.rows import (
 )
 from workbench.artifacts.manifest.manifest import Manifest
 
-_SYSTEM = {
-    "python_version": "python",
-    "torch_version": "torch",
-    "toolkit_version": "toolkit",
-    "triton_version": "triton",
-    "gpu_name": "gpu",
-}
+_RELEASES = ("python", "torch", "toolkit", "triton")
+_SYSTEM = {"gpu_name": "gpu"} | {f"{name}_version": name for name in _RELEASES}
 
 
 def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
@@ -46,25 +44,30 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     is_small = REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT
     reports = {name: opened.raw(REPORT)} if is_small else {}
     told = report_facts(name, reports.get(name))
-    leaves = list(_leaves(manifest.contract.get("inputs")))
+    leaves = leaves_of(manifest.contract.get("inputs"))
     receiver = _mapping(manifest.contract.get("inputs")).get("receiver")
-    weights = [leaf for leaf in leaves if receiver and _root(leaf) == receiver]
+    paths = [leaf.get("path") for leaf in leaves]
+    roots = [path[0] if isinstance(path, list) and path else None for path in paths]
+    weights = [leaf for leaf, root in zip(leaves, roots, strict=True) if root and root == receiver]
     constants = [_constant(name, leaf, manifest) for leaf in weights]
     return Facts(
         models=[_model(name, manifest, constants, opened)],
-        values=[*inputs(name, (leaf for leaf in leaves if leaf not in weights)), *told.outputs],
+        values=[*inputs(name, (leaf for leaf in leaves if leaf not in weights)), *told.values],
         constants=constants,
         guards=[*_guards(name, manifest, told), *_baked(name, manifest)],
         needs=[
-            *requirements.version_needs(manifest.versions, manifest.built_for),
-            *requirements.system_rows(manifest.needs),
-            *requirements.build_rows(manifest.builds),
-            *requirements.gpu_needs(manifest.built_for),
+            *version_needs(manifest.versions, manifest.built_for),
+            *system_rows(manifest.needs),
+            *build_rows(manifest.builds),
+            *gpu_needs(manifest.built_for),
             *([] if manifest.device == "cpu" else [NeedFacts("device", manifest.device)]),
         ],
         outside=list(_outside(manifest)),
-        kernels=list(_kernels(name, manifest)),
-        texts=told.texts or code_texts(pickles),
+        kernels=[
+            KernelFacts(name, kernel.name, kernel.registers, kernel.sha256)
+            for kernel in (manifest.built_for.kernels if manifest.built_for else ())
+        ],
+        texts=told.texts or titled(named_texts(pickles)),
         reports=reports,
         notes=told.notes,
     )
@@ -78,24 +81,12 @@ def torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Facts:
         needs=[
             NeedFacts(_SYSTEM[key], value, "as torch recorded it") for key, value in system.items()
         ],
-        texts=code_texts(pickles),
+        texts=titled(named_texts(pickles)),
         notes=[
             "torch records neither guards nor inputs in a readable form; a file of ours does: "
             "write it with Compiled.save"
         ],
     )
-
-
-def code_texts(pickles: Iterable[PickleFacts]) -> list[Text]:
-    """The generated code among the texts of pickles, each name once."""
-    found: dict[str, Text] = {}
-    for name, language, text in named_texts(pickles):
-        title, number = name, 1
-        while title in found and found[title].text != text:
-            number += 1
-            title = f"{name} ({number})"
-        found[title] = Text(title, language, len(text.encode()), text)
-    return list(found.values())
 
 
 def inputs(model: str, leaves: Iterable[Mapping[str, Any]]) -> Iterator[ValueFacts]:
@@ -115,20 +106,14 @@ def inputs(model: str, leaves: Iterable[Mapping[str, Any]]) -> Iterator[ValueFac
         )
 
 
-def _leaves(inputs: Any) -> Iterator[Mapping[str, Any]]:
-    found = _mapping(inputs).get("leaves")
-    yield from (
-        (leaf for leaf in found or () if isinstance(leaf, dict)) if isinstance(found, list) else ()
-    )
+def leaves_of(contract: Any) -> list[Mapping[str, Any]]:
+    """The leaves in the JSON of a contract; none where it is damaged."""
+    found = _mapping(contract).get("leaves")
+    return [leaf for leaf in found if isinstance(leaf, dict)] if isinstance(found, list) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _root(leaf: Mapping[str, Any]) -> Any:
-    path = leaf.get("path")
-    return path[0] if isinstance(path, list) and path else None
 
 
 def _constant(model: str, leaf: Mapping[str, Any], manifest: Manifest) -> ConstantFacts:
@@ -155,18 +140,11 @@ def _model(
     return ModelFacts(name, manifest.device, PAYLOAD, place, len(constants), total, target=target)
 
 
-def _kernels(model: str, manifest: Manifest) -> Iterator[KernelFacts]:
-    for kernel in manifest.built_for.kernels if manifest.built_for else ():
-        yield KernelFacts(model, kernel.name, kernel.registers, kernel.sha256)
-
-
-def _guards(name: str, manifest: Manifest, told: ReportFacts) -> Iterator[GuardFacts]:
+def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
     """Guards as the report has them; without one, those that the manifest says were dropped."""
-    if told.guards:
-        yield from told.guards
-        return
+    yield from told.guards
     dropped = manifest.guards.get("dropped")
-    for row in dropped if isinstance(dropped, list) else ():
+    for row in dropped if isinstance(dropped, list) and not told.guards else ():
         if isinstance(row, dict):
             kind, place, why = (str(row.get(key, "")) for key in ("kind", "name", "why"))
             yield GuardFacts(name, kind, place, False, why)

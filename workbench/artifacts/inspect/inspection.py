@@ -21,7 +21,6 @@ from workbench.artifacts.inspect.pickles import graded, imports, pickles_in, sum
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.inspect.rows import DAMAGED, NOT_HASHED, WHOLE, MemberFacts
 from workbench.artifacts.manifest.package_manifest import MANIFEST as PACKAGE_MANIFEST
-from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import TrustStore
 
 HASHED = 64 << 20  # bytes of members that are compared with their hashes: about 0.05 s
@@ -31,6 +30,7 @@ _KINDS = {
     ".cubin": "GPU code", ".hsaco": "GPU code", ".fatbin": "GPU code", ".ptx": "GPU code",
     ".b64": "report", ".wbr": "report", ".pt": "pickled tensors", ".safetensors": "weights",
 }  # fmt: skip
+_APART = ("values", "reports")  # no rows of one table
 _NAMED = {
     MANIFEST: "manifest",
     PACKAGE_MANIFEST: "manifest",
@@ -53,7 +53,9 @@ def inspect(
         members = opened.artifact or opened.package
         pickles = dict(_pickles(opened))
         facts = _facts(opened, pickles)
-        digest = "" if _is_long(opened) and not verify else opened.digest
+        # without a manifest the digest is that of all bytes: a big file would be read to its end
+        is_long = opened.signed is None and opened.kind != "torch" and opened.size > HASHED
+        digest = "" if is_long and not verify else opened.digest
         found = libraries_in(members)
         return ArtifactReport(
             path=os.fspath(path),
@@ -64,28 +66,14 @@ def inspect(
             manifest=opened.signed,
             members=tuple(_members(members, verify)) if members else (),
             pickles=tuple(pickles.items()),
-            models=tuple(facts.models),
             inputs=tuple(row for row in facts.values if row.direction == "input"),
             outputs=tuple(row for row in facts.values if row.direction == "output"),
-            constants=tuple(facts.constants),
-            guards=tuple(facts.guards),
-            needs=tuple(facts.needs),
-            outside=tuple(facts.outside),
-            kernels=tuple(facts.kernels),
-            libraries=found.libraries,
-            sections=found.sections,
-            symbols=found.symbols,
+            **vars(found),
             names=graded(row for name, part in pickles.items() for row in imports(name, part)),
             pickled=tuple(row for name, part in pickles.items() for row in summaries(name, part)),
-            notes=tuple(facts.notes),
-            texts=tuple(facts.texts),
+            **{name: tuple(rows) for name, rows in vars(facts).items() if name not in _APART},
             reports=facts.reports,
         )
-
-
-def _is_long(opened: OpenedFile) -> bool:
-    """Whether the digest takes reading a big file to its end."""
-    return opened.signed is None and opened.kind != "torch" and opened.size > HASHED
 
 
 def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
@@ -154,6 +142,5 @@ def _states(members: Members, verify: bool) -> dict[str, str]:
 
 
 def _listed(members: Members, name: str) -> str:
-    if isinstance(members, OpenedPackage) and not isinstance(members.manifest, PackageManifest):
-        return ""
-    return "" if name in (MANIFEST, PACKAGE_MANIFEST) else members.hash_of(name) or ""
+    is_torch = isinstance(members, OpenedPackage) and members.manifest is None
+    return "" if is_torch or name in (MANIFEST, PACKAGE_MANIFEST) else members.hash_of(name) or ""

@@ -26,20 +26,11 @@ def libraries_in(members: Members | None) -> Libraries:
     if members is None:
         return Libraries()
     found = list(_elf_files(members))
+    read = [elf for _, elf in found if isinstance(elf, Elf)]
     return Libraries(
         tuple(_library(name, members.size(name), elf) for name, elf in found),
-        tuple(
-            SectionFacts(name, part.name, part.kind, part.address, part.size, part.flags)
-            for name, elf in found
-            if isinstance(elf, Elf)
-            for part in elf.sections
-        ),
-        tuple(
-            SymbolFacts(name, symbol.name, symbol.kind, symbol.is_exported, symbol.size)
-            for name, elf in found
-            if isinstance(elf, Elf)
-            for symbol in elf.symbols
-        ),
+        tuple(section for elf in read for section in elf.sections),
+        tuple(symbol for elf in read for symbol in elf.symbols),
     )
 
 
@@ -51,7 +42,7 @@ def _elf_files(members: Members) -> Iterator[tuple[str, Elf | str]]:
             continue
         count += 1
         try:
-            yield name, read_elf(part)
+            yield name, read_elf(part, name)
         except ValueError as error:
             yield name, str(error)
 
@@ -59,7 +50,7 @@ def _elf_files(members: Members) -> Iterator[tuple[str, Elf | str]]:
 def _library(name: str, size: int, elf: Elf | str) -> LibraryFacts:
     if isinstance(elf, str):
         return LibraryFacts(name, "", size, (), (), (), 0, 0, elf)
-    exported = sum(symbol.is_exported for symbol in elf.symbols)
+    exported = sum(symbol.exported for symbol in elf.symbols)
     more = elf.symbol_count > len(elf.symbols) + 1 and len(elf.symbols) >= 50_000
     return LibraryFacts(
         member=name,

@@ -99,26 +99,18 @@ def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:
     rest = content[(end or 0) + 1 :]  # what follows STOP
     if not problem and _is_pickle(rest):
         state.nested.append(rest)
-    inner = tuple(_nested(state.nested, depth, budget))
+    parts = state.nested if depth < _DEPTH else []
+    inner = [_read(part, depth + 1, budget) for part in parts]
     return PickleFacts(
         size=len(content),
         globals=tuple(sorted(state.globals)),
         calls=state.calls,
         persistent=state.persistent,
-        nested=inner,
+        nested=tuple(facts for facts in inner if facts.complete or facts.globals),
         complete=not problem,
         problem=problem,
         texts=tuple(state.texts),
     )
-
-
-def _nested(parts: list[bytes], depth: int, budget: _Budget) -> Iterator[PickleFacts]:
-    if depth >= _DEPTH:
-        return
-    for part in parts:
-        facts = _read(part, depth + 1, budget)
-        if facts.complete or facts.globals:
-            yield facts
 
 
 def _is_pickle(content: bytes) -> bool:

@@ -7,12 +7,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from workbench.artifacts.archive import package_report
-from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.inspect import requirements, wrapper_code
-from workbench.artifacts.inspect.facts import REPORT_LIMIT, Facts, Text, shape_text
-from workbench.artifacts.inspect.functions import inputs
-from workbench.artifacts.inspect.reported import report_facts
+from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
+from workbench.artifacts.inspect import wrapper_code
+from workbench.artifacts.inspect.facts import (
+    REPORT_LIMIT,
+    Facts,
+    Text,
+    build_rows,
+    report_facts,
+    shape_text,
+    system_rows,
+    torch_row,
+)
+from workbench.artifacts.inspect.functions import inputs, leaves_of
 from workbench.artifacts.inspect.rows import (
     ConstantFacts,
     GuardFacts,
@@ -53,14 +60,24 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
         models=[_model(model) for model in manifest.models],
         values=[row for model in manifest.models for row in _values(model)],
         constants=[_constant(m, constant) for m in manifest.models for constant in m.constants],
-        guards=[row for model in manifest.models for row in _guards(model)],
+        guards=[
+            GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
+            for model in manifest.models
+            if isinstance(found := model.contract.get("guards"), list)
+            for text in found
+        ],
         needs=[
-            requirements.torch_row(manifest.versions.torch),
-            *requirements.system_rows(manifest.needs),
-            *requirements.build_rows({m.isa: None for m in manifest.models if m.isa}),
+            torch_row(manifest.versions.torch),
+            *system_rows(manifest.needs),
+            *build_rows({m.isa: None for m in manifest.models if m.isa}),
             *_device_needs(package),
         ],
-        outside=[row for model in manifest.models for row in _later(model)],
+        outside=[
+            OutsideFacts("weight", constant.fqn, "Package.update_weights({...})")
+            for model in manifest.models
+            if model.weights == "later"
+            for constant in model.constants
+        ],
         texts=texts,
         reports=reports,
         notes=notes,
@@ -70,7 +87,9 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
 def torch_package_facts(package: OpenedPackage) -> Facts:
     """What torch's metadata and generated C++ say of a package that it wrote itself."""
     texts = member_texts(package)
-    models: dict[str, list[Text]] = {model: [] for model in model_names(package)}
+    models: dict[str, list[Text]] = {
+        model: [] for model in sorted({*map(_model_of, package.entries)} - {""})
+    }
     for text in texts:
         if (model := _model_of(text.name)) in models:
             models[model].append(text)
@@ -93,11 +112,6 @@ def torch_package_facts(package: OpenedPackage) -> Facts:
     )
 
 
-def model_names(package: OpenedPackage) -> list[str]:
-    """The folders of compiled models in the archive."""
-    return sorted({_model_of(name) for name in package.entries if name.startswith(CODE)} - {""})
-
-
 def _model_of(member: str) -> str:
     parts = member.removeprefix(CODE).split("/")
     return parts[0] if member.startswith(CODE) and len(parts) > 1 else ""
@@ -107,15 +121,17 @@ def member_texts(package: OpenedPackage) -> list[Text]:
     """The sources among the members; big ones by name only."""
     left, found = _TEXTS_LIMIT, []
     for name in package.entries:
-        language = _LANGUAGES.get(PurePosixPath(name).suffix)
-        if language is None:
-            continue
-        size, text = package.size(name), None
-        if size <= min(left, _TEXT_LIMIT):
-            left -= size
-            text = package.raw(name).decode("utf-8", "replace")
-        found.append(Text(name, language, size, text))
+        if language := _LANGUAGES.get(PurePosixPath(name).suffix):
+            found.append(member_text(package, name, language, min(left, _TEXT_LIMIT)))
+            left -= 0 if found[-1].text is None else found[-1].size
     return found
+
+
+def member_text(package: OpenedPackage, name: str, language: str, limit: int) -> Text:
+    """A member as text, by name only where it is bigger than the limit."""
+    size = package.size(name)
+    text = package.raw(name).decode("utf-8", "replace") if size <= limit else None
+    return Text(name, language, size, text)
 
 
 def metadata(package: OpenedPackage) -> dict[str, str]:
@@ -169,7 +185,7 @@ def _reports(
             notes.append(f"the report of {model.name} is too big to be read here")
             continue
         try:
-            found[model.name] = package_report.decode(package.raw(model.report))
+            found[model.name] = decode_report(package.raw(model.report))
         except ArtifactError as error:
             notes.append(f"the report of {model.name} cannot be read: {error}")
     return found, notes
@@ -189,9 +205,7 @@ def _model(model: PackagedModel) -> ModelFacts:
 
 
 def _values(model: PackagedModel) -> Iterator[ValueFacts]:
-    leaves = model.contract.get("leaves")
-    rows = [leaf for leaf in leaves if isinstance(leaf, dict)] if isinstance(leaves, list) else []
-    yield from inputs(model.name, rows)
+    yield from inputs(model.name, leaves_of(model.contract))
     for number, output in enumerate(model.outputs):
         yield ValueFacts(
             model=model.name,
@@ -215,18 +229,6 @@ def _constant(model: PackagedModel, constant: PackagedConstant) -> ConstantFacts
         size=constant.size,
         place=f"{constant.member} at {constant.offset}" if constant.member else place,
     )
-
-
-def _guards(model: PackagedModel) -> Iterator[GuardFacts]:
-    found = model.contract.get("guards")
-    for text in found if isinstance(found, list) else ():
-        yield GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
-
-
-def _later(model: PackagedModel) -> Iterator[OutsideFacts]:
-    if model.weights == "later":
-        for constant in model.constants:
-            yield OutsideFacts("weight", constant.fqn, "Package.update_weights({...})")
 
 
 def _torch_model(package: OpenedPackage, model: str, constants: list[ConstantFacts]) -> ModelFacts:

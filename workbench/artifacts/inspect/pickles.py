@@ -80,21 +80,23 @@ def _inside(name: str, content: bytes) -> Iterator[tuple[str, PickleFacts]]:
             yield f"{name} > {member}", read_pickle(inner.raw(member))
 
 
+def with_nested(name: str, facts: PickleFacts) -> Iterator[tuple[str, PickleFacts]]:
+    """A pickle, then each that is nested in it, by name."""
+    yield name, facts
+    for number, inner in enumerate(facts.nested, 1):
+        yield from with_nested(f"{name} > {number}", inner)
+
+
 def summaries(name: str, facts: PickleFacts) -> Iterator[PickleSummary]:
     """A row for a pickle, then one for each that is nested in it."""
-    yield PickleSummary(
-        name, facts.size, len(facts.globals), facts.calls, facts.persistent, facts.problem
-    )
-    for number, inner in enumerate(facts.nested, 1):
-        yield from summaries(f"{name} > {number}", inner)
+    for title, f in with_nested(name, facts):
+        yield PickleSummary(title, f.size, len(f.globals), f.calls, f.persistent, f.problem)
 
 
 def imports(name: str, facts: PickleFacts) -> Iterator[ImportFacts]:
     """A row for each name that a pickle imports, nested ones with their place."""
-    for found in facts.globals:
-        yield ImportFacts(name, found, level(found))
-    for number, inner in enumerate(facts.nested, 1):
-        yield from imports(f"{name} > {number}", inner)
+    for title, found in with_nested(name, facts):
+        yield from (ImportFacts(title, imported, level(imported)) for imported in found.globals)
 
 
 def graded(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.artifacts.inspect import rows
 from workbench.errors import ArtifactError, UsageError
@@ -132,17 +132,12 @@ class ArtifactReport(Presented):
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""
-        row_type = _row_type(name)
-        return presenter().rows_frame(getattr(self, name), row_type)
+        if name not in TABLES:
+            raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(TABLES)}.")
+        return presenter().rows_frame(getattr(self, name), TABLES[name])
 
     def __repr__(self) -> str:
         """A short stable summary."""
         from workbench.artifacts.inspect.text import summary
 
         return summary(self)
-
-
-def _row_type(name: str) -> Any:
-    if name not in TABLES:
-        raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(TABLES)}.")
-    return TABLES[name]

@@ -6,12 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive import package_report
 from workbench.artifacts.archive.container import REPORT
-from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.artifacts.archive.members import Members
-from workbench.artifacts.archive.package_report import SUFFIX
-from workbench.artifacts.archive.regular_file import open_file
+from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
@@ -77,7 +75,7 @@ def _member(opened: Members, name: str, path: str | os.PathLike[str]) -> Report:
     if not opened.is_whole(name):
         raise ArtifactError(f"The report in {os.fspath(path)} is damaged. Get the file again.")
     content = opened.raw(name)
-    return Report.from_bytes(package_report.decode(content) if name.endswith(SUFFIX) else content)
+    return Report.from_bytes(decode_report(content) if name.endswith(REPORT_SUFFIX) else content)
 
 
 def names_of(a: Any, b: Any) -> tuple[str, str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.artifacts.machine.elf import SectionFacts as SectionFacts
+from workbench.artifacts.machine.elf import SymbolFacts as SymbolFacts
+
 WHOLE, DAMAGED, NOT_HASHED = "whole", "damaged", "not hashed"
 
 
@@ -131,29 +134,6 @@ class LibraryFacts:
     exports: int
     imports: int
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class SectionFacts:
-    """One section of an ELF file; `size` in bytes, `flags` of W(ritten), A (loaded), X (code)."""
-
-    library: str
-    name: str
-    kind: str
-    address: int
-    size: int
-    flags: str
-
-
-@dataclass(frozen=True)
-class SymbolFacts:
-    """One dynamic symbol of an ELF file: exported, or needed from another library."""
-
-    library: str
-    name: str
-    kind: str
-    exported: bool
-    size: int
 
 
 @dataclass(frozen=True)

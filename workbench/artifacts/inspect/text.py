@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.inspect.rows import (
     LEVELS,
     NOT_HASHED,
     ConstantFacts,
-    OutsideFacts,
     ValueFacts,
 )
 from workbench.number_text import number_text
@@ -28,14 +27,10 @@ TITLES = {
 }
 
 
-def size_words(size: int) -> str:
-    """Bytes as people read them, such as `1.5 MB`."""
-    return number_text(size, "bytes")
-
-
 def summary(report: ArtifactReport) -> str:
     """What matters most, a line or a few for each part."""
-    head = f"{os.path.basename(report.path)}: {TITLES[report.kind]}, {size_words(report.size)}"
+    size = number_text(report.size, "bytes")
+    head = f"{os.path.basename(report.path)}: {TITLES[report.kind]}, {size}"
     digest = report.digest or "not computed for so big a file: wb.inspect(path, verify=True)"
     lines = [f"ArtifactReport({head}, {report.signature})", _line("digest", digest)]
     lines += _models(report)
@@ -43,19 +38,21 @@ def summary(report: ArtifactReport) -> str:
     lines += _listed("outputs", [_value(row) for row in report.outputs])
     lines += _constants(report.constants)
     lines += [_line("" if n else "needs", line) for n, line in enumerate(_needs(report))]
-    lines += _guards(report)
-    lines += _listed("outside", [_outside(row) for row in report.outside])
+    if report.guards:
+        kept = sum(row.kept for row in report.guards)
+        lines.append(_line("guards", f"{kept} kept, {len(report.guards) - kept} dropped"))
+    # of what is imported its place: its name in the file is torch's own and long
+    places = {"module", "import"}
+    outside = (
+        (row.kind, row.found_at if row.kind in places else row.name) for row in report.outside
+    )
+    lines += _listed("outside", [" ".join(words) for words in outside])
     lines += _code(report)
     lines += _imports(report)
     lines += _members(report)
     lines += [_line("note", note) for note in report.notes]
     lines += [f"  DAMAGED  {name}" for name in report.damaged]
     return "\n".join(lines)
-
-
-def _outside(row: OutsideFacts) -> str:
-    """The place of what is imported: its name in the file is torch's own and long."""
-    return f"{row.kind} {row.found_at if row.kind in ('module', 'import') else row.name}"
 
 
 def _line(name: str, words: str) -> str:
@@ -72,13 +69,9 @@ def _listed(name: str, words: Sequence[str]) -> Iterator[str]:
 def _models(report: ArtifactReport) -> Iterator[str]:
     words = []
     for row in report.models:
-        parts = [
-            row.device,
-            f"for {row.target}" if row.target else "",
-            row.bucket,
-            "needs the proxy executor" if row.needs_proxy else "",
-        ]
-        shown = ", ".join(part for part in parts if part)
+        target = f"for {row.target}" if row.target else ""
+        proxy = "needs the proxy executor" if row.needs_proxy else ""
+        shown = ", ".join(filter(None, (row.device, target, row.bucket, proxy)))
         words.append(f"{row.name} ({shown})" if shown else row.name)
     yield from _listed("models", words)
 
@@ -89,7 +82,7 @@ def _value(row: ValueFacts) -> str:
 
 def _constants(rows: Sequence[ConstantFacts]) -> Iterator[str]:
     if rows:
-        total = size_words(sum(row.size or 0 for row in rows))
+        total = number_text(sum(row.size or 0 for row in rows), "bytes")
         places = {row.place.split(" at ")[0] for row in rows} - {""}
         where = f", {'; '.join(sorted(places))}" if 0 < len(places) < 3 else ""
         yield _line("constants", f"{len(rows)}, {total}{where}")
@@ -107,15 +100,9 @@ def _needs(report: ArtifactReport) -> Iterator[str]:
         yield line
 
 
-def _guards(report: ArtifactReport) -> Iterator[str]:
-    if report.guards:
-        kept = sum(row.kept for row in report.guards)
-        yield _line("guards", f"{kept} kept, {len(report.guards) - kept} dropped")
-
-
 def _code(report: ArtifactReport) -> Iterator[str]:
     if report.texts:
-        total = size_words(sum(text.size for text in report.texts))
+        total = number_text(sum(text.size for text in report.texts), "bytes")
         yield _line("sources", f"{len(report.texts)}, {total}: .source(name)")
     if report.kernels:
         names = {row.name for row in report.kernels}
@@ -141,13 +128,7 @@ def _imports(report: ArtifactReport) -> Iterator[str]:
         yield f"    {name}" + (" — RUNS COMMANDS" if worst[name] == LEVELS[0] else "")
     if len(unusual) > _SHOWN:
         yield f"    … and {len(unusual) - _SHOWN} more: see .unusual"
-    yield from _problems((row.name, row.problem) for row in report.pickled)
-
-
-def _problems(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for name, problem in rows:
-        if problem:
-            yield f"    {name}: {problem}"
+    yield from (f"    {row.name}: {row.problem}" for row in report.pickled if row.problem)
 
 
 def _members(report: ArtifactReport) -> Iterator[str]:
@@ -156,6 +137,6 @@ def _members(report: ArtifactReport) -> Iterator[str]:
     left = [member for member in report.members if member.state == NOT_HASHED]
     words = f"{len(report.members)}"
     if left:
-        total = size_words(sum(member.size for member in left))
+        total = number_text(sum(member.size for member in left), "bytes")
         words += f", {len(left)} not hashed ({total}): wb.inspect(path, verify=True)"
     yield _line("members", words)

@@ -36,11 +36,7 @@ def gpus_here(kfd: Path = _KFD) -> GpusOfMachine:
 
 
 class _Memory(ctypes.Structure):
-    _fields_ = [
-        ("total", ctypes.c_ulonglong),
-        ("free", ctypes.c_ulonglong),
-        ("used", ctypes.c_ulonglong),
-    ]
+    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
 def _nvidia() -> GpusOfMachine:

@@ -52,9 +52,10 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Section:
-    """One section: `size` in bytes, `flags` of W (written), A (loaded) and X (executed)."""
+class SectionFacts:
+    """One section of an ELF file; `size` in bytes, `flags` of W(ritten), A (loaded), X (code)."""
 
+    library: str
     name: str
     kind: str
     address: int
@@ -63,12 +64,13 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Symbol:
-    """One dynamic symbol: defined here (exported), or needed from another library."""
+class SymbolFacts:
+    """One dynamic symbol of an ELF file: exported, or needed from another library."""
 
+    library: str
     name: str
     kind: str
-    is_exported: bool
+    exported: bool
     size: int
 
 
@@ -80,8 +82,8 @@ class Elf:
     library: Library
     name: str | None
     search: tuple[str, ...]
-    sections: tuple[Section, ...]
-    symbols: tuple[Symbol, ...]
+    sections: tuple[SectionFacts, ...]
+    symbols: tuple[SymbolFacts, ...]
     symbol_count: int
 
 
@@ -101,30 +103,26 @@ class Part:
 
 def read_library(data: bytes) -> Library:
     """Read a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
-    return _reading(InMemory(data)).library()
+    return _Reading(InMemory(data)).library()
 
 
-def read_elf(file: Readable) -> Elf:
+def read_elf(file: Readable, name: str = "") -> Elf:
     """Everything about a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
-    return _reading(file).everything()
+    return _Reading(file).everything(name)
 
 
 def sections_of(file: Readable) -> list[Part]:
     """The headers of all sections; raises `ValueError` for what is no ELF file."""
-    return _reading(file).parts
-
-
-def _reading(file: Readable) -> _Reading:
-    header = file.read_at(0, 64)
-    if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("no little-endian 64-bit ELF file")
-    return _Reading(file, header)
+    return _Reading(file).parts
 
 
 class _Reading:
     """The sections of one file; the reading of each is bounded by its size."""
 
-    def __init__(self, file: Readable, header: bytes):
+    def __init__(self, file: Readable):
+        header = file.read_at(0, 64)
+        if len(header) < 64 or header[:6] != b"\x7fELF\x02\x01":
+            raise ValueError("no little-endian 64-bit ELF file")
         self._file = file
         self._header = header
         start, size, count = (
@@ -135,7 +133,9 @@ class _Reading:
         if count and size < 64:
             raise ValueError("damaged ELF file: its sections are too small")
         table = _all(file, start, size * count)
-        self.parts = [_part(table, index * size) for index in range(count)]
+        self.parts = [
+            Part(*struct.unpack_from("<IIQQQQII", table, index * size)) for index in range(count)
+        ]
         self._texts: dict[int, bytes] = {}
         self._left = _TEXTS_LIMIT
 
@@ -146,14 +146,14 @@ class _Reading:
             tuple(self._dynamic(_DT_NEEDED)), tuple(sorted(needs)), tuple(sorted(defines))
         )
 
-    def everything(self) -> Elf:
-        symbols = tuple(self._symbols())
+    def everything(self, name: str) -> Elf:
+        symbols = tuple(self._symbols(name))
         return Elf(
             machine=self._machine(),
             library=self.library(),
             name=next(self._dynamic(_DT_SONAME), None),
             search=(*self._dynamic(_DT_RPATH), *self._dynamic(_DT_RUNPATH)),
-            sections=tuple(self._sections()),
+            sections=tuple(self._sections(name)),
             symbols=symbols,
             symbol_count=sum(part.size // 24 for part in self._of(DYNSYM)),
         )
@@ -169,13 +169,13 @@ class _Reading:
     def _of(self, kind: int) -> Iterator[Part]:
         return (part for part in self.parts if part.kind == kind)
 
-    def _sections(self) -> Iterator[Section]:
+    def _sections(self, library: str) -> Iterator[SectionFacts]:
         names = struct.unpack_from("<H", self._header, 0x3E)[0]
         for part in self.parts[1:]:
             flags = "".join(letter for bit, letter in _FLAGS if part.flags & bit)
             kind = _KINDS.get(part.kind, f"{part.kind:#x}")
             name = self._text(names, part.name) if names else ""
-            yield Section(name, kind, part.address, part.size, flags)
+            yield SectionFacts(library, name, kind, part.address, part.size, flags)
 
     def _content(self, part: Part) -> bytes:
         if part.kind == _NOBITS:
@@ -202,14 +202,15 @@ class _Reading:
                 if found == tag:
                     yield self._text(part.link, value)
 
-    def _symbols(self) -> Iterator[Symbol]:
+    def _symbols(self, library: str) -> Iterator[SymbolFacts]:
         left = MOST_SYMBOLS
         for part in self._of(DYNSYM):
             table = _all(self._file, part.offset, min(part.size, 24 * left))
             for name, info, _, section, _, size in struct.iter_unpack("<IBBHQQ", _rows(table, 24)):
                 if name and info >> 4:  # other files cannot see local symbols
                     kind = _SYMBOL_KINDS.get(info & 15, "other")
-                    yield Symbol(self._text(part.link, name), kind, section != 0, size)
+                    title = self._text(part.link, name)
+                    yield SymbolFacts(library, title, kind, section != 0, size)
             left -= len(table) // 24
 
     def _needed_versions(self, part: Part) -> Iterator[str]:
@@ -241,13 +242,6 @@ def _all(file: Readable, at: int, size: int) -> bytes:
 
 def _rows(content: bytes, size: int) -> bytes:
     return content[: len(content) // size * size]
-
-
-def _part(table: bytes, at: int) -> Part:
-    name, kind, flags, address, offset, size, link, info = struct.unpack_from(
-        "<IIQQQQII", table, at
-    )
-    return Part(name, kind, flags, address, offset, size, link, info)
 
 
 def _chain(content: bytes, at: int, count: int, step_at: int) -> Iterator[int]:

@@ -6,18 +6,9 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from workbench.artifacts.archive.members import MemberBytes
 from workbench.artifacts.machine.elf import DYNSYM, GNU_HASH, sections_of
-
-
-@dataclass(frozen=True)
-class _File:
-    file: BinaryIO
-
-    def read_at(self, at: int, size: int) -> bytes:
-        self.file.seek(at)
-        return self.file.read(size)
 
 
 def undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...]:
@@ -31,7 +22,7 @@ def undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...
             break
         try:
             with path.open("rb") as file:
-                table = _Table.of(_File(file))
+                table = _Table.of(MemberBytes(file, 0, path.stat().st_size))
                 left -= {name for name in left if table.defines(name)}
         except (OSError, ValueError, struct.error, IndexError, StopIteration):
             continue
@@ -42,7 +33,7 @@ def undefined(names: Iterable[str], libraries: Iterable[Path]) -> tuple[str, ...
 class _Table:
     """The hash table by which the dynamic linker finds symbols (.gnu.hash)."""
 
-    file: _File
+    file: MemberBytes
     buckets: tuple[int, ...]
     first: int
     chain: bytes
@@ -50,7 +41,7 @@ class _Table:
     texts: int
 
     @classmethod
-    def of(cls, file: _File) -> _Table:
+    def of(cls, file: MemberBytes) -> _Table:
         parts = sections_of(file)
         symbols = next(part for part in parts if part.kind == DYNSYM)
         hashes = next(part for part in parts if part.kind == GNU_HASH)

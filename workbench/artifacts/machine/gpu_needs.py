@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.machine import Machine, numbers
-from workbench.artifacts.machine.requirement import Requirement, Rows
+from workbench.artifacts.machine.machine import Machine, Requirement, numbers
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
@@ -35,14 +33,13 @@ def gpu_rows(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     needed = manifest.built_for
     if needed is None:
         return
-    rows = Rows(machine)
-    yield _torch(needed, machine, rows)
-    yield _triton(needed, machine, rows)
-    yield _toolkit(needed, machine, rows)
-    yield _gpu(needed, machine, rows)
+    yield _torch(needed, machine)
+    yield _triton(needed, machine)
+    yield _toolkit(needed, machine)
+    yield _gpu(needed, machine)
     toolkit = numbers(needed.toolkit or "")
     if toolkit and not needed.is_amd:
-        yield from _driver(toolkit, machine, rows)
+        yield from _driver(toolkit, machine)
 
 
 def code_rows(
@@ -52,25 +49,26 @@ def code_rows(
     found = sorted({*code}, key=lambda part: (part.kind, part.arch))
     if not found:
         return
-    rows = Rows(machine)
     words = ", ".join(f"{part.kind} {part.arch}".strip() for part in found)
     gpus = _gpus(machine) if machine.gpus else None
     if any(part.kind == "bundle" for part in found):
         advice = "which GPUs the bundle is for is not read"
         yield Requirement("gpu", "warn", words, gpus or "no GPU described", advice)
     else:
-        fits = any(_code_runs(part, gpu.arch) for part in found for gpu in machine.gpus)
-        yield rows.row("gpu", fits, words, gpus, "no GPU here runs this code: compile for it")
+        fits = any(
+            (ptx_runs_on if part.kind == "PTX" else runs_on)(part.arch, gpu.arch)
+            for part in found
+            for gpu in machine.gpus
+        )
+        yield machine.compared(
+            "gpu", fits, words, gpus, "no GPU here runs this code: compile for it"
+        )
     if toolkit:
         cuda = numbers(machine.cuda or "")
         wanted = f"CUDA {toolkit[0]}"
         advice = "install a build of torch for that major release of CUDA"
-        yield rows.row("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)
-        yield from _driver(toolkit, machine, rows)
-
-
-def _code_runs(code: GpuCode, arch: str) -> bool:
-    return (ptx_runs_on if code.kind == "PTX" else runs_on)(code.arch, arch)
+        yield machine.compared("toolkit", cuda[:1] == toolkit[:1], wanted, machine.toolkit, advice)
+        yield from _driver(toolkit, machine)
 
 
 def ptx_runs_on(code: str, arch: str) -> bool:
@@ -85,19 +83,19 @@ def ptx_runs_on(code: str, arch: str) -> bool:
     return (int(found[1]), int(found[2])) >= (int(needed[1]), int(needed[2]))
 
 
-def _driver(toolkit: tuple[int, ...], machine: Machine, rows: Rows) -> Iterator[Requirement]:
+def _driver(toolkit: tuple[int, ...], machine: Machine) -> Iterator[Requirement]:
     """Whether the driver runs what a toolkit of this major release makes."""
     least = _DRIVERS.get(toolkit[0])
     if least is not None and machine.driver:
         fits = numbers(machine.driver) >= numbers(least)
         advice = f"CUDA {toolkit[0]} needs a newer driver"
-        yield rows.row("driver", fits, f"at least {least}", machine.driver, advice)
+        yield machine.compared("driver", fits, f"at least {least}", machine.driver, advice)
 
 
 def wrong_gpu(path: str, manifest: Manifest, machine: Machine) -> str | None:
     """One sentence when no GPU of the machine runs the artifact's code, else None."""
     needed = manifest.built_for
-    if needed is None or _gpu(needed, machine, Rows(machine)).verdict != "fail":
+    if needed is None or _gpu(needed, machine).verdict != "fail":
         return None
     return (
         f"{path} was compiled for {needed.gpu} ({needed.title}), and this machine has "
@@ -122,59 +120,47 @@ def runs_on(code: str, arch: str) -> bool:
     return same_major and int(found[2]) >= int(needed[2])
 
 
-def _torch(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
     release, _, build = needed.torch.partition("+")
     found, _, found_build = machine.torch.partition("+")
     words = needed.torch if build else f"{release}, any build for the GPU"
     again = "compile again with the release of torch that the machine has"
-    row = rows.row("torch", release == found, words, machine.torch, again)
-    if row.verdict == "pass" and build and found_build and build != found_build:
-        advice = "another build of the same release: torch itself would refuse the file"
-        return Requirement("torch", "warn", words, machine.torch, advice)
-    return row
+    other = "another build of the same release: torch itself would refuse the file"
+    is_other = build and found_build and build != found_build
+    warning = other if is_other else ""
+    return machine.compared("torch", release == found, words, machine.torch, again, warning)
 
 
-def _triton(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
     wanted, found = needed.triton or "", machine.triton or ""
     fits = wanted.split(".")[:2] == found.split(".")[:2]
     again = "compile again with the release of Triton that the machine has"
-    row = rows.row("triton", fits, wanted, machine.triton, again)
-    if row.verdict == "pass" and wanted != found:
-        advice = "kernels that Triton itself starts are compiled again on the first load"
-        return Requirement("triton", "warn", wanted, found, advice)
-    return row
+    other = "kernels that Triton itself starts are compiled again on the first load"
+    return machine.compared("triton", fits, wanted, found, again, other if wanted != found else "")
 
 
-def _toolkit(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
+def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
     vendor = "ROCm" if needed.is_amd else "CUDA"
     wanted = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
-    found = machine.toolkit
+    found = machine.toolkit or ""
     advice = f"install a build of torch for {vendor}"
-    row = rows.row("toolkit", (found or "").startswith(vendor), wanted, found, advice)
-    if row.verdict == "pass" and needed.toolkit and wanted != found:
-        advice = "another toolkit than was named: torch itself would refuse the file"
-        return Requirement("toolkit", "warn", wanted, str(found), advice)
-    return row
+    other = "another toolkit than was named: torch itself would refuse the file"
+    warning = other if needed.toolkit and wanted != found else ""
+    return machine.compared("toolkit", found.startswith(vendor), wanted, found, advice, warning)
 
 
-def _gpu(needed: BuiltFor, machine: Machine, rows: Rows) -> Requirement:
-    fitting = [gpu for gpu in machine.gpus if runs_on(needed.arch, gpu.arch)]
+def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:
+    fitting = [gpu.name for gpu in machine.gpus if runs_on(needed.arch, gpu.arch)]
     found = _gpus(machine) if machine.gpus else None
     advice = f"the kernels are machine code for {needed.arch}, which no GPU here runs"
-    row = rows.row("gpu", bool(fitting), needed.title, found, advice)
-    if row.verdict == "fail" and not machine.gpus:
-        return Requirement("gpu", "fail", needed.title, _gpus(machine), advice)
-    if row.verdict == "pass" and needed.device_name not in [gpu.name for gpu in fitting]:
-        advice = f"the code runs; sizes and grids were chosen for {needed.device_name}"
-        return Requirement("gpu", "warn", needed.title, row.found, advice)
-    return row
+    other = f"the code runs; sizes and grids were chosen for {needed.device_name}"
+    warning = other if needed.device_name not in fitting else ""
+    row = machine.compared("gpu", bool(fitting), needed.title, found, advice, warning)
+    is_none = row.verdict == "fail" and not machine.gpus
+    return replace(row, found=_gpus(machine)) if is_none else row
 
 
 def _gpus(machine: Machine) -> str:
     if not machine.gpus:
         return "a GPU that cannot be read" if machine.gpu else "no GPU"
-    return ", ".join(dict.fromkeys(map(_shown, machine.gpus)))
-
-
-def _shown(gpu: GpuFacts) -> str:
-    return f"{gpu.name} ({gpu.arch})"
+    return ", ".join(dict.fromkeys(f"{gpu.name} ({gpu.arch})" for gpu in machine.gpus))

@@ -1,4 +1,4 @@
-"""A machine as far as artifacts care: read here without torch, or from a description."""
+"""A machine as far as artifacts care, read without torch, with what they require of one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine.devices import GpuFacts, gpus_here
-from workbench.errors import UsageError
+from workbench.errors import ArtifactError, UsageError
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
 _TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
@@ -62,6 +62,22 @@ class Machine:
         if self.cuda:
             return f"CUDA {self.cuda}"
         return f"ROCm {self.hip}" if self.hip else None
+
+    def compared(
+        self,
+        name: str,
+        fits: bool,
+        needed: str,
+        found: str | None,
+        advice: str = "",
+        warning: str = "",
+    ) -> Requirement:
+        """Pass or fail by `fits`; a warning where one is given, or for what is not described."""
+        if not found and not self.is_whole:
+            missing = "the description leaves it out"
+            return Requirement(name, "warn", needed, "not described", missing)
+        verdict = "fail" if not fits else "warn" if warning else "pass"
+        return Requirement(name, verdict, needed, found or "none", warning if fits else advice)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that JSON can hold."""
@@ -124,8 +140,8 @@ def _from_mapping(data: Mapping[str, Any]) -> Machine:
         ) from error
     sets = {name: frozenset(data.get(name, ())) for name in ("cpu_flags", "modules")}
     parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
-    if not data.get("cuda") and (built := _CUDA_BUILD.search(str(data.get("torch")))):
-        parts["cuda"] = f"{built[1]}.{built[2]}"
+    if not data.get("cuda") and (built := toolkit_of(str(data.get("torch")))):
+        parts["cuda"] = ".".join(map(str, built))
     for name, value in parts.items():
         if name in _TEXTS and not isinstance(value, str | None):
             raise UsageError(f"machine[{name!r}] is {value!r}: expected a text, such as '13.0'.")
@@ -170,13 +186,25 @@ def torch_build() -> dict[str, str | None]:
 
     The package's own metadata leave out which build it is, such as +cu130.
     """
-    spec = importlib.util.find_spec("torch")
+    folder = torch_folder()
     try:
-        text = (Path(spec.origin).parent / "version.py").read_text() if spec and spec.origin else ""
+        text = (folder / "version.py").read_text() if folder else ""
     except OSError:
         text = ""
     found: dict[str, str | None] = {name: value or None for name, value in _LINE.findall(text)}
     return found if found.get("__version__") else {"__version__": release("torch")}
+
+
+def torch_folder() -> Path | None:
+    """Where torch is installed, found without importing it."""
+    spec = importlib.util.find_spec("torch")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def toolkit_of(torch: str) -> tuple[int, ...]:
+    """The CUDA release in a version of torch: (13, 0) of 2.13.0+cu130; empty for none."""
+    found = _CUDA_BUILD.search(torch)
+    return (int(found[1]), int(found[2])) if found else ()
 
 
 def release(name: str) -> str | None:
@@ -205,11 +233,19 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal() and len(part) < 20)
 
 
+def newest_symbols(versions: Iterable[str]) -> dict[str, str]:
+    """The newest version of each family among versions of symbols such as GLIBC_2.34."""
+    newest: dict[str, str] = {}
+    for version in versions:
+        family, _, number = version.rpartition("_")
+        if family in FAMILIES and numbers(number) > numbers(newest.get(family, "")):
+            newest[family] = number
+    return newest
+
+
 def _symbols() -> dict[str, str]:
     """The newest version of each family of symbols that this machine's libraries define."""
-    from workbench.artifacts.machine.elf import (
-        read_library,  # a start of a package needs none of it
-    )
+    from workbench.artifacts.machine.elf import read_library  # to start a package needs none
 
     found: dict[str, str] = {}
     for family, name in FAMILIES.items():
@@ -218,9 +254,7 @@ def _symbols() -> dict[str, str]:
                 library = read_library((folder / name).read_bytes())
             except (OSError, ValueError):
                 continue
-            versions = [v.rpartition("_") for v in library.defines]
-            known = [number for kind, _, number in versions if kind == family]
-            found[family] = max(known, key=numbers, default="")
+            found[family] = newest_symbols(library.defines).get(family, "")
             break
     return found
 
@@ -233,9 +267,31 @@ def _library_folders() -> Iterator[Path]:
         maps = []
     loaded = {os.path.dirname(line.split(maxsplit=5)[-1]) for line in maps if ".so" in line}
     yield from map(Path, sorted(loaded))
-    spec = importlib.util.find_spec("torch")
-    if spec is not None and spec.origin:
-        yield Path(spec.origin).parent / "lib"
+    if folder := torch_folder():
+        yield folder / "lib"
     machine = platform.machine()
     yield from map(Path, (f"/lib/{machine}-linux-gnu", f"/usr/lib/{machine}-linux-gnu"))
     yield from map(Path, ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"))
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One thing that an artifact needs: `verdict` is pass, warn or fail."""
+
+    name: str
+    verdict: str
+    needed: str
+    found: str
+    advice: str = ""
+
+
+def refuse_failed(path: str, rows: Iterable[Requirement], again: str) -> None:
+    """Raise `ArtifactError` that names every row that fails; `again` is how to mend it."""
+    failed = [row for row in rows if row.verdict == "fail"]
+    if failed:
+        lines = [
+            f"  {row.name}: needs {row.needed}, this machine has {row.found}"
+            + (f" ({row.advice})" if row.advice else "")
+            for row in failed
+        ]
+        raise ArtifactError("\n".join((f"{path} does not fit this machine:", *lines, again)))

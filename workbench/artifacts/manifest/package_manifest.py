@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from workbench.artifacts.manifest.manifest_rows import (
+from workbench.artifacts.manifest.records import (
     Build,
     Member,
     Signature,
+    SignedRecord,
     SystemNeeds,
     Versions,
 )
-from workbench.artifacts.manifest.records import SignedRecord
 from workbench.errors import ArtifactError
 
 SCHEMA = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -53,10 +53,15 @@ class SignedRecord:
         """Read what `to_bytes` wrote; raises `ArtifactError` for anything else."""
         try:
             data = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            cls._check_kind(data)
+            return read_record(cls, data).remembering(data)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ArtifactError(
                 f"The manifest of the {cls.NOUN} is damaged ({error}). Get the file again."
             ) from error
+
+    @classmethod
+    def _check_kind(cls, data: Any) -> None:
         if not isinstance(data, dict) or data.get("kind") != cls.KIND:
             raise ArtifactError("The manifest is not one of this workbench: a foreign file.")
         schema = data.get("schema")
@@ -67,12 +72,6 @@ class SignedRecord:
                 f"The {cls.NOUN} has schema {schema}, this workbench reads up to {cls.SCHEMA}. "
                 "Upgrade aot-workbench to open it."
             )
-        try:
-            return read_record(cls, data).remembering(data)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ArtifactError(
-                f"The manifest of the {cls.NOUN} is damaged ({error}). Get the file again."
-            ) from error
 
 
 def with_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
@@ -163,3 +162,53 @@ def _union(kind: Any, readers: Mapping[Any, Reader]) -> Reader:
 
 def _other(kind: Any, value: Any) -> TypeError:
     return TypeError(f"{value!r:.80} where {kind} belongs")
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The releases that made the artifact; `magic` is Python's bytecode magic number in hex."""
+
+    python: str = ""
+    magic: str = ""
+    torch: str = ""
+    triton: str | None = None
+    workbench: str = ""
+
+
+@dataclass(frozen=True)
+class SystemNeeds:
+    """What the built kernels need: newest symbol version per family, and library names."""
+
+    system: str = ""
+    machine: str = ""
+    symbols: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Build:
+    """One set of built kernels: the ISA as torch names it, the processor flags it needs.
+
+    torch builds with `-march=native`, so the ISA's name alone does not say what may run it.
+    """
+
+    name: str
+    isa: str
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Member:
+    """Size and SHA-256 of one member of the file."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One signature over the manifest without its signatures."""
+
+    kind: str
+    key: str
+    value: str

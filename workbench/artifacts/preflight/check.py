@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.artifacts.machine.requirement import Requirement
+from workbench.artifacts.machine.machine import Requirement
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:

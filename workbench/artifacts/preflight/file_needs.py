@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from workbench.artifacts.archive.file_kinds import OpenedFile
 from workbench.artifacts.archive.package_container import OpenedPackage
@@ -17,21 +16,17 @@ from workbench.artifacts.inspect.libraries import Libraries, libraries_in
 from workbench.artifacts.inspect.packages import metadata
 from workbench.artifacts.machine.elf_lookup import undefined
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
-from workbench.artifacts.machine.machine import FAMILIES, Machine, numbers
-from workbench.artifacts.machine.requirement import Requirement, Rows
+from workbench.artifacts.machine.machine import Machine, Requirement, numbers, torch_folder
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import SystemNeeds
 from workbench.artifacts.preflight.package_preflight import (
-    device_rows,
-    named_instructions,
     package_requirements,
+    torch_package_rows,
 )
-from workbench.artifacts.preflight.preflight import requirements, system_rows
+from workbench.artifacts.preflight.preflight import requirements
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 _PTX_HEAD = 4096  # bytes; the target is in the first lines
-_SM = re.compile(r"\d+")
 
 
 def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
@@ -58,26 +53,6 @@ def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
     yield from _interface(libraries, machine)
 
 
-def torch_package_rows(
-    package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
-) -> Iterator[Requirement]:
-    """What torch's metadata name, and the versions of symbols that the libraries need."""
-    libraries = libraries or libraries_in(package)
-    facts = metadata(package)
-    newest: dict[str, str] = {}
-    for version in (version for row in libraries.libraries for version in row.versions):
-        family, _, number = version.rpartition("_")
-        if family in FAMILIES and numbers(number) > numbers(newest.get(family, "")):
-            newest[family] = number
-    needs = SystemNeeds(
-        facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", ""), newest
-    )
-    yield from system_rows(needs, machine)
-    if isa := facts.get("AOTI_CPU_ISA"):
-        yield named_instructions(isa, machine)
-    yield from device_rows([facts.get("AOTI_DEVICE_KEY", "cpu")], machine)
-
-
 def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:
     """The major release of CUDA, from the name of the runtime that a library needs."""
     names = [name for row in libraries.libraries for name in row.needed]
@@ -95,24 +70,17 @@ def _interface(libraries: Libraries, machine: Machine) -> Iterator[Requirement]:
         advice = "can be compared on that machine only"
         yield Requirement("torch's C interface", "warn", words, "not described", advice)
         return
-    missing = undefined(names, _torch_libraries())
+    folder = torch_folder()
+    missing = undefined(names, sorted((folder / "lib").glob("lib*torch*.so")) if folder else [])
     found = f"without {', '.join(missing[:3])}" if missing else "all of them"
-    verdict = "fail" if missing else "pass"
-    advice = "compile again with the release of torch that is here" if missing else ""
-    yield Requirement("torch's C interface", verdict, words, found, advice)
-
-
-def _torch_libraries() -> list[Path]:
-    spec = importlib.util.find_spec("torch")
-    if spec is None or not spec.origin:
-        return []
-    return sorted((Path(spec.origin).parent / "lib").glob("lib*torch*.so"))
+    advice = "compile again with the release of torch that is here"
+    yield machine.compared("torch's C interface", not missing, words, found, advice)
 
 
 def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
     """Torch compares exact releases, and compiles the kernels again when it loads its file."""
     needed = {need.name: need.needed for need in torch_file_facts(content, ()).needs}
-    row = Rows(machine).row
+    row = machine.compared
     again = "torch refuses any other release: make the file again there, or with Compiled.save"
     found = {"python": machine.full_python or machine.python, "torch": machine.torch}
     for name in ("python", "torch"):
@@ -125,14 +93,13 @@ def _torch_function(content: bytes, machine: Machine) -> Iterator[Requirement]:
         names = ", ".join(g.name for g in machine.gpus)
         yield row("gpu", gpu in names, gpu, names or None, "torch refuses any other GPU")
     advice = "torch compiles its kernels again on every new machine; a file of ours needs none"
-    yield Requirement(
-        "compiler", "warn", "a C++ compiler for CPU kernels", "not looked for", advice
-    )
+    needs = "a C++ compiler for CPU kernels"
+    yield Requirement("compiler", "warn", needs, "not looked for", advice)
 
 
 def _exported(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
     """Torch reads programs of older releases; those of newer ones as far as it can."""
-    row = Rows(machine).row
+    row = machine.compared
     for need in exported_facts(package).needs:
         if need.name != "torch":
             continue
@@ -162,25 +129,18 @@ def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
 
 def _module_row(module: str, machine: Machine) -> Requirement:
     top = module.split(".")[0]
-    known = machine.modules or (_importable([top]) if machine.is_here else frozenset())
-    found = top if top in known else None
-    if not known and not machine.is_here:
+    if not machine.modules and not machine.is_here:
         advice = "which modules it has is not described: python -m workbench.machine"
         return Requirement("module", "warn", module, "not described", advice)
-    if found is None and machine.is_here is False:
+    if machine.modules:
+        has = top in machine.modules
+    else:  # found without importing it
+        has = top in sys.modules or importlib.util.find_spec(top) is not None
+    if not has and not machine.is_here:
         advice = "not among its installed packages: it may lie in a folder of its own"
         return Requirement("module", "warn", module, "not listed", advice)
     advice = "install it, or start Python where it can be imported"
-    return Requirement(
-        "module", "pass" if found else "fail", module, found or "none", "" if found else advice
-    )
-
-
-def _importable(names: Iterable[str]) -> frozenset[str]:
-    """Those of top-level modules that could be imported here; imports none of them."""
-    return frozenset(
-        n for n in names if n in sys.modules or importlib.util.find_spec(n) is not None
-    )
+    return machine.compared("module", has, module, top if has else None, advice)
 
 
 def gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...]:
@@ -194,6 +154,6 @@ def gpu_code(package: OpenedPackage, libraries: Libraries) -> tuple[GpuCode, ...
             target = _TARGET.search(package.part(name).read_at(0, _PTX_HEAD))
             found |= {GpuCode("PTX", target[1].decode())} if target else set()
     capability = metadata(package).get("AOTI_COMPUTE_CAPABILITY", "")
-    if not found and _SM.fullmatch(capability):
+    if not found and capability.isdecimal():
         found.add(GpuCode("machine code", f"sm_{capability}"))
     return tuple(sorted(found, key=lambda part: (part.kind, part.arch)))

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
+from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
-from workbench.artifacts.machine.machine import Machine, numbers
-from workbench.artifacts.machine.requirement import Requirement, Rows
+from workbench.artifacts.machine.machine import (
+    Machine,
+    Requirement,
+    newest_symbols,
+    numbers,
+    refuse_failed,
+    toolkit_of,
+)
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.preflight.preflight import instruction_row, system_rows
+from workbench.artifacts.manifest.records import SystemNeeds
+from workbench.artifacts.preflight.preflight import device_rows, instruction_row, system_rows
+
+if TYPE_CHECKING:
+    from workbench.artifacts.inspect.libraries import Libraries
 
 _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /proc/cpuinfo names it
     "AVX512": ("avx512f", "avx512dq", "avx512vl", "avx512bw"),
@@ -23,7 +34,6 @@ _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /pr
     "SVE": ("sve",),
     "BF16": ("bf16",),
 }
-_CUDA_BUILD = re.compile(r"\+cu(\d+)(\d)$")
 
 
 def package_requirements(
@@ -37,7 +47,7 @@ def package_requirements(
         *system_rows(manifest.needs, machine),
         *(instruction_row([build], machine) for build in builds),
         *device_rows(devices, machine),
-        *code_rows(code, _toolkit(manifest.versions.torch), machine),
+        *code_rows(code, toolkit_of(manifest.versions.torch), machine),
         *_weights(manifest.models),
     )
 
@@ -49,7 +59,7 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     not promise it: another release is a warning when it is newer, and does not fit when it is
     older.
     """
-    row = Rows(machine).row
+    row = machine.compared
     only_cpu = set(devices) <= {"cpu"}
     whole = (wanted, machine.torch)
     release, found = (text.partition("+")[0] if only_cpu else text for text in whole)
@@ -58,37 +68,22 @@ def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirem
     if exact.verdict != "fail" or not found:
         return exact
     mine, there = (numbers(text.partition("+")[0])[:2] for text in whole)
-    builds = _toolkit(wanted) == _toolkit(machine.torch) or only_cpu
+    builds = toolkit_of(wanted) == toolkit_of(machine.torch) or only_cpu
     if there == mine and builds:
         return Requirement("torch", "pass", release, found)
     if there > mine and builds:
         advice = "a newer release: its C interface is kept as a rule, compare the results once"
         return Requirement("torch", "warn", release, found, advice)
-    if there >= mine and _toolkit(wanted)[:1] == _toolkit(machine.torch)[:1]:
+    if there >= mine and toolkit_of(wanted)[:1] == toolkit_of(machine.torch)[:1]:
         advice = "another build of torch for the same major toolkit: compare the results once"
         return Requirement("torch", "warn", release, found, advice)
     return exact
 
 
-def _toolkit(version: str) -> tuple[int, ...]:
-    """The CUDA release in torch's version, such as (13, 0) of 2.13.0+cu130; empty for none."""
-    found = _CUDA_BUILD.search(version)
-    return (int(found[1]), int(found[2])) if found else ()
-
-
-def device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requirement]:
-    """A row for each kind of device that code was compiled for."""
-    for device in devices:
-        fits = device in ("", "cpu", "meta") or machine.gpu
-        found = "cpu and gpu" if machine.gpu else "cpu"
-        advice = f"it was compiled for {device}, which this machine does not have"
-        yield Rows(machine).row("device", fits, device or "cpu", found, advice)
-
-
 def named_instructions(isa: str, machine: Machine) -> Requirement:
     """The instruction set that torch names; it records no more than the vector instructions."""
     flags = {flag for name in isa.upper().split() for flag in _ISA_FLAGS.get(name, ())}
-    row = Rows(machine).row
+    row = machine.compared
     if not machine.cpu_flags:
         return row("instructions", False, isa, None, "its processor is unknown")
     lacks = sorted(flags - machine.cpu_flags)
@@ -105,3 +100,32 @@ def _weights(models: Iterable[PackagedModel]) -> Iterator[Requirement]:
             words = f"{len(model.constants)} tensors of {model.name}"
             advice = "hand them over before the first call: Package.update_weights({...})"
             yield Requirement("weights", "warn", words, "not in the file", advice)
+
+
+def torch_package_rows(
+    package: OpenedPackage, machine: Machine, libraries: Libraries | None = None
+) -> Iterator[Requirement]:
+    """What torch's metadata name, and the versions of symbols that the libraries need."""
+    from workbench.artifacts.inspect.libraries import libraries_in  # our own packages need neither
+    from workbench.artifacts.inspect.packages import metadata
+
+    found = libraries or libraries_in(package)
+    facts = metadata(package)
+    newest = newest_symbols(version for row in found.libraries for version in row.versions)
+    system, processor = facts.get("AOTI_PLATFORM", "").capitalize(), facts.get("AOTI_MACHINE", "")
+    yield from system_rows(SystemNeeds(system, processor, newest), machine)
+    if isa := facts.get("AOTI_CPU_ISA"):
+        yield named_instructions(isa, machine)
+    yield from device_rows([facts.get("AOTI_DEVICE_KEY", "cpu")], machine)
+
+
+def check_package_fits(path: str, package: OpenedPackage, machine: Machine) -> None:
+    """Raise `ArtifactError` that names each requirement of a `.pt2` which the machine fails.
+
+    A library for another processor would end the process: look before it is opened.
+    """
+    if package.manifest is not None:
+        rows: Iterable[Requirement] = package_requirements(package.manifest, machine)
+    else:
+        rows = torch_package_rows(package, machine)
+    refuse_failed(path, rows, "Make it again here: wb.package(model, args, path=...)")

@@ -7,9 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.gpu_needs import gpu_rows, wrong_gpu
-from workbench.artifacts.machine.machine import FAMILIES, Machine, numbers
-from workbench.artifacts.machine.requirement import Requirement, Rows, refuse_failed
-from workbench.artifacts.manifest.manifest_rows import Build, SystemNeeds
+from workbench.artifacts.machine.machine import (
+    FAMILIES,
+    Machine,
+    Requirement,
+    newest_symbols,
+    numbers,
+    refuse_failed,
+)
+from workbench.artifacts.manifest.records import Build, SystemNeeds
 from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -37,13 +43,13 @@ def requirements(manifest: Manifest, machine: Machine) -> tuple[Requirement, ...
         *_versions(manifest, machine),
         *system_rows(manifest.needs, machine),
         instruction_row(manifest.builds, machine),
-        *_device(manifest, machine),
+        *device_rows([] if manifest.built_for else [manifest.device], machine),
         *gpu_rows(manifest, machine),
     )
 
 
 def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
-    made, row = manifest.versions, Rows(machine).row
+    made, row = manifest.versions, machine.compared
     again = "make the artifact again with this release"
     yield row("python", made.python == machine.python, made.python, machine.python, again)
     yield row("bytecode", made.magic == machine.magic, made.magic, machine.magic, again)
@@ -60,16 +66,15 @@ def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
 
 def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
     """A row each for the system, the processor and the versions of the libraries' symbols."""
-    row = Rows(machine).row
+    row = machine.compared
     if needs.system:
         yield row("system", needs.system == machine.system, needs.system, machine.system)
         yield row("processor", needs.machine == machine.machine, needs.machine, machine.machine)
     for family, needed in sorted(needs.symbols.items()):
         found = machine.symbols.get(family)
         if found is None:
-            yield Requirement(
-                family, "warn", needed, "not found", f"install the library that provides {family}"
-            )
+            advice = f"install the library that provides {family}"
+            yield Requirement(family, "warn", needed, "not found", advice)
         else:
             fits = numbers(found) >= numbers(needed)
             yield row(family, fits, needed, found, f"a newer {FAMILIES[family]} is needed")
@@ -84,25 +89,20 @@ def instruction_row(builds: Sequence[Build], machine: Machine) -> Requirement:
     if chosen is not None:
         return Requirement("instructions", "pass", names, chosen.name)
     if not machine.cpu_flags:
-        return Rows(machine).row("instructions", False, names, None, "its processor is unknown")
+        return machine.compared("instructions", False, names, None, "its processor is unknown")
     lacks = {build.name: sorted({*build.flags} - machine.cpu_flags) for build in builds}
     found = "; ".join(f"{name} lacks {' '.join(flags)}" for name, flags in lacks.items())
-    return Requirement(
-        "instructions", "fail", names, found, "this processor runs none of the packed kernels"
-    )
+    advice = "this processor runs none of the packed kernels"
+    return Requirement("instructions", "fail", names, found, advice)
 
 
-def _device(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
-    if manifest.built_for is not None:
-        return
-    fits = manifest.device in ("cpu", "meta") or machine.gpu
-    yield Rows(machine).row(
-        "device",
-        fits,
-        manifest.device,
-        "cpu and gpu" if machine.gpu else "cpu",
-        f"it was compiled for {manifest.device}, which this machine does not have",
-    )
+def device_rows(devices: Iterable[str], machine: Machine) -> Iterator[Requirement]:
+    """A row for each kind of device that code was compiled for."""
+    for device in devices:
+        fits = device in ("", "cpu", "meta") or machine.gpu
+        found = "cpu and gpu" if machine.gpu else "cpu"
+        advice = f"it was compiled for {device}, which this machine does not have"
+        yield machine.compared("device", fits, device or "cpu", found, advice)
 
 
 def check_fits(path: str, manifest: Manifest, machine: Machine) -> None:
@@ -117,7 +117,7 @@ def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
     """What a set of built libraries needs: the newest version of each family of symbols."""
     from workbench.artifacts.machine.elf import read_library  # only what is written is read so
 
-    newest: dict[str, str] = {}
+    versions: list[str] = []
     names: set[str] = set()
     for content in libraries:
         try:
@@ -125,8 +125,6 @@ def system_needs(libraries: Iterable[bytes]) -> SystemNeeds:
         except ValueError:  # another system's format: the loader there checks it
             continue
         names.update(library.needed)
-        for version in library.versions:
-            family, _, number = version.rpartition("_")
-            if family in FAMILIES and numbers(number) > numbers(newest.get(family, "")):
-                newest[family] = number
+        versions += library.versions
+    newest = newest_symbols(versions)
     return SystemNeeds(platform.system(), platform.machine(), newest, tuple(sorted(names)))

@@ -16,7 +16,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.zip_frame import SEAL_SIZE, chunks, seal
 from workbench.artifacts.manifest import package_manifest
-from workbench.artifacts.manifest.manifest_rows import Signature
+from workbench.artifacts.manifest.records import Signature
 from workbench.artifacts.trust.team_keys import ED25519, TeamKey, private_key
 from workbench.artifacts.trust.trust import AnyManifest, with_signature
 from workbench.errors import ArtifactError, UsageError

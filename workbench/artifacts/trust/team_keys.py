@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from workbench.artifacts.manifest.manifest_rows import Signature
+from workbench.artifacts.manifest.records import Signature
 from workbench.errors import ArtifactError, TrustError, UsageError
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.manifest.manifest_rows import Signature
-from workbench.artifacts.manifest.records import with_signatures
+from workbench.artifacts.manifest.records import Signature, with_signatures
 from workbench.artifacts.trust.policy import Policy, read_policy
 from workbench.errors import ArtifactError, TrustError
 from workbench.settings import Settings

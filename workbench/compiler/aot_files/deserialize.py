@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, SupportsIndex
 
 from workbench.artifacts.archive.file_kinds import pickle_start
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files import load_steps
-from workbench.compiler.aot_files.generated import KernelRequest, run_generated
-from workbench.compiler.aot_files.packed_kernels import PackedKernels
-from workbench.compiler.aot_files.payload import KeptForSaving, built_function, resolve_place
+from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
+from workbench.compiler.aot_files.payload import KeptForSaving, built_function
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.settings import Settings
@@ -30,23 +30,9 @@ _CACHE_LOCK = threading.Lock()  # the variable belongs to the whole process
 _DATA_PTR_VARIABLE = "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"
 
 
-class GraphStarter(Protocol):
-    """Makes the compiled graphs of a payload callable."""
-
-    packed: bool
-    guarded: bool
-    """Whether the guards are read too; a function that is never checked does without them."""
-
-    def kept(self) -> KeptForSaving:
-        """What saving again needs."""
-
-    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
-        """What torch calls to make a compiled graph callable."""
-
-
 def deserialize(
     payload: bytes,
-    libraries: GraphStarter,
+    libraries: Libraries,
     *,
     aliases: Mapping[str, str] | None = None,
     external_data: Mapping[str, Any] | None = None,
@@ -72,7 +58,7 @@ def deserialize(
         Let torch compare its own record of releases: for files without our manifest.
     """
     state = _read_payload(payload, dict(external_data or {}))
-    scope = {name: resolve_place(place) for name, place in (aliases or {}).items()}
+    scope = {name: resolve(place) for name, place in (aliases or {}).items()}
     scope.update(f_globals or {})
     by_torch, data = state["compiled_fn"]
     state["compiled_fn"] = _deserialize_callable(by_torch, data, libraries)
@@ -130,39 +116,53 @@ def _read_payload(payload: bytes, external_data: dict[str, Any]) -> dict[str, An
     return dict(state)
 
 
+@dataclasses.dataclass(eq=False)
 class Libraries:
-    """Hands out the functions of built C++ libraries; when none are packed, torch compiles them."""
+    """Hands out the functions of built C++ libraries; when none are packed, torch compiles them.
 
-    guarded = True
+    `guarded` says whether the guards are read too; what is never checked does without them.
+    """
 
-    def __init__(
-        self,
-        files: Mapping[str, Path],
-        build: Build | None,
-        *,
-        packed: bool,
-        gpu: PackedKernels | None = None,
-    ):
-        self._files = files
-        self._build = build
-        self.packed = packed
-        self.gpu = gpu
-        self._contents: dict[str, bytes] = {}
+    files: Mapping[str, Path]
+    build: Build | None
+    packed: bool
+    gpu: PackedKernels | None = None
+    guarded: bool = True
+    _contents: dict[str, bytes] = dataclasses.field(default_factory=dict)
 
     def kept(self) -> KeptForSaving:
         """What saving again needs."""
-        return KeptForSaving(self._contents, self._build, self.gpu.built_for if self.gpu else None)
+        return KeptForSaving(self._contents, self.build, self.gpu.built_for if self.gpu else None)
 
     def starter(self, part: Any) -> Callable[[Any, Any], Any]:
-        """What torch calls to make a compiled graph callable."""
-        return _starter(part, self)
+        """What torch calls to make a graph callable, without its caches and its compiler."""
+
+        def post_compile(graph: Any, fx_config: Any) -> Any:
+            if bundle := getattr(graph, "_triton_bundle", None):
+                emitter = self.gpu.emit if self.gpu else tp.TRITON_BUNDLER.get().read_and_emit
+                emitter(bundle)
+            constants = tp.GRAPH_CONSTANTS.get()()
+            module = run_generated(
+                graph.source_code, graph.cache_key, self, constants.unwrap(graph), self.gpu
+            )
+            graph.current_callable = module.call
+            graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)
+            graph.compiled_fn_runner = getattr(module, "runner", None)
+            graph.compile_region_name = fx_config.get("compile_region_name")
+            graph.post_compile(part.example_inputs, constants, fx_config)
+            policy = getattr(tp.INDUCTOR_CONFIG.get(), "cudagraph_policy", None)
+            started = _caller(graph) if policy is None else policy.wrap_output(graph)
+            if hasattr(part, "backward_state_indices"):
+                return tp.DISABLE.get()(started, reason="do not trace generated backwards pass")
+            return started
+
+        return post_compile
 
     def __call__(self, request: KernelRequest) -> Callable[..., Any]:
         """The function of one kernel."""
-        file = self._files.get(request.key)
+        file = self.files.get(request.key)
         if file is None and not self.packed:
-            function: Callable[..., Any] = built_function(request)
-            return function
+            return built_function(request)  # type: ignore[no-any-return]
         if file is None:
             raise ArtifactError(
                 "The artifact lacks one of its kernels, so it was not written by Compiled.save. "
@@ -192,7 +192,7 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
 
 
 def _deserialize_callable(
-    by_torch: Callable[[bytes], Any], data: bytes, libraries: GraphStarter
+    by_torch: Callable[[bytes], Any], data: bytes, libraries: Libraries
 ) -> Any:
     bundled: Any = getattr(by_torch, "__self__", None)
     with tp.INDUCTOR_CONFIG.get().patch(enable_autograd_for_aot=True):
@@ -258,35 +258,6 @@ class _ToSaveAgain:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return self._entry.__reduce_ex__(protocol)
-
-
-def _starter(part: Any, libraries: Libraries) -> Callable[[Any, Any], Any]:
-    """What torch calls to make a compiled graph callable, without its caches and its compiler."""
-
-    def post_compile(graph: Any, fx_config: Any) -> Any:
-        if bundle := getattr(graph, "_triton_bundle", None):
-            emitter = libraries.gpu.emit if libraries.gpu else tp.TRITON_BUNDLER.get().read_and_emit
-            emitter(bundle)
-        constants = tp.GRAPH_CONSTANTS.get()()
-        module = run_generated(
-            graph.source_code,
-            graph.cache_key,
-            libraries,
-            constants.unwrap(graph),
-            libraries.gpu,
-        )
-        graph.current_callable = module.call
-        graph.recursively_apply_fns = getattr(module, "recursively_apply_fns", None)
-        graph.compiled_fn_runner = getattr(module, "runner", None)
-        graph.compile_region_name = fx_config.get("compile_region_name")
-        graph.post_compile(part.example_inputs, constants, fx_config)
-        policy = getattr(tp.INDUCTOR_CONFIG.get(), "cudagraph_policy", None)
-        started = _caller(graph) if policy is None else policy.wrap_output(graph)
-        if hasattr(part, "backward_state_indices"):
-            return tp.DISABLE.get()(started, reason="do not trace generated backwards pass")
-        return started
-
-    return post_compile
 
 
 def _caller(graph: Any) -> Callable[[list[Any]], Any]:

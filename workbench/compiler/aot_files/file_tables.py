@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Build, Versions
 from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.contract import dims
@@ -20,7 +21,7 @@ from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
 from workbench.report import Report, Table
-from workbench.report.artifact_rows import (
+from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
@@ -45,21 +46,16 @@ def with_saved_file(report: Report, path: str | PathLike[str], digest: str) -> R
 
 def with_file_later(report: Report, path: str | PathLike[str], digest: str) -> Report:
     """The same, but the file is read when somebody looks; by then it may be another one."""
-    made: dict[str, Mapping[str, Table[Any]]] = {}
 
-    def read(name: str) -> Callable[[], Table[Any]]:
-        def table() -> Table[Any]:
-            if not made:
-                made[""] = _tables_if_same(path, digest)
-            return made[""][name]
+    @cache
+    def read() -> Mapping[str, Table[Any]]:
+        return _tables_if_same(path, digest)
 
-        return table
+    def table(name: str) -> Callable[[], Table[Any]]:
+        return lambda: (read() if name in ARTIFACT_TABLES else report.tables)[name]
 
-    def other(name: str) -> Callable[[], Table[Any]]:
-        return lambda: report.tables[name]
-
-    kept = {name: other(name) for name in report.tables if name not in ARTIFACT_TABLES}
-    return replace(report, tables=Lazy({**kept, **{name: read(name) for name in ARTIFACT_TABLES}}))
+    kept = [name for name in report.tables if name not in ARTIFACT_TABLES]
+    return replace(report, tables=Lazy({name: table(name) for name in (*kept, *ARTIFACT_TABLES)}))
 
 
 def without_file(report: Report) -> Report:
@@ -84,12 +80,8 @@ def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Tabl
     ]
     return {
         **{name: Table.of(TABLES[name]) for name in ARTIFACT_TABLES},
-        "artifact": _facts_table(facts),
+        "artifact": Table.of(ArtifactFact, facts),
     }
-
-
-def _facts_table(facts: Iterable[ArtifactFact]) -> Table[Any]:
-    return Table.of(ArtifactFact, facts)
 
 
 def _tables(path: str | PathLike[str], place: str | None) -> Mapping[str, Table[Any]]:
@@ -106,7 +98,7 @@ def _tables(path: str | PathLike[str], place: str | None) -> Mapping[str, Table[
         ]
     more = max(0, len(described.members) - _KEPT)
     return {
-        "artifact": _facts_table(facts),
+        "artifact": Table.of(ArtifactFact, facts),
         "members": Table.of(ArtifactMember, described.members[:_KEPT], omitted=more),
         "contract": Table.of(ContractLeaf, described.contract),
         "requirements": Table.of(RequirementRow, _requirements(path)),
@@ -135,8 +127,9 @@ def _described(opened: OpenedFile) -> _Described:
         return _package(manifest)
     if isinstance(manifest, Manifest):
         return _artifact(manifest)
-    kinds = {"torch": "a pickle of torch's save_compiled_function: loading it runs code"}
-    return _Described((ArtifactFact("Kind", kinds.get(opened.kind, f"{opened.kind} of torch")),))
+    a_pickle = "a pickle of torch's save_compiled_function: loading it runs code"
+    kind = a_pickle if opened.kind == "torch" else f"{opened.kind} of torch"
+    return _Described((ArtifactFact("Kind", kind),))
 
 
 def _artifact(manifest: Manifest) -> _Described:
@@ -193,13 +186,11 @@ def _listed(name: str, values: Iterable[str]) -> list[ArtifactFact]:
     return [ArtifactFact(name, words)] if words else []
 
 
-_WHAT = (
-    ("report.wbr", "report"),
-    ("payload", "guards, bytecode, program"),
-    ("weights.safetensors", "weights"),
-    ("skeleton", "module without its tensors"),
-)
-_ENDINGS = {
+_WHAT = {  # by a member's name or its ending
+    "report.wbr": "report",
+    "payload": "guards, bytecode, program",
+    "weights.safetensors": "weights",
+    "skeleton": "module without its tensors",
     ".so": "library",
     ".cpp": "generated C++",
     ".h": "header",
@@ -214,8 +205,7 @@ _ENDINGS = {
 def _members(manifest: Manifest | PackageManifest) -> Iterator[ArtifactMember]:
     """The members by size, biggest first."""
     for name, member in sorted(manifest.members.items(), key=lambda item: -item[1].size):
-        known = next((words for known, words in _WHAT if name == known), None)
-        what = known or _ENDINGS.get(Path(name).suffix, "data of torch")
+        what = _WHAT.get(name) or _WHAT.get(Path(name).suffix, "data of torch")
         yield ArtifactMember(name, what, member.size, member.sha256)
 
 

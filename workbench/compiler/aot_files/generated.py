@@ -1,4 +1,4 @@
-"""Running the program that Inductor generated, with its C++ kernels handed over.
+"""Running the program that Inductor generated, with its kernels handed over.
 
 The program asks for each kernel with `async_compile.cpp_pybinding(argtypes, source)`. It runs here
 in a module of its own whose `import` statement answers with stand-ins: nothing in torch is
@@ -11,20 +11,18 @@ import builtins
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
+from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.compiler.internals import torch_private as tp
 
-ASYNC_COMPILE = tp.ASYNC_COMPILE_MODULE.module
-SELECT_ALGORITHM = tp.SELECT_ALGORITHM_MODULE.module
-CODECACHE = tp.CODECACHE_MODULE.module
-MEMORY_PLANNING = tp.MEMORY_PLANNING_MODULE.module
-
 _PLAIN_EXTERN = ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "convolution")
+BINARIES = (".cubin", ".hsaco")
+_ASKED = re.compile(r"async_compile\.triton\('(\w+)'")
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)")
 
 
@@ -105,30 +103,19 @@ class _Module:
         return getattr(self._real.get(), name)
 
 
-class _CppWrapperCodeCache:
-    """Stands in for the class that builds whole programs in C++."""
-
-    def __init__(self, provider: KernelProvider):
-        self._provider = provider
-
-    def load_pybinding(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        arguments = {**dict(zip(("argtypes", "main_code"), args, strict=False)), **kwargs}
-        return self._provider(KernelRequest("inductor_entry_cpp", arguments))
-
-
 def _importer(provider: KernelProvider, triton: TritonProvider | None) -> Callable[..., Any]:
-    patches = {
-        ASYNC_COMPILE: _Module(
-            tp.ASYNC_COMPILE_MODULE, {"AsyncCompile": lambda: _AsyncCompile(provider, triton)}
-        ),
-        SELECT_ALGORITHM: _Module(tp.SELECT_ALGORITHM_MODULE, {"extern_kernels": _ExternKernels()}),
-        CODECACHE: _Module(
-            tp.CODECACHE_MODULE, {"CppWrapperCodeCache": _CppWrapperCodeCache(provider)}
-        ),
-        MEMORY_PLANNING: _Module(
-            tp.MEMORY_PLANNING_MODULE, {"_align": lambda size: tp.ALIGN.get()(size)}
-        ),
+    def load_pybinding(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # a whole program in C++
+        arguments = {**dict(zip(("argtypes", "main_code"), args, strict=False)), **kwargs}
+        return provider(KernelRequest("inductor_entry_cpp", arguments))
+
+    whole = SimpleNamespace(load_pybinding=load_pybinding)
+    stand_ins: Mapping[tp.Name, Mapping[str, Any]] = {
+        tp.ASYNC_COMPILE_MODULE: {"AsyncCompile": lambda: _AsyncCompile(provider, triton)},
+        tp.SELECT_ALGORITHM_MODULE: {"extern_kernels": _ExternKernels()},
+        tp.CODECACHE_MODULE: {"CppWrapperCodeCache": whole},
+        tp.MEMORY_PLANNING_MODULE: {"_align": lambda size: tp.ALIGN.get()(size)},
     }
+    patches = {real.module: _Module(real, names) for real, names in stand_ins.items()}
 
     def import_(
         name: str, globals_: Any = None, locals_: Any = None, names: Any = (), level: int = 0
@@ -150,16 +137,6 @@ def _register_operators(source: str) -> None:
             return
 
 
-class _SourceLoader:
-    """Shows the program's lines in tracebacks, though no file holds them."""
-
-    def __init__(self, source: str):
-        self._source = source
-
-    def get_source(self, _name: str) -> str:
-        return self._source
-
-
 def run_generated(
     source: str,
     name: str,
@@ -179,7 +156,68 @@ def run_generated(
     module.__file__ = file
     space = module.__dict__
     space["__builtins__"] = {**vars(builtins), "__import__": _importer(provider, triton)}
-    space["__loader__"] = _SourceLoader(source)
+    # shows the program's lines in tracebacks, though no file holds them
+    space["__loader__"] = SimpleNamespace(get_source=lambda _name: source)
     exec(code, space)
     space.update(attributes)
     return module
+
+
+# GPU kernels that torch packed into its own bytes
+
+
+@dataclass(frozen=True)
+class PackedBinary:
+    """One kernel in one configuration: its name, machine code and the assembly beside it."""
+
+    name: str
+    binary: bytes
+    assembly: str
+
+
+def packed_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
+    """The machine code in the bundles of compiled graphs, each content once."""
+    seen: set[bytes] = set()
+    for program in programs:
+        for kernel in getattr(getattr(program, "_triton_bundle", None), "kernel_artifacts", ()):
+            files = {part.filename: part.payload for part in kernel.artifacts}
+            for file, content in files.items():
+                stem, dot, kind = file.rpartition(".")
+                if dot + kind in BINARIES and content not in seen:
+                    seen.add(content)
+                    text = files.get(f"{stem}.ptx") or files.get(f"{stem}.amdgcn") or b""
+                    yield PackedBinary(stem, content, text.decode(errors="replace"))
+
+
+def kernels_asked_for(programs: Sequence[Any]) -> frozenset[str]:
+    """The names of the Triton kernels that generated programs ask for."""
+    return frozenset(name for program in programs for name in _ASKED.findall(program.source_code))
+
+
+class PackedKernels:
+    """Hands torch the kernels that another build of the same release packed.
+
+    Torch finds a packed kernel by its source and a hash of torch's own files, which differs from
+    build to build (+cpu, +cu130): they are put where this build looks.
+    """
+
+    def __init__(self, built_for: BuiltFor):
+        self.built_for = built_for
+        self._key = bytes.fromhex(built_for.torch_key)
+
+    def emit(self, bundle: Any) -> None:
+        """Write the files of the kernels where Triton looks, and offer what can be started."""
+        for autotuner in getattr(bundle, "static_autotuners", ()):
+            # what Inductor adds where a kernel takes many registers is packed already
+            autotuner.kernel.inductor_meta["dynamic_scale_rblock"] = False
+            vars(autotuner.kernel).pop("_could_rblock_scale", None)  # the answer before that
+        tp.TRITON_BUNDLER.get().read_and_emit(bundle)
+
+    def __call__(self, torch: Any, name: str, source: str, **options: Any) -> Any:
+        """One kernel of a generated program, by torch."""
+        packed = tp.PACKED_KERNELS.get()
+        theirs = tp.CODE_HASH.get()(source, extra=self._key)
+        found = packed._cache.pop(theirs, None)
+        if found is not None:
+            packed._cache[packed.key(source)] = found
+        return torch().triton(name, source, **options)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, pickle_start
 from workbench.artifacts.machine.machine import Machine, current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import best_build, check_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
@@ -24,15 +24,14 @@ from workbench.compiler.aot_files.deserialize import (
     cache_that_can_be_written,
     deserialize,
 )
-from workbench.compiler.aot_files.main_aliases import classes_in_main
-from workbench.compiler.aot_files.packed_kernels import PackedKernels
-from workbench.compiler.aot_files.payload import resolve_place
+from workbench.compiler.aot_files.generated import PackedKernels
+from workbench.compiler.aot_files.payload import classes_in_main
+from workbench.compiler.aot_files.weights import Weights
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.torch_state import autocast_of
 from workbench.errors import ArtifactError, WorkbenchError
 from workbench.report import Report
-
-if TYPE_CHECKING:
-    from workbench.compiler.aot_files.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,10 @@ def _unpack(
     artifact = opened.artifact
     if artifact is None:
         return {}
-    chosen = build.name if build else None
-    code = [
-        name
-        for name in manifest.members
-        if name != container.WEIGHTS
-        and (not name.startswith("kernels/") or name.split("/")[1] == chosen)
-    ]
-    weights = [name for name in manifest.members if name == container.WEIGHTS]
+    kernels = f"kernels/{build.name}/" if build else "no kernels"
+    needed = [n for n in manifest.members if not n.startswith("kernels/") or n.startswith(kernels)]
+    code = [name for name in needed if name != container.WEIGHTS]
+    weights = [name for name in needed if name == container.WEIGHTS]
     return {
         **artifact.unpack(folder, code),
         **artifact.unpack(folder, weights, verify=verify_weights),
@@ -139,20 +134,23 @@ def _load(
 ) -> LoadedArtifact:
     load_steps.begin(load_steps.REBUILD)
     with _explained(request.path):
-        imported = {n: resolve_place(p) for n, p in manifest.contract.get("imports", {}).items()}
+        imported = {n: resolve(p) for n, p in manifest.contract.get("imports", {}).items()}
     external_data = {**imported, **request.external_data}
     scope = _scope(manifest, request)
     _require_handed_over(manifest, request.path, external_data, scope)
     kernels = {file.stem: file for name, file in files.items() if name.startswith("kernels/")}
     module = _module(manifest, files, request)
+    # another build of torch may have packed the GPU kernels
+    gpu = PackedKernels(manifest.built_for) if manifest.built_for else None
+    state = manifest.contract.get("state")
     with (
         _explained(request.path),
         classes_in_main(module, request.f_globals),
-        _autocast(manifest.contract.get("state")),
+        nullcontext() if state is None else autocast_of(state),
     ):
         function = deserialize(
             files[container.PAYLOAD].read_bytes(),
-            Libraries(kernels, build, packed=True, gpu=_packed_kernels(manifest)),
+            Libraries(kernels, build, packed=True, gpu=gpu),
             aliases=manifest.aliases,
             external_data=external_data,
             f_globals=scope,
@@ -178,33 +176,19 @@ def _require_handed_over(
     manifest: Manifest, path: str, external_data: Mapping[str, Any], scope: Mapping[str, Any]
 ) -> None:
     """Raise `ArtifactError` for what is not in the file and cannot be found here."""
+    it = ("them", "it")
     missing = [name for name in manifest.external_data if name not in external_data]
     if missing:
         raise ArtifactError(
-            f"{path} was saved without {', '.join(missing)}. Hand {_it(missing)} over: "
+            f"{path} was saved without {', '.join(missing)}. Hand {it[len(missing) == 1]} over: "
             f"load(path, external_data={{{missing[0]!r}: …}})."
         )
     unknown = [name for name in manifest.missing_names if name not in scope]
     if unknown:
         raise ArtifactError(
             f"{path} reads {', '.join(unknown)} from globals that do not exist in this process. "
-            f"Hand {_it(unknown)} over: load(path, f_globals={{{unknown[0]!r}: …}})."
+            f"Hand {it[len(unknown) == 1]} over: load(path, f_globals={{{unknown[0]!r}: …}})."
         )
-
-
-def _it(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
-def _packed_kernels(manifest: Manifest) -> PackedKernels | None:
-    """Whoever finds GPU kernels that another build of torch packed; None for a file made here."""
-    return PackedKernels(manifest.built_for) if manifest.built_for else None
-
-
-def _autocast(state: Mapping[str, Any] | None) -> AbstractContextManager[None]:
-    from workbench.compiler.internals.state import autocast_of
-
-    return nullcontext() if state is None else autocast_of(state)
 
 
 def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) -> Any | None:
@@ -220,7 +204,7 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
         return module
     if module is not None and not empty:
         return module
-    weights = _weights(manifest, files)
+    weights = Weights(files[container.WEIGHTS], manifest.weights)
     if module is not None:
         weights.fill(module)
         return module
@@ -228,18 +212,10 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
         return weights.module(files[container.SKELETON].read_bytes())
 
 
-def _weights(manifest: Manifest, files: Mapping[str, Path]) -> Weights:
-    from workbench.compiler.aot_files.weights import Weights
-
-    return Weights(files[container.WEIGHTS], manifest.weights or {})
-
-
 def _on_meta(module: Any) -> bool:
-    parameters: Callable[[], Iterator[Any]] | None = getattr(module, "parameters", None)
-    buffers: Callable[[], Iterator[Any]] | None = getattr(module, "buffers", None)
-    if parameters is None or buffers is None:
+    if not hasattr(module, "parameters") or not hasattr(module, "buffers"):
         return False
-    return any(tensor.is_meta for tensors in (parameters(), buffers()) for tensor in tensors)
+    return any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers()))
 
 
 def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import importlib
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -12,10 +13,11 @@ from typing import Any
 
 from workbench.artifacts.machine.machine import cpu_flags
 from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_rows import Build
+from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.generated import KernelRequest, run_generated
 from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 
@@ -82,8 +84,16 @@ def serialize(
     with fast_start(), config.patch(known):
         kernels = _kernels(programs, kept.libraries if kept else {})
         build = kept.build if kept else native_build() if kernels else None
+    try:
+        serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        raise ArtifactError(
+            f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
+            "left out when they are named: save(path, external_data={'name': object}), and handed "
+            "back at load under the same name."
+        ) from error
     return Serialized(
-        payload=_serialize(aot_fn, dict(external_data or {})),
+        payload=bytes(serialized.serialized_data),
         kernels=kernels,
         build=build,
         device=str(aot_fn._artifacts.device_type),
@@ -99,17 +109,6 @@ def native_build() -> Build:
     isa = str(tp.PICK_VEC_ISA.get()()).lower().replace("invalid_vec_isa", "scalar")
     name = "-".join((*isa.split(), NATIVE))
     return Build(name, isa, tuple(sorted(cpu_flags() & BUILD_FLAGS)))
-
-
-def _serialize(aot_fn: Any, external_data: dict[str, Any]) -> bytes:
-    try:
-        return bytes(type(aot_fn).serialize(aot_fn, external_data).serialized_data)
-    except Exception as error:  # pickle raises whatever an object's own code raises
-        raise ArtifactError(
-            f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
-            "left out when they are named: save(path, external_data={'name': object}), and handed "
-            "back at load under the same name."
-        ) from error
 
 
 def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
@@ -139,18 +138,14 @@ def writes_arguments(aot_fn: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class _Wanted:
     """Stands where a kernel's function would, when a program runs to list its kernels."""
 
-    def __init__(self, request: KernelRequest):
-        self.request = request
+    request: KernelRequest
 
     def __call__(self, *_args: Any) -> None:
         raise AssertionError("a program is run here to list its kernels, not to be called")
-
-
-def _no_kernel(*_args: Any, **_options: Any) -> None:
-    """Stands where a Triton kernel would: these travel in torch's own bytes."""
 
 
 def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
@@ -158,20 +153,22 @@ def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[Buil
     for number, program in enumerate(programs):
         if not any(name in program.source_code for name in _BUILDS):
             continue
-        listed = run_generated(program.source_code, f"listed_{number}", _Wanted, {}, _no_kernel)
-        live = _live_globals(program.cache_key)
+        listed = run_generated(
+            program.source_code,
+            f"listed_{number}",
+            _Wanted,
+            {},
+            lambda *_, **_options: None,  # Triton kernels travel in torch's own bytes
+        )
+        # the globals of the program that torch runs in this process, if it is not gone
+        cached = (vars(module) for module in reversed(tp.PY_CODE_CACHE.get().modules))
+        live = next((g for g in cached if g.get("key") == program.cache_key), dict[str, Any]())
         for name, wanted in vars(listed).items():
             if isinstance(wanted, _Wanted):
                 key = wanted.request.key
                 library = kept.get(key) or _library(live.get(name), wanted.request)
                 found[key] = BuiltKernel(wanted.request, library)
     return tuple(found.values())
-
-
-def _live_globals(cache_key: str) -> Mapping[str, Any]:
-    """The globals of the program that torch runs in this process; empty when it is gone."""
-    modules = reversed(tp.PY_CODE_CACHE.get().modules)
-    return next((vars(m) for m in modules if getattr(m, "key", None) == cache_key), {})
 
 
 def _library(function: Any, request: KernelRequest) -> bytes:
@@ -185,8 +182,7 @@ def _library(function: Any, request: KernelRequest) -> bytes:
 def built_function(request: KernelRequest) -> Any:
     """The function of a kernel, from torch's own cache; built when it is not there."""
     cache = tp.CPP_BINDINGS_CACHE if request.entry == "kernel" else tp.CPP_WRAPPER_CACHE
-    function: Callable[..., Any] = cache.get().load_pybinding(**request.arguments)
-    return function
+    return cache.get().load_pybinding(**request.arguments)
 
 
 def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -221,17 +217,30 @@ def import_place(value: Any) -> str | None:
     """`module` or `module:name` where a fresh process finds this very object, or None."""
     for place in _candidates(value):
         try:
-            if resolve_place(place) is value:
+            if resolve(place) is value:
                 return place
         except (ImportError, AttributeError):
             continue
     return None
 
 
-def resolve_place(place: str) -> Any:
-    """The object at `module` or `module:qualified.name`."""
-    module, _, name = place.partition(":")
-    found: Any = importlib.import_module(module)
-    for part in name.split(".") if name else ():
-        found = getattr(found, part)
-    return found
+@contextmanager
+def classes_in_main(
+    module: Any | None, f_globals: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """Let `__main__.Model` in a pickle be found, wherever that class is defined here.
+
+    The classes are those in the tree of `module` and those among `f_globals`.
+    """
+    main = sys.modules["__main__"]
+    parts = getattr(module, "modules", None)
+    found = {type(part).__qualname__: type(part) for part in parts()} if callable(parts) else {}
+    found |= {n: v for n, v in (f_globals or {}).items() if isinstance(v, type)}
+    added = [name for name in found if name.isidentifier() and not hasattr(main, name)]
+    for name in added:
+        setattr(main, name, found[name])
+    try:
+        yield
+    finally:
+        for name in added:
+            delattr(main, name)

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.fake_guards import guards_of_real_tensors
 from workbench.compiler.contract.guard_policy import Decisions
 from workbench.compiler.contract.paths import Path, leaves, parse
 from workbench.compiler.contract.specialized_values import _is_literal, resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.tensor_like import TensorLike
 
 
 def saveable(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
@@ -93,29 +93,51 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
-        guards_of_real_tensors(patches)
-        patches.wrap(tp.ADD_SOURCE, _source_recorder(set(), decisions.codes))
+        patches.wrap(tp.GUARDS_REDUCER, _real_reducer)
+        patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
         yield
 
 
-def _source_recorder(
-    seen: set[tuple[int, types.CodeType]], codes: list[types.CodeType]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Record each code once: torch reads a source anew at every call that it inlines."""
+def _real_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Have what is written of a fake tensor describe the real one.
 
-    def make(inner: Callable[..., None]) -> Callable[..., None]:
-        def add_code(info: Any, code: types.CodeType) -> None:
-            codes.append(code)
-            key = (id(info), code)
-            if key in seen:
-                return
+    Torch would write the whole fake mode with every tensor and the keys by which fakes are
+    dispatched, which no real tensor has.
+    """
+    fake, rebuild = tp.FAKE_TENSOR.get(), tp.UNPICKLE_GUARDED_TENSOR.get()
+
+    def reducer_override(pickler: Any, value: Any) -> Any:  # asked about every object in guards
+        found = inner(pickler, value)
+        if not isinstance(value, fake) or not isinstance(found, tuple) or found[0] != rebuild:
+            return found
+        _, device, pytype, _, grad = found[1]
+        if isinstance(value, torch.nn.Parameter):
+            pytype = torch.nn.Parameter
+        keys = tp.DISPATCH_KEYS.get()(value)
+        for name in ("Python", "PythonTLSSnapshot"):
+            keys = keys.remove(getattr(tp.DISPATCH_KEY.get(), name))
+        with tp.UNSET_FAKE.get()():
+            meta = TensorLike(value.shape, value.stride(), value.dtype, "meta").empty()
+            meta.requires_grad_(value.requires_grad)
+        return rebuild, (meta, device, pytype, keys.raw_repr(), grad)
+
+    return reducer_override
+
+
+def _source_recorder(
+    inner: Callable[..., None], codes: list[types.CodeType]
+) -> Callable[..., None]:
+    """Record each code once: torch reads a source anew at every call that it inlines."""
+    seen: set[tuple[int, types.CodeType]] = set()
+
+    def add_code(info: Any, code: types.CodeType) -> None:
+        codes.append(code)
+        if (id(info), code) not in seen:
             with contextlib.suppress(OSError):  # what inspect raises when there is no source
                 inner(info, code)
-            seen.add(key)
+            seen.add((id(info), code))
 
-        return add_code
-
-    return make
+    return add_code
 
 
 def _serializer(
@@ -128,7 +150,9 @@ def _serializer(
             with _needed_key_orders(output_graph, guards):
                 return inner(self, builder, guards, output_graph)
 
-        with _without_gradients([*_read(bound), *_guarded(decisions)]):
+        guarded = [entry.value for entry in decisions.entries if entry.has_value]
+        guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
+        with _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]):
             try:
                 return serialize(sorted_guards)
             except Exception:
@@ -149,9 +173,9 @@ def _needed_key_orders(output_graph: Any, guards: Sequence[Any]) -> Iterator[Non
     registry of transformers that has other entries in another process.
     """
     before = output_graph.guard_on_key_order
-    names = [guard.name for guard in guards]
+    sources = {s: str(s.name() if callable(s.name) else s.name) for s in before}
     output_graph.guard_on_key_order = {
-        source for source in before if any(_name(source) in name for name in names)
+        source for source, name in sources.items() if any(name in guard.name for guard in guards)
     }
     try:
         yield
@@ -159,26 +183,9 @@ def _needed_key_orders(output_graph: Any, guards: Sequence[Any]) -> Iterator[Non
         output_graph.guard_on_key_order = before
 
 
-def _name(source: Any) -> str:
-    return str(source.name() if callable(source.name) else source.name)
-
-
-def _read(bound: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    for name, value in bound.items():
-        yield from _tensors(value, Path(name))
-
-
-def _guarded(decisions: Decisions) -> Iterator[torch.Tensor]:
-    """The tensors that guards read, also those of globals and closures, and their modules'."""
-    for entry in decisions.entries:
-        if entry.has_value and isinstance(entry.value, torch.Tensor | torch.nn.Module):
-            yield from _tensors(entry.value, Path(entry.name))
-
-
 @contextlib.contextmanager
 def _without_gradients(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
-    saved = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
-    saved = [(tensor, grad) for tensor, grad in saved if grad is not None]
+    saved = [(t, t.grad) for t in tensors if t.is_leaf and t.grad is not None]
     try:
         for tensor, _ in saved:
             tensor.grad = None
@@ -188,8 +195,9 @@ def _without_gradients(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
             tensor.grad = grad
 
 
-def _tensors(value: Any, path: Path) -> Iterator[torch.Tensor]:
-    for _, leaf in leaves(value, path):
+def _tensors(values: Any) -> Iterator[torch.Tensor]:
+    """The tensors in nested values, and those of the modules among them."""
+    for _, leaf in leaves(values, Path("L")):
         if isinstance(leaf, torch.nn.Module):
             yield from leaf.parameters()
         elif isinstance(leaf, torch.Tensor):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import ArtifactError
 
 _PLAIN = frozenset(
@@ -33,18 +34,12 @@ class Bundle:
     skeleton: bytes
 
 
-@dataclass
-class _Collected:
-    """The tensors met while the module is pickled, each object once."""
+_Collected = dict[int, tuple[int, torch.Tensor]]
+"""The tensors met while the module is pickled, with their numbers, by the object's id."""
 
-    tensors: list[torch.Tensor] = field(default_factory=list)
-    numbers: dict[int, int] = field(default_factory=dict)
 
-    def number(self, tensor: torch.Tensor) -> int:
-        if id(tensor) not in self.numbers:
-            self.numbers[id(tensor)] = len(self.tensors)
-            self.tensors.append(tensor)
-        return self.numbers[id(tensor)]
+def _number(collected: _Collected, tensor: torch.Tensor) -> int:
+    return collected.setdefault(id(tensor), (len(collected), tensor))[0]
 
 
 def pack(module: torch.nn.Module, folder: Path) -> Bundle:
@@ -52,13 +47,13 @@ def pack(module: torch.nn.Module, folder: Path) -> Bundle:
 
     Raises `ArtifactError` when the module cannot be pickled.
     """
-    collected = _Collected()
-    names = {name: collected.number(tensor) for name, tensor in _named(module)}
+    collected: _Collected = {}
+    names = {name: _number(collected, tensor) for name, tensor in _named(module)}
     skeleton = _pickle(module, collected)
     labels: dict[int, str] = {}
     for name, number in names.items():
         labels.setdefault(number, name)
-    stored, rows = _store(collected.tensors, labels)
+    stored, rows = _store([tensor for _, tensor in collected.values()], labels)
     file = folder / "weights.safetensors"
     from safetensors.torch import save_file
 
@@ -82,7 +77,7 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
         """Leaves the tensors out, by number."""
 
         def persistent_id(self, value: object) -> int | None:
-            return collected.number(value) if _plain(value) else None  # type: ignore[arg-type]
+            return _number(collected, value) if _plain(value) else None  # type: ignore[arg-type]
 
     buffer = io.BytesIO()
     try:
@@ -138,10 +133,7 @@ def _flat(members: list[torch.Tensor], extent: _Extent) -> torch.Tensor:
     """What is stored: the tensor itself where one fills its storage, else its bytes."""
     first = members[0].detach()
     alone = all(t.dtype == first.dtype for t in members) and first.dtype in _PLAIN
-    fills = (
-        first.is_contiguous() and first.numel() * first.element_size() == extent.end - extent.start
-    )
-    if alone and fills:
+    if alone and first.is_contiguous() and first.nbytes == extent.end - extent.start:
         return first.cpu()
     whole = torch.empty(0, dtype=torch.uint8, device=first.device)
     whole.set_(first.untyped_storage())
@@ -180,14 +172,14 @@ class Weights:
 
     def _make(self, row: Mapping[str, Any]) -> torch.Tensor:
         base = self._base(row["stored"], row["device"])
-        dtype = getattr(torch, row["dtype"])
-        view = torch.empty(0, dtype=dtype, device=base.device)
         offset = base.storage_offset() * base.element_size() + row["offset"]
-        size = view.element_size()
-        view.set_(base.untyped_storage(), offset // size, row["shape"], row["stride"])
-        if row["parameter"]:
-            return torch.nn.Parameter(view, requires_grad=row["requires_grad"])
-        return view.requires_grad_(row["requires_grad"])
+        like = replace(
+            TensorLike.named(tuple(row["shape"]), tuple(row["stride"]), row["dtype"]),
+            offset=offset // getattr(torch, row["dtype"]).itemsize,
+            requires_grad=row["requires_grad"],
+            kind="Parameter" if row["parameter"] else "Tensor",
+        )
+        return like.dressed(like.view(base.untyped_storage()))
 
     def _base(self, label: str, device: str) -> torch.Tensor:
         key = (label, device)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import platform
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from workbench.compiler.cold_start.partial_pch import PartialPch, precompiling
 from workbench.compiler.cold_start.private_folder import private_folder
-from workbench.compiler.cold_start.vector_isa import without_trial
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import WorkbenchError
@@ -29,6 +32,19 @@ PATIENCE = 3
 
 The header takes as long to build as about three kernels without it.
 """
+
+
+# The first release of GNU C++ that knows a flag: https://gcc.gnu.org/gcc-N/changes.html
+_FLAGS_SINCE = {
+    5: "-mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512vl -mavx512bw",
+    8: "-mavx512vnni",
+    10: "-mavx512bf16",
+    11: "-mamx-tile -mamx-bf16 -mamx-int8",
+    13: "-mamx-fp16",
+}
+_SINCE = {flag: since for since, flags in _FLAGS_SINCE.items() for flag in flags.split()}
+# torch's vector headers need C++20: an older release fails the probe whatever its flags
+_CXX20 = 10
 
 
 @dataclass
@@ -50,8 +66,6 @@ def cache_folder(settings: Settings) -> Path:
     Kernels are built for the machine that runs them (`-march=native`), torch's key names only the
     flag: a home folder that several machines share needs a folder for each kind of processor.
     """
-    import torch
-
     flags = Path("/proc/cpuinfo")
     lines = flags.read_text().splitlines() if flags.exists() else [platform.processor()]
     processor = next((s for s in lines if s.startswith(("flags", "Features"))), platform.machine())
@@ -80,7 +94,7 @@ def fast_start(
     except OSError as error:
         start.notes.append(f"no lasting cache: {error.strerror or error}")
     with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
-        if not _torch_was_right(start.folder):
+        if start.folder is None or not trial_marker(start.folder).exists():
             patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
         if start.folder is not None:
             headers = _Headers(start, start.folder / _HEADERS, patience, pch)
@@ -111,10 +125,6 @@ def trial_marker(folder: Path) -> Path:
     return folder / "trial-compilations-needed"
 
 
-def _torch_was_right(folder: Path | None) -> bool:
-    return folder is not None and trial_marker(folder).exists()
-
-
 @contextmanager
 def _cache_variable(folder: Path | None, chosen: str | None) -> Iterator[None]:
     """Send torch's caches to our folder, unless the user chose one."""
@@ -128,10 +138,8 @@ def _cache_variable(folder: Path | None, chosen: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if chosen is None:
-            os.environ.pop(_CACHE_VARIABLE, None)
-        else:
-            os.environ[_CACHE_VARIABLE] = chosen
+        os.environ.pop(_CACHE_VARIABLE, None)
+        os.environ.update({} if chosen is None else {_CACHE_VARIABLE: chosen})
 
 
 @dataclass(frozen=True)
@@ -180,12 +188,54 @@ class _Headers:
 def _header_folder(folder: Path) -> Iterator[None]:
     """Have torch keep its precompiled headers with us; its own folder is open to others."""
     cache = tp.CODECACHE_MODULE.get()
-    with _HEADER_LOCK:
-        before = {name: getattr(cache, name) for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR")}
-        cache._HEADER_DIR = str(folder)
-        cache._HEADER_LOCK_DIR = str(folder / "locks")
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(cache, name, value)
+    places = {"_HEADER_DIR": folder, "_HEADER_LOCK_DIR": folder / "locks"}
+    with _HEADER_LOCK, ExitStack() as stack:
+        for name, place in places.items():
+            stack.callback(setattr, cache, name, getattr(cache, name))
+            setattr(cache, name, str(place))
+        yield
+
+
+# whether a CPU instruction set can be built for, known without a trial compilation
+
+
+def gnu_release(banner: str) -> int | None:
+    """The major release named by the output of `g++ -v`; None for another compiler."""
+    found = re.search(r"gcc version (\d+)\.", banner)
+    return int(found[1]) if found and "clang" not in banner else None
+
+
+def knows_flags(flags: str, release: int | None) -> bool | None:
+    """Whether GNU C++ of this release builds for these flags; None where only a trial shows it."""
+    wanted = flags.split()
+    if release is None or not wanted or any(flag not in _SINCE for flag in wanted):
+        return None
+    return True if release >= max(_CXX20, *(_SINCE[flag] for flag in wanted)) else None
+
+
+def exports_vector_math(flags: str) -> bool:
+    """Whether torch's library has the vector functions that a kernel for these flags links to."""
+    symbol = "Sleef_expf16_u10" if "avx512" in flags else "Sleef_expf8_u10"
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        return hasattr(ctypes.CDLL(str(library)), symbol)
+    except OSError:
+        return False
+
+
+def without_trial(probe: Callable[..., Any]) -> Callable[..., Any]:
+    """Answer torch's trial compilation from the compiler's release, where that decides it.
+
+    torch asks the processor first and tries only what the processor has, so that what is left to
+    know is whether the compiler and torch's library support it. Where that is not certain, torch's
+    own `probe` runs.
+    """
+
+    def check_build(isa: Any, code: str) -> Any:
+        flags = isa.build_arch_flags()
+        banner = tp.COMPILER_BANNER.get()(tp.CPP_COMPILER.get()())
+        if knows_flags(flags, gnu_release(banner)) and exports_vector_math(flags):
+            return True
+        return probe(isa, code)
+
+    return check_build

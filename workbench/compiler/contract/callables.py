@@ -39,9 +39,7 @@ class Callee:
     @property
     def closure(self) -> dict[str, Any]:
         """The variables of an enclosing function that it reads, with their values now."""
-        function = self.function
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        return {name: cell.cell_contents for name, cell in cells}
+        return closure_of(self.function)
 
     def share_closure(self, aot_fn: Any) -> None:
         """Put these values into the closure of what torch loaded, in place of its copies."""
@@ -49,6 +47,12 @@ class Callee:
         for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=True):
             if name in live:
                 cell.cell_contents = live[name]
+
+
+def closure_of(function: types.FunctionType) -> dict[str, Any]:
+    """The variables of an enclosing function that a function reads, with their values now."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells}
 
 
 def resolve(target: Any) -> Callee:
@@ -59,7 +63,7 @@ def resolve(target: Any) -> Callee:
     partials: list[functools.partial[Any]] = []
     notes: list[str] = []
     while True:
-        inner = _uncompiled(target)
+        inner = uncompiled(target)
         if inner is not None:
             target = inner
             notes.append(
@@ -79,7 +83,7 @@ def resolve(target: Any) -> Callee:
     return replace(callee, notes=tuple(dict.fromkeys(notes)))
 
 
-def _uncompiled(target: Any) -> Any | None:
+def uncompiled(target: Any) -> Any | None:
     """The object behind what torch.compile returned, or None."""
     if isinstance(target, torch.nn.Module):
         return target.__dict__.get("_orig_mod") or target._modules.get("_orig_mod")
@@ -105,12 +109,12 @@ def _callee(target: Any) -> Callee:
         function = _through_python(target)
         return Callee(function, function, "function", target.__qualname__)
     if inspect.isfunction(target):
-        kind = "lambda" if target.__name__ == "<lambda>" else "function"
-        if target.__closure__ and kind == "function":
-            kind = "closure"
+        kind = "closure" if target.__closure__ else "function"
+        kind = "lambda" if target.__name__ == "<lambda>" else kind
         return Callee(target, target, kind, target.__qualname__)
     method = inspect.getattr_static(type(target), "__call__", None)
-    if inspect.isfunction(method) and not isinstance(target, type) and not _is_torch_op(target):
+    is_torch_op = type(target).__module__.startswith(tp.OPS.module)
+    if inspect.isfunction(method) and not isinstance(target, type) and not is_torch_op:
         bound = types.MethodType(method, target)
         return Callee(bound, method, "callable object", type(target).__qualname__, (target,))
     if not callable(target):
@@ -120,10 +124,6 @@ def _callee(target: Any) -> Callee:
         )
     function = _through_python(target)
     return Callee(function, function, "builtin", getattr(target, "__name__", repr(target)))
-
-
-def _is_torch_op(target: Any) -> bool:
-    return type(target).__module__.startswith(tp.OPS.module)
 
 
 def _through_python(target: Callable[..., Any]) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Binder = Callable[..., dict[str, Any]]
@@ -12,18 +13,23 @@ Check = Callable[[dict[str, Any]], bool]
 _KINDS = inspect.Parameter
 
 
-def binder(
-    signature: inspect.Signature, cells: Mapping[str, types.CellType] | None = None
-) -> Binder:
+@dataclass(frozen=True)
+class FastCheck:
+    """An expression that is true only for a call that fits, with the names that it uses."""
+
+    expression: str
+    scope: Mapping[str, Any]
+
+
+def binder(signature: inspect.Signature) -> Binder:
     """A function with the same signature that returns its arguments by name.
 
     Python itself then binds positional, keyword and default arguments, in a tenth of the time of
-    `Signature.bind`. `cells` are the closure, whose current values are part of the result.
+    `Signature.bind`.
     """
     parameters = list(signature.parameters.values())
-    scope = _scope(parameters, cells or {})
-    pairs = [f"{p.name!r}: {p.name}" for p in parameters]
-    return _function(_shown(parameters), [f"return {_bound(pairs, cells or {})}"], scope)
+    pairs = ", ".join(f"{p.name!r}: {p.name}" for p in parameters)
+    return _function(parameters, [f"return {{{pairs}}}"], defaults(parameters))
 
 
 def caller(
@@ -37,20 +43,20 @@ def caller(
     same_code: Callable[[], bool] | None = None,
     checks: Sequence[Check] = (),
     refuse: Callable[[dict[str, Any]], None] | None = None,
-    quick: tuple[str, Mapping[str, Any]] | None = None,
+    quick: FastCheck | None = None,
     grad_switch: tuple[Callable[[], bool], Callable[[bool], None]] | None = None,
 ) -> Callable[..., Any]:
     """A function with the same signature, less the receiver, that checks a call and runs it.
 
     `state` are a quick and a thorough check of the global state, the second for when the first
     says no; `same_code` compares the code that was compiled in. Each of `checks` gets the
-    arguments by name; when one says no, `refuse` is called with them. `quick` is an expression
-    over the parameters, with the names that it uses: where it is true, no other check is made but
-    the quick one of the state and that of the code. `grad_switch` (read, set) keeps gradients off
-    meanwhile.
+    arguments by name; when one says no, `refuse` is called with them. Where `quick` is true of the
+    parameters, no other check is made but the quick one of the state and that of the code.
+    `grad_switch` (read, set) keeps gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
-    scope = {**_scope(parameters, cells), "run": run, "before": before, "refuse": refuse}
+    scope = {**defaults(parameters), "run": run, "before": before, "refuse": refuse}
+    scope.update({f"cell_{i}": cell for i, cell in enumerate(cells.values())})
     scope.update({f"check_{i}": check for i, check in enumerate(checks)})
     scope.update(receiver=receiver[0] if receiver else None)
     scope["same_state"], scope["thorough"] = state or (None, None)
@@ -66,12 +72,13 @@ def caller(
         parameters = parameters[1:]
     lines = ["before()"] if before is not None else []
     if quick is not None and state is not None:
-        scope.update(quick[1])
+        scope.update(quick.scope)
         is_same = "same_state()" if same_code is None else "same_state() and same_code()"
-        lines.append(f"if {quick[0]} and {is_same}: return run({', '.join(passed)})")
+        lines.append(f"if {quick.expression} and {is_same}: return run({', '.join(passed)})")
     if checks:
         shown = [f"{name!r}: {value}" for name, value in pairs.items()]
-        lines.append(f"bound = {_bound(shown, cells)}")
+        shown += [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]
+        lines.append(f"bound = {{{', '.join(shown)}}}")
         tests = [f"check_{i}(bound)" for i in range(len(checks))]
         tests = ["(same_state() or thorough())", *tests] if state is not None else tests
         tests = ["same_code()", *tests] if same_code is not None else tests
@@ -80,19 +87,12 @@ def caller(
     if grad_switch is not None:
         inner = [f"    {line}" for line in lines]
         lines = ["was = grad()", "set_grad(False)", "try:", *inner, "finally:", "    set_grad(was)"]
-    return _function(_shown(parameters), lines, scope)
+    return _function(parameters, lines, scope)
 
 
-def _scope(
-    parameters: Sequence[inspect.Parameter], cells: Mapping[str, types.CellType]
-) -> dict[str, Any]:
-    defaults = {f"default_{p.name}": p.default for p in parameters if p.default is not _KINDS.empty}
-    return {**defaults, **{f"cell_{i}": cell for i, cell in enumerate(cells.values())}}
-
-
-def _bound(pairs: Sequence[str], cells: Mapping[str, types.CellType]) -> str:
-    closure = [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]
-    return f"{{{', '.join([*pairs, *closure])}}}"
+def defaults(parameters: Iterable[inspect.Parameter], prefix: str = "default_") -> dict[str, Any]:
+    """The defaults of parameters under the names that `declared` gives them."""
+    return {f"{prefix}{p.name}": p.default for p in parameters if p.default is not _KINDS.empty}
 
 
 def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
@@ -104,14 +104,14 @@ def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
     ]
 
 
-def _shown(parameters: Sequence[inspect.Parameter]) -> str:
-    """The parameters as source; defaults are names."""
+def declared(parameters: Sequence[inspect.Parameter], prefix: str = "default_") -> str:
+    """The parameters as source; defaults are names with the prefix."""
     shown: list[str] = []
     starred = False
     for i, parameter in enumerate(parameters):
         text = parameter.name
         if parameter.default is not _KINDS.empty:
-            text += f"=default_{parameter.name}"
+            text += f"={prefix}{parameter.name}"
         if parameter.kind is _KINDS.VAR_POSITIONAL:
             text, starred = f"*{text}", True
         elif parameter.kind is _KINDS.VAR_KEYWORD:
@@ -126,9 +126,10 @@ def _shown(parameters: Sequence[inspect.Parameter]) -> str:
     return ", ".join(shown)
 
 
-def _function(shown: str, lines: Sequence[str], scope: dict[str, Any]) -> Callable[..., Any]:
+def _function(
+    parameters: Sequence[inspect.Parameter], lines: Sequence[str], scope: dict[str, Any]
+) -> Callable[..., Any]:
     """The function with these parameters and this body."""
-    body = "".join(f"\n    {line}" for line in lines)
-    exec(f"def call({shown}):{body}", scope)
+    exec("\n    ".join([f"def call({declared(parameters)}):", *lines]), scope)
     made: Callable[..., Any] = scope["call"]
     return made

@@ -53,17 +53,12 @@ class Leaf:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""
-        data = asdict(self)
-        return {
-            **data,
-            "path": self.path.to_json(),
-            "shape": [dims.to_json(size) for size in self.shape],
-        }
+        return {**asdict(self), "path": self.path.to_json()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Leaf:
         """Read what `to_json` wrote."""
-        shape = tuple(dims.from_json(size) for size in data["shape"])
+        shape = tuple(n if isinstance(n, int) else dims.Dynamic(**n) for n in data["shape"])
         lists = {name: tuple(data[name]) for name in ("sizes", "stride")}
         path = Path.from_json(data["path"])
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+_LARGEST = 2**31  # torch writes "no maximum" as a number beyond
+
 
 @dataclass(frozen=True)
 class Dynamic:
@@ -18,6 +20,18 @@ class Dynamic:
     max: int | None = None
     scale: int = 1
     offset: int = 0
+
+    @classmethod
+    def of(cls, dim: Any) -> Dynamic | None:
+        """What a Dim of torch.export, or an expression of one, declares; None for anything else."""
+        root = getattr(dim, "root", dim)
+        if not isinstance(getattr(root, "min", None), int) or not hasattr(root, "__name__"):
+            return None
+        function = getattr(dim, "fn", None)
+        offset = function(0) if function else 0
+        scale = function(1) - offset if function else 1
+        high = root.max if isinstance(root.max, int) and root.max < _LARGEST else None
+        return cls(root.__name__, root.min, high, scale, offset)
 
     @property
     def text(self) -> str:
@@ -48,24 +62,6 @@ class Dynamic:
 
 
 Size = int | Dynamic
-
-
-def to_json(size: Size) -> Any:
-    """A size as JSON-ready data."""
-    if isinstance(size, int):
-        return size
-    return {
-        "name": size.name,
-        "min": size.min,
-        "max": size.max,
-        "scale": size.scale,
-        "offset": size.offset,
-    }
-
-
-def from_json(data: Any) -> Size:
-    """Read what `to_json` wrote."""
-    return data if isinstance(data, int) else Dynamic(**data)
 
 
 def text(sizes: tuple[Size, ...]) -> str:

@@ -1,9 +1,12 @@
-"""Example inputs made from an input contract, so that a file can be compiled again."""
+"""Inputs made from an input contract or from descriptions, so that a call can be tried again."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import mmap
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +15,17 @@ from torch.export import Dim
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Key, Path
-from workbench.errors import ArtifactError
+from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.errors import ArtifactError, UsageError
+from workbench.number_text import number_text
+
+DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
+    *("bool", "complex64", "complex128"),
+)
+_NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux: addresses without memory behind them
+_LARGEST = 1 << 42  # bytes; of addresses, nothing is allocated
+_LARGEST_ELSEWHERE = 1 << 28  # bytes; a GPU has no addresses without memory
 
 
 def inputs_of(contract: Contract, device: str | None = None) -> dict[str, Any]:
@@ -23,10 +36,11 @@ def inputs_of(contract: Contract, device: str | None = None) -> dict[str, Any]:
     Raises `ArtifactError` when a leaf is an object that cannot be made from its description.
     """
     leaves = [leaf for leaf in contract.leaves or () if leaf.path.root != contract.receiver]
-    return _tree((leaf.path, _value(leaf, device)) for leaf in leaves)
+    return _tree((leaf.path, value_of(leaf, device)) for leaf in leaves)
 
 
-def _value(leaf: Leaf, device: str | None) -> Any:
+def value_of(leaf: Leaf, device: str | None = None) -> Any:
+    """A value for one leaf; raises `ArtifactError` for an object."""
     if leaf.kind == "tensor":
         value = leaf.like.empty(device)
         value = value.normal_() if value.is_floating_point() else value.zero_()
@@ -36,6 +50,8 @@ def _value(leaf: Leaf, device: str | None) -> Any:
             return getattr(torch, leaf.value.removeprefix("torch."))
         if leaf.type == "device":
             return torch.device(leaf.value.split("'")[1])
+        if leaf.type == "float":  # an infinity is no literal
+            return float(leaf.value)
         return ast.literal_eval(leaf.value)
     raise ArtifactError(
         f"{leaf.path} is a {leaf.type}, which cannot be made from its description. Compile again "
@@ -72,18 +88,16 @@ def _tree(leaves: Iterable[tuple[Path, Any]]) -> dict[str, Any]:
     """Nested dicts and lists with each value at its path."""
     root: dict[Key, Any] = {}
     for path, value in leaves:
+        if any(kind == "attr" for kind, _ in path.steps):
+            raise ArtifactError(
+                f"{path} lies in an object, which cannot be made from its description. Compile "
+                "again yourself: aot_compile(function, args)."
+            )
         place = root
-        keys: list[Key] = [path.root]
-        for kind, key in path.steps:
-            if kind == "attr":
-                raise ArtifactError(
-                    f"{path} lies in an object, which cannot be made from its description. Compile "
-                    "again yourself: aot_compile(function, args)."
-                )
-            keys.append(key)
-        for key in keys[:-1]:
+        *outer, last = path.root, *(key for _, key in path.steps)
+        for key in outer:
             place = place.setdefault(key, {})
-        place[keys[-1]] = value
+        place[last] = value
     return {str(name): _with_lists(value) for name, value in root.items()}
 
 
@@ -91,10 +105,87 @@ def _with_lists(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     inner = {key: _with_lists(part) for key, part in value.items()}
-    if (
-        inner
-        and all(isinstance(key, int) for key in inner)
-        and sorted(inner) == list(range(len(inner)))
-    ):
-        return [inner[key] for key in sorted(inner)]
-    return inner
+    is_list = bool(inner) and inner.keys() == set(range(len(inner)))
+    return [inner[index] for index in range(len(inner))] if is_list else inner
+
+
+# one tensor from its description, without the memory that its shape would take
+
+
+@dataclass(frozen=True)
+class Description:
+    """One tensor of a call as it can be edited; `path` such as `L['x']`; sizes in elements."""
+
+    path: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    device: str
+
+    @property
+    def like(self) -> TensorLike:
+        """The tensor without its data."""
+        return TensorLike.named(self.shape, self.stride, self.dtype, self.device)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        return {**asdict(self), "shape": list(self.shape), "stride": list(self.stride)}
+
+    @classmethod
+    def read(cls, data: Any, known: Description) -> Description:
+        """Read an edited description; what it leaves out stays as it is in `known`.
+
+        Raises `UsageError` for what no tensor can be.
+        """
+        shape = _sizes(data.get("shape", known.shape), f"the shape of {known.path}")
+        stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
+        if len(shape) != len(stride):
+            raise UsageError(
+                f"{known.path} has {len(shape)} sizes and {len(stride)} strides: give as many."
+            )
+        dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
+        if not isinstance(getattr(torch, dtype, None), torch.dtype):
+            raise UsageError(f"{dtype!r} is no dtype: expected one of {', '.join(DTYPES)}.")
+        return cls(known.path, shape, stride, dtype, str(data.get("device", known.device)))
+
+
+def _sizes(values: Any, what: str) -> tuple[int, ...]:
+    is_list = isinstance(values, list | tuple)
+    if not is_list or not all(type(value) is int and value >= 0 for value in values):
+        raise UsageError(f"{what} is {values!r}: expected a list of whole numbers from 0.")
+    return tuple(values)
+
+
+def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
+    """A tensor with the description's layout that is otherwise like the example's leaf.
+
+    Its content is not defined. Raises `UsageError` where this machine cannot have such a tensor.
+    """
+    with torch.inference_mode() if leaf.inference else contextlib.nullcontext():
+        value = tensor_of(wanted.like, wanted.path)
+    wants = leaf.requires_grad and (value.is_floating_point() or value.is_complex())
+    return replace(wanted.like, requires_grad=wants, kind=leaf.type).dressed(value)
+
+
+def tensor_of(like: TensorLike, path: str) -> torch.Tensor:
+    """A tensor with this layout; its content is not defined, that of a big one zero.
+
+    Raises `UsageError`, naming the `path`, where this machine cannot have such a tensor.
+    """
+    is_cpu = like.device == "cpu"
+    if like.span > (_LARGEST if is_cpu else _LARGEST_ELSEWHERE) and like.device != "meta":
+        raise UsageError(
+            f"{path} would span {number_text(like.span, 'bytes')}: too much to try here."
+        )
+    try:
+        return _addressed(like) if is_cpu and like.span > mmap.PAGESIZE else like.empty()
+    except (RuntimeError, AssertionError, OSError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise UsageError(f"{path} cannot be made on {like.device}: {first}") from error
+
+
+def _addressed(like: TensorLike) -> torch.Tensor:
+    """A tensor over addresses that have no memory until they are touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    storage = torch.frombuffer(mmap.mmap(-1, like.span, flags=flags), dtype=torch.uint8)
+    return replace(like, offset=0).view(storage.untyped_storage())

@@ -1,7 +1,9 @@
-"""Which guards a compiled function keeps, and what replaces those that it cannot keep."""
+"""Which guards a compiled function keeps, what replaces the others, a fast check before them."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +11,9 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.callables import closure_of
+from workbench.compiler.contract.calling import FastCheck
+from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.paths import Path, parse
 from workbench.compiler.contract.specialized_values import SpecializedValue, specialize
 from workbench.compiler.internals import torch_private as tp
@@ -21,6 +26,11 @@ _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
 _CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
 _CONTAINERS = (list, tuple, dict, set, frozenset)  # a registry class grows with every import
 _IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
+_NOT_OF_INPUTS = (
+    *("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE"),
+    "SHAPE_ENV",
+)
+_BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
 @dataclass
@@ -60,12 +70,13 @@ def guard_filter(
     def decide(entries: Sequence[Any]) -> list[bool]:
         decisions.entries[:] = entries
         decisions.specialized.clear()
-        anchored = _anchored_globals(entries)
-        code = _code_in_closure(function)
+        # the compiled code reads at run time those globals that lead to a tensor
+        tensors = (e for e in entries if e.is_global and e.guard_type == "TENSOR_MATCH")
+        anchored = {p[1].root for e in tensors if (p := parse(e.name)) is not None}
+        code = {n for n, value in closure_of(function).items() if isinstance(value, CODE_TYPES)}
         unsupported = frozenset(tp.UNSERIALISABLE_GUARDS.get())
         decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
-        if not _saves_for_backward(entries):
-            _drop_saved_tensor_hooks(decisions)
+        _drop_saved_tensor_hooks(decisions)
         for entry, reason in zip(entries, decisions.reasons, strict=True):
             if reason is not None:
                 _stand_in(entry, function, decisions)
@@ -80,31 +91,11 @@ def guard_filter(
     return decide
 
 
-def _anchored_globals(entries: Sequence[Any]) -> set[str]:
-    """Globals that the compiled code reads at run time: those that lead to a tensor."""
-    roots = set()
-    for entry in entries:
-        if entry.is_global and entry.guard_type == "TENSOR_MATCH":
-            place = parse(entry.name)
-            if place is not None:
-                roots.add(place[1].root)
-    return roots
-
-
-def _code_in_closure(function: types.FunctionType) -> set[str]:
-    """Closure variables that hold functions or classes: part of the code, not of the input."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name for name, cell in cells if isinstance(cell.cell_contents, CODE_TYPES)}
-
-
-def _saves_for_backward(entries: Sequence[Any]) -> bool:
-    return torch.is_grad_enabled() and any(
-        isinstance(entry.value, torch.Tensor) and entry.value.requires_grad for entry in entries
-    )
-
-
 def _drop_saved_tensor_hooks(decisions: Decisions) -> None:
     """Without a backward nothing is saved for it; the guard costs a Python call each time."""
+    values = (entry.value for entry in decisions.entries if torch.is_grad_enabled())
+    if any(isinstance(value, torch.Tensor) and value.requires_grad for value in values):
+        return
     for i, entry in enumerate(decisions.entries):
         if entry.guard_type == "AUTOGRAD_SAVED_TENSORS_HOOKS":
             decisions.reasons[i] = "there is no backward, so nothing is saved for it"
@@ -192,3 +183,71 @@ def dropped_rows(decisions: Decisions) -> list[Mapping[str, str]]:
         for entry, reason in zip(decisions.entries, decisions.reasons, strict=True)
         if reason is not None
     ]
+
+
+# a check in one C++ call for plain signatures, which accepts only what torch's guards accept
+
+
+def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
+    """Whether tensors and constants, passed as they are, are all that the kept guards look at."""
+    if tp.FUNCTION_MODES.get()() or tp.DEVICE_MODULE.get().CURRENT_DEVICE is not None:
+        return False
+    if not all(isinstance(v, torch.Tensor | bool | int | str | None) for v in bound.values()):
+        return False
+    for entry, kept in zip(decisions.entries, decisions.kept, strict=True):
+        if not kept or entry.guard_type in _NOT_OF_INPUTS:
+            continue
+        scope, path = parse(entry.name) or ("", None)
+        own = scope == "L" and path is not None and path.root in bound and not path.steps
+        if not own or entry.guard_type not in ("TENSOR_MATCH", "CONSTANT_MATCH", "EQUALS_MATCH"):
+            return False
+    return True
+
+
+def fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | None:
+    """The check for a plain signature, or None when it cannot be one expression.
+
+    torch's guard manager takes 1.3 µs for two tensors, this 0.6 µs. What it does not accept is put
+    to the guard manager, which decides. Constants have to be at their defaults.
+    """
+    leaves = {leaf.path.root: leaf for leaf in contract.leaves or ()}
+    if list(leaves) != list(signature.parameters):
+        return None
+    tensors = [leaf for leaf in leaves.values() if leaf.kind == "tensor"]
+    constants = _constants(leaves, signature)
+    if not tensors or not all(_is_simple(leaf) for leaf in tensors) or constants is None:
+        return None
+    guard = tp.TENSOR_GUARDS.get()(
+        *[leaf.like.empty().requires_grad_(leaf.requires_grad) for leaf in tensors],
+        dynamic_dims_sizes=[list(leaf.sizes) for leaf in tensors],
+        dynamic_dims_strides=[list(leaf.stride) for leaf in tensors],
+    )
+    scope: dict[str, Any] = {
+        "tensors": guard.check,
+        "modes": tp.FUNCTION_MODES.get(),
+        "device": tp.DEVICE_MODULE.get(),
+    }
+    tests = [f"tensors({', '.join(str(leaf.path) for leaf in tensors)})"]
+    for name, value in constants.items():
+        scope[f"value_{name}"], scope[f"type_{name}"] = value, type(value)
+        if value is None or isinstance(value, bool):
+            tests.append(f"{name} is value_{name}")
+        else:
+            tests.append(f"type({name}) is type_{name} and {name} == value_{name}")
+    tests += ["modes() == 0", "device.CURRENT_DEVICE is None"]
+    return FastCheck(" and ".join(tests), scope)
+
+
+def _is_simple(leaf: Leaf) -> bool:
+    static = all(isinstance(size, int) for size in leaf.shape)
+    size = math.prod(leaf.sizes) * getattr(torch, leaf.dtype).itemsize
+    plain = leaf.type == "Tensor" and leaf.device == "cpu" and not leaf.inference
+    return static and plain and len(leaf.stride) == len(leaf.sizes) and size <= _BIGGEST
+
+
+def _constants(leaves: Mapping[str, Leaf], signature: inspect.Signature) -> dict[str, Any] | None:
+    """The constants by name, all of them at their defaults, or None when one is not."""
+    rows = {name: leaf for name, leaf in leaves.items() if leaf.kind != "tensor"}
+    found = {name: signature.parameters[name].default for name in rows}
+    known = all(isinstance(v, CONSTANTS) and repr(v) == rows[n].value for n, v in found.items())
+    return found if known else None

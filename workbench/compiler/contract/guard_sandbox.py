@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.paths import Path
-from workbench.compiler.contract.plan import CallPlan, readable
-from workbench.compiler.contract.sample_tensors import DTYPES, Description, tensor_like
+from workbench.compiler.contract.examples import DTYPES, Description, tensor_like, value_of
+from workbench.compiler.contract.paths import Path, parts
+from workbench.compiler.contract.guard_words import in_words
+from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.size_guards import NOT_SO, broken
 from workbench.errors import UsageError
 
@@ -87,41 +87,34 @@ class _Place:
 
 def _mapped(value: Any, path: Path, change: Callable[[Any, Path], Any]) -> Any:
     """A container of the same kind with changed parts; anything else as it is."""
-    if isinstance(value, Mapping):
-        new: Any = copy.copy(value)
-        for key, inner in value.items():
-            changed = change(inner, path.item(key))
-            if changed is not inner:
-                new[key] = changed
-        return new
+    inner = parts(value, path)
+    if inner is None:
+        return value
+    changed = {key: change(part, place) for key, (part, place) in inner.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        pairs = zip(value._fields, value, strict=True)
-        return type(value)(*[change(inner, path.attr(name)) for name, inner in pairs])
-    if type(value) in (list, tuple):
-        return type(value)(change(inner, path.item(n)) for n, inner in enumerate(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        new = copy.copy(value)
-        for field in dataclasses.fields(value):
-            inner = getattr(value, field.name)
-            changed = change(inner, path.attr(field.name))
-            if changed is not inner:
-                object.__setattr__(new, field.name, changed)
-        return new
-    return value
+        return type(value)(*changed.values())
+    if isinstance(value, list | tuple):
+        return type(value)(changed.values()) if type(value) in (list, tuple) else value
+    new: Any = copy.copy(value)
+    for key, part in changed.items():
+        if part is not inner[key][0] and isinstance(value, Mapping):
+            new[key] = part
+        elif part is not inner[key][0]:
+            object.__setattr__(new, key, part)
+    return new
 
 
+@dataclass(eq=False, repr=False)
 class GuardSandbox:
     """The inputs of a compiled call as descriptions that can be edited, and the guards to try.
 
     Called with the front end's question it gives the front end's answer.
     """
 
-    dtypes = DTYPES
-
-    def __init__(self, artifacts: Any, plan: CallPlan, example: Example | None):
-        self._artifacts = artifacts
-        self._plan = plan
-        self._example = example
+    artifacts: Any
+    plan: CallPlan
+    example: Example | None
+    dtypes: ClassVar[Sequence[str]] = DTYPES
 
     @property
     def inputs(self) -> tuple[Description, ...]:
@@ -130,8 +123,8 @@ class GuardSandbox:
 
     @cached_property
     def _tensors(self) -> dict[str, Leaf]:
-        receiver = self._plan.contract.receiver
-        leaves = self._plan.contract.leaves or ()
+        receiver = self.plan.contract.receiver
+        leaves = self.plan.contract.leaves or ()
         return {
             _source(leaf.path): leaf
             for leaf in leaves
@@ -141,14 +134,14 @@ class GuardSandbox:
     @cached_property
     def why_not(self) -> str | None:
         """Why no inputs can be tried, or None."""
-        if self._plan.contract.leaves is None:
+        if self.plan.contract.leaves is None:
             return "A file of torch's own does not hold what its inputs were."
         if not self._tensors:
             return "The call has no tensor among its inputs."
         odd = [leaf for leaf in self._tensors.values() if leaf.type not in ("Tensor", "Parameter")]
         if odd:
             return f"{odd[0].path} is a {odd[0].type}, which cannot be made from a description."
-        if self._example is None and not self._answer({}).ok:
+        if self.example is None and not self._answer({}).ok:
             return NOT_FROM_FILE
         return None
 
@@ -175,19 +168,20 @@ class GuardSandbox:
 
     def _answer(self, wanted: Mapping[str, Description]) -> GuardAnswer:
         bound = self._bound(wanted)
-        with _gradients_off() if self._plan.enters_no_grad else _as_it_is():
+        grad = torch.is_grad_enabled() and not self.plan.enters_no_grad
+        with torch.set_grad_enabled(grad):
             return self._checked(bound)
 
     def _checked(self, bound: Mapping[str, Any]) -> GuardAnswer:
         """The checks in the order of a real call."""
-        plan = self._plan
+        plan = self.plan
         state = plan.state
         if state is not None and not state.holds():
             return GuardAnswer(False, state.mismatches()[0], None, 0)
-        found = self._artifacts.guard_manager.check_verbose(bound)
+        found = self.artifacts.guard_manager.check_verbose(bound)
         count = int(found.num_guards_executed)
         if not found.result:
-            parts = broken([readable(str(part)) for part in found.verbose_code_parts], bound)
+            parts = broken(list(in_words(map(str, found.verbose_code_parts), bound)), bound)
             guard = parts[0].partition(NOT_SO)[0] if parts else None
             problems = plan.mismatches(bound) or parts
             return GuardAnswer(False, problems[0] if problems else None, guard, count)
@@ -204,9 +198,9 @@ class GuardSandbox:
             leaf = leaves[str(path)]
             return tensor_like(leaf, wanted.get(str(path)) or _description(leaf))
 
-        owner = self._plan.receiver[0] if self._plan.receiver else None
-        example = self._example or _from_leaves(self._plan.contract)
-        env = self._artifacts.runtime_env
+        owner = self.plan.receiver[0] if self.plan.receiver else None
+        example = self.example or _from_leaves(self.plan.contract)
+        env = self.artifacts.runtime_env
         names = env.bytecode.co_freevars if env.closure else ()
         cells = zip(names, env.closure or (), strict=True)
         return {**example.bound(owner, make), **{name: c.cell_contents for name, c in cells}}
@@ -220,14 +214,6 @@ def _description(leaf: Leaf) -> Description:
     return Description(_source(leaf.path), leaf.sizes, leaf.stride, leaf.dtype, leaf.device)
 
 
-def _gradients_off() -> Any:
-    return torch.no_grad()
-
-
-def _as_it_is() -> Any:
-    return torch.set_grad_enabled(torch.is_grad_enabled())
-
-
 def _from_leaves(contract: Contract) -> Example:
     """The call as a file describes it: arguments that are tensors or constants."""
     bound: dict[str, Any] = {}
@@ -237,14 +223,7 @@ def _from_leaves(contract: Contract) -> Example:
         if leaf.kind == "tensor":
             bound[leaf.path.root] = torch.empty(0)
         elif leaf.kind == "constant":
-            bound[leaf.path.root] = _constant(leaf.value)
+            bound[leaf.path.root] = value_of(leaf)
     return Example(
         {contract.receiver: None, **bound} if contract.receiver else bound, contract.receiver
     )
-
-
-def _constant(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):  # a dtype or a device
-        return getattr(torch, text.removeprefix("torch."), None)

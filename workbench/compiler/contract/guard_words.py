@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -18,8 +18,8 @@ _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _TWICE = "Duplicate tensor found where not expected!"
 
 
-def in_words(reasons: Sequence[str], bound: Mapping[str, Any]) -> Iterator[str]:
-    """Each reason, without torch's own place in its source, in words where there are better ones."""
+def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
+    """Each reason without its place in torch, in words where there are better ones."""
     for reason in reasons:
         text = reason.split("  # ")[0].strip()
         if text == _TWICE:

@@ -113,18 +113,26 @@ def _rooted(name: str, steps: tuple[Step, ...]) -> tuple[str, Path]:
 
 def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """The leaves of nested containers (data classes and named tuples too), with their paths."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if isinstance(key, str | int):
-                yield from leaves(inner, path.item(key))
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, inner in zip(value._fields, value, strict=True):
-            yield from leaves(inner, path.attr(name))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from leaves(inner, path.item(index))
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from leaves(getattr(value, field.name), path.attr(field.name))
-    else:
+    inner = parts(value, path)
+    if inner is None:
         yield path, value
+        return
+    for key, (part, place) in inner.items():
+        if isinstance(key, str | int):
+            yield from leaves(part, place)
+
+
+def parts(value: Any, path: Path) -> dict[Any, tuple[Any, Path]] | None:
+    """The parts of a container by key or name, with their paths; None for anything else."""
+    if isinstance(value, Mapping):
+        steps = {key: key if isinstance(key, int) else str(key) for key in value}
+        return {key: (part, path.item(steps[key])) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        pairs = zip(value._fields, value, strict=True)
+        return {name: (part, path.attr(name)) for name, part in pairs}
+    if isinstance(value, list | tuple):
+        return {n: (part, path.item(n)) for n, part in enumerate(value)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: (getattr(value, name), path.attr(name)) for name in names}
+    return None

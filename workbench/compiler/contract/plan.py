@@ -1,19 +1,25 @@
-"""Everything a compiled function is checked with and called with, except its code."""
+"""Everything a compiled function is checked with and called with, except its code.
+
+As the JSON of a manifest too, so that a loaded file checks what the original checked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words
 from workbench.compiler.contract.inlined_code import InlinedCode
+from workbench.compiler.contract.request import GUARD_POLICIES
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
-from workbench.compiler.contract.specialized_values import SpecializedValues
-from workbench.compiler.internals.state import GlobalState
-from workbench.errors import ContractError
+from workbench.compiler.contract.specialized_values import SpecializedValues, from_json
+from workbench.compiler.internals.torch_state import GlobalState
+from workbench.errors import ArtifactError, ContractError
+from workbench.report import Request
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,84 @@ class CallPlan:
     def unreachable(self) -> Iterator[str]:
         """The specialized globals that cannot be compared in this process."""
         reachable = set(map(id, self.specialized.reachable))
-        for specialized in self.specialized.values:
-            if id(specialized) not in reachable:
-                yield specialized.name
+        yield from (value.name for value in self.specialized.values if id(value) not in reachable)
+
+    def to_json(self, request: Request) -> dict[str, Any]:
+        """Everything of a plan but its specialized values and the receiver itself."""
+        owner = type(self.receiver[0]) if self.receiver else None
+        return {
+            "name": request.name,
+            "request": {  # what has to be asked again to get the same compilation
+                "backend": request.backend,
+                "mode": None,
+                "options": [list(option) for option in request.options],
+                "grad": request.grad if not self.enters_no_grad else False,
+                "target": request.target,
+                "guards": request.guards if request.guards in GUARD_POLICIES else "portable",
+                "capture": request.capture,
+            },
+            "kind": self.kind,
+            "inputs": self.contract.to_json(),
+            "state": self.state.snapshot if self.state is not None else None,
+            "enters_no_grad": self.enters_no_grad,
+            "live_globals": sorted(self.live_globals),
+            "function_module": self.function_module,
+            "receiver": f"{owner.__module__}.{owner.__qualname__}" if owner else None,
+            "reference": self.reference,
+            "guarded": sorted(self.guarded),
+            "plain": self.plain,
+            "code": self.inlined.to_json(),
+            "memory": self.memory.to_json() if self.memory is not None else None,
+        }
+
+    def specialized_to_json(self, without: Sequence[str]) -> list[dict[str, Any]]:
+        """The specialized values that can be compared in another process."""
+        return [
+            value.to_json()
+            for value in self.specialized.values
+            if value.known and not (value.owner is None and value.path.root in without)
+        ]
+
+    @classmethod
+    def from_json(
+        cls,
+        data: Mapping[str, Any],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        receiver: Any | None,
+        f_globals: Mapping[str, Any] | None,
+        handed_over: Collection[str] = (),
+    ) -> CallPlan:
+        """Rebuild a plan in this process; raises `ArtifactError` when the receiver is not given.
+
+        The names in `handed_over` are the caller's objects, not those of a global of that name.
+        """
+        if data["receiver"] is not None and receiver is None:
+            raise ArtifactError(
+                f"{data['name']} is called on a {data['receiver']}, whose weights are not in the "
+                "file. Pass it: load(path, module=model)."
+            )
+        owner = data["function_module"]
+        known = sys.modules.get(owner)
+        scope: Mapping[str, Any] = (
+            f_globals if f_globals is not None else vars(known) if known else {}
+        )
+        return cls(
+            contract=Contract.from_json(data["inputs"]),
+            specialized=SpecializedValues.in_scopes(from_json(rows), owner, scope),
+            state=GlobalState(data["state"]) if data["state"] is not None else None,
+            receiver=() if data["receiver"] is None else (receiver,),
+            enters_no_grad=data["enters_no_grad"],
+            live_globals={
+                name: scope
+                for name in data["live_globals"]
+                if name in scope and name not in handed_over
+            },
+            function_module=owner,
+            kind=data["kind"],
+            reference=data["reference"],
+            guarded=frozenset(data["guarded"]),
+            plain=data["plain"],
+            memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
+            inlined=InlinedCode.from_json(data.get("code", ()), receiver),
+        )

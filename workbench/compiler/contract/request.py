@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.compiler.contract.choices import CAPTURE_LEVELS, GUARD_POLICIES, MODES, TARGETS
 from workbench.errors import UsageError
 from workbench.settings import Settings
-from workbench.specs import Catalogue, Gpu
 
+if TYPE_CHECKING:
+    from workbench.specs import Catalogue, Gpu
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+TARGETS = ("host", "cpu", "cuda")
+GUARD_POLICIES = ("portable", "strict")
+CAPTURE_LEVELS = ("full", "light")
 Backend = str | Callable[..., Any]
 GuardFilter = Callable[[Any], Any]
 
@@ -48,7 +53,7 @@ class CompileOptions:
         if self.target in TARGETS:
             return None
         try:
-            return Catalogue.of_user(Settings.from_environment().data_folder)[self.target]
+            return known_gpus()[self.target]
         except UsageError as error:
             choices = ", ".join(repr(name) for name in TARGETS)
             raise UsageError(
@@ -58,16 +63,23 @@ class CompileOptions:
     @property
     def backend_name(self) -> str:
         """The backend as a name for people."""
-        if isinstance(self.backend, str):
-            return self.backend
-        return getattr(self.backend, "__name__", type(self.backend).__name__)
+        return _name(self.backend)
 
     @property
     def guards_name(self) -> str:
         """The guard policy as a name for people."""
-        if isinstance(self.guards, str):
-            return self.guards
-        return getattr(self.guards, "__name__", type(self.guards).__name__)
+        return _name(self.guards)
+
+
+def _name(chosen: str | Callable[..., Any]) -> str:
+    return chosen if isinstance(chosen, str) else getattr(chosen, "__name__", type(chosen).__name__)
+
+
+def known_gpus() -> Catalogue:
+    """The GPUs that can be a target: those that come along, and those that the user described."""
+    from workbench.specs import Catalogue  # a load that checks no target does without it
+
+    return Catalogue.of_user(Settings.from_environment().data_folder)
 
 
 def check_args(args: object) -> None:

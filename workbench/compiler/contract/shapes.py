@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -85,8 +85,8 @@ def _collect(
 ) -> None:
     if entry is None:
         return
+    pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
     if isinstance(value, torch.Tensor):
-        pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
         found = {}
         for index, dim in pairs:
             if not -value.dim() <= index < value.dim():
@@ -98,11 +98,11 @@ def _collect(
                 found[index % value.dim()] = declared
         dims[path] = found
         return
-    inner = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
-    for key, part in inner:
-        step = path.item(key) if not hasattr(value, str(key)) else path.attr(str(key))
+    for key, part in pairs:
+        named = hasattr(value, str(key))
+        step = path.attr(str(key)) if named else path.item(key)
         try:
-            child = value[key] if not hasattr(value, str(key)) else getattr(value, str(key))
+            child = getattr(value, str(key)) if named else value[key]
         except (KeyError, IndexError, TypeError) as error:
             raise UsageError(
                 f"dynamic_shapes names {step}, which the example input does not have."
@@ -126,12 +126,7 @@ def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
             f"dynamic_shapes has {dim!r} for dimension {index} of {path}: expected a Dim, "
             "Dim.AUTO, Dim.DYNAMIC, Dim.STATIC, an int or None."
         )
-    root = getattr(dim, "root", dim)
-    function = getattr(dim, "fn", None)
-    offset = function(0) if function else 0
-    scale = function(1) - offset if function else 1
-    high = root.max if root.max < 2**31 else None
-    return Dynamic(root.__name__, root.min, high, scale, offset)
+    return Dynamic.of(dim)
 
 
 def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,20 +153,15 @@ def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any])
                     f"{dim.name} is {seen[0]} in {seen[1]} and {value} in {where}: the example "
                     "inputs must agree on a shared dimension."
                 )
-            low = _lowest(dim)
+            low = -(-(2 - dim.offset) // dim.scale)  # the least whose size is at least 2
             if dim.min is None or dim.min < low:
                 if dim.min == 1:
                     notes.append(
                         f"Dim {dim.name!r} starts at {low}, not 1: torch specialises sizes 0 and "
                         "1, so compile another artifact for size 1."
                     )
-                declared[index] = Dynamic(dim.name, low, dim.max, dim.scale, dim.offset)
+                declared[index] = replace(dim, min=low)
     return tuple(dict.fromkeys(notes))
-
-
-def _lowest(dim: Dynamic) -> int:
-    """The smallest value of the named dimension whose size is at least 2."""
-    return -(-(2 - dim.offset) // dim.scale)
 
 
 @contextlib.contextmanager

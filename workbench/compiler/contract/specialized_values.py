@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import enum
 import importlib
 import sys
@@ -101,10 +102,10 @@ def _object_name(value: Any) -> str | None:
 
 
 def resolve(name: str) -> Any:
-    """The object that `module:qualified.name` names; raises ImportError or AttributeError."""
+    """The object at `module` or `module:qualified.name`; raises ImportError or AttributeError."""
     module, _, qualified = name.partition(":")
-    found: Any = sys.modules.get(module) or importlib.import_module(module)
-    for part in qualified.split("."):
+    found: Any = importlib.import_module(module)
+    for part in qualified.split(".") if qualified else ():
         found = getattr(found, part)
     return found
 
@@ -147,20 +148,15 @@ def _decode(data: Mapping[str, Any]) -> Any:
     return frozenset(value) if kind == "frozenset" else value
 
 
-def from_json(
-    rows: Sequence[Mapping[str, Any]],
-) -> tuple[tuple[SpecializedValue, ...], tuple[str, ...]]:
-    """Read the values in a manifest: those that can be compared here, and why others cannot."""
-    found, unknown = [], []
+def from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[SpecializedValue, ...]:
+    """Read the values in a manifest, those that can be compared in this process."""
+    found = []
     for row in rows:
         path = Path.from_json(row["path"])
-        try:
+        with contextlib.suppress(ImportError, AttributeError):
             value = _decode(row["value"])
-        except (ImportError, AttributeError) as error:
-            unknown.append(f"{path}: cannot be compared, {error}")
-            continue
-        found.append(SpecializedValue(path, value, row["check"], row["owner"]))
-    return tuple(found), tuple(unknown)
+            found.append(SpecializedValue(path, value, row["check"], row["owner"]))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -169,6 +165,20 @@ class SpecializedValues:
 
     values: tuple[SpecializedValue, ...] = ()
     scopes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def in_scopes(
+        cls,
+        values: tuple[SpecializedValue, ...],
+        function_module: str,
+        function_globals: Mapping[str, Any],
+    ) -> SpecializedValues:
+        """The values with the live globals of the modules they belong to, where these are found."""
+        found: dict[str, Mapping[str, Any]] = {function_module: function_globals}
+        for owner in {b.owner for b in values if b.owner and b.owner != function_module}:
+            with contextlib.suppress(ImportError):
+                found[owner] = vars(sys.modules.get(owner) or importlib.import_module(owner))
+        return cls(values, found)
 
     @property
     def reachable(self) -> tuple[SpecializedValue, ...]:
@@ -227,19 +237,3 @@ class SpecializedValues:
 
 def _shown(value: Any) -> str:
     return _object_name(value) or repr(value) if isinstance(value, _OBJECTS) else repr(value)
-
-
-def scopes_for(
-    values: Sequence[SpecializedValue], function_module: str, function_globals: Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
-    """The live globals of every module that a value belongs to, where it can be found."""
-    found: dict[str, Mapping[str, Any]] = {function_module: function_globals}
-    for owner in {b.owner for b in values if b.owner and b.owner != function_module}:
-        module = sys.modules.get(owner)
-        if module is None:
-            try:
-                module = importlib.import_module(owner)
-            except ImportError:
-                continue
-        found[owner] = module.__dict__
-    return found

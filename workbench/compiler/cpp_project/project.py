@@ -9,13 +9,20 @@ from importlib.resources import files
 from os import PathLike, fspath
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.cpp_project.header import contract_values, input_leaves, literal
+from workbench.compiler.cpp_project.header import (
+    call_contract,
+    contract_values,
+    input_leaves,
+    literal,
+)
+from workbench.compiler.running.loaded import LoadedModel
 from workbench.errors import UsageError
 
 INPUTS = "example_inputs.pt"
@@ -39,6 +46,28 @@ class Example:
 
     inputs: Sequence[torch.Tensor]
     outputs: Sequence[torch.Tensor | None]
+
+
+def project_of(
+    folder: str | PathLike[str],
+    package: Path,
+    manifest: PackageManifest,
+    loaded: LoadedModel,
+    arguments: tuple[tuple[Any, ...], Mapping[str, Any]] | None,
+    *,
+    overwrite: bool,
+) -> Path:
+    """Write the project of a loaded model, with an example run here; see `Package.cpp_project`."""
+    model = loaded.model
+    if arguments is None:
+        inputs = example_inputs(input_leaves(model))
+    else:
+        contract = call_contract(model)
+        leaves = contract.examine(loaded.signature.leaves(*arguments))
+        inputs = [leaves[place] for place in contract.tensors]
+    outputs = [None if v is None else torch.as_tensor(v) for v in loaded.run_flat(inputs)]
+    example = Example(inputs, outputs)
+    return write_project(folder, package, manifest, model, example, overwrite=overwrite)
 
 
 def write_project(

@@ -1,8 +1,10 @@
-"""Keeps our explanations of a function out of what Dynamo has compiled."""
+"""Keeps our work out of torch's memory: what Dynamo has compiled, which sizes it has seen."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
+import importlib
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -10,7 +12,6 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
 
 
 @contextlib.contextmanager
@@ -24,7 +25,8 @@ def preserved() -> Iterator[None]:
     for code in _codes():
         if not before[id(code)]:
             _reset(code)
-    counters = _copied_counters()
+    counters = tp.COUNTERS.find()
+    counted = {} if counters is None else {key: part.copy() for key, part in counters.items()}
     reasons = tp.GRAPH_BREAK_REASONS.find()
     length = 0 if reasons is None else len(reasons)
     random = torch.random.get_rng_state()
@@ -35,20 +37,18 @@ def preserved() -> Iterator[None]:
         torch.random.set_rng_state(random)
         for code in _codes():
             _forget(code, before.get(id(code), []))
-        _restore_counters(counters)
+        if counters is not None:
+            counters.clear()
+            counters.update(counted)
         if reasons is not None:
             del reasons[length:]
 
 
 def _codes() -> list[CodeType]:
     """The code objects that Dynamo has looked at."""
-    found: list[CodeType] = []
-    for tracker in (tp.INPUT_CODES.find(), tp.OUTPUT_CODES.find()):
-        for reference in () if tracker is None else tracker.seen:
-            code = reference()
-            if code is not None:
-                found.append(code)
-    return found
+    trackers = (tp.INPUT_CODES.find(), tp.OUTPUT_CODES.find())
+    references = (r for tracker in trackers if tracker is not None for r in tracker.seen)
+    return [code for reference in references if (code := reference()) is not None]
 
 
 def _entries(code: CodeType) -> list[Any]:
@@ -75,13 +75,37 @@ def _forget(code: CodeType, kept: list[Any]) -> None:
             entry.guard_manager.extra_state.invalidate(entry, deleted(reason))
 
 
-def _copied_counters() -> dict[str, Any]:
-    counters = tp.COUNTERS.find()
-    return {} if counters is None else {key: part.copy() for key, part in counters.items()}
+@contextlib.contextmanager
+def automatic_dynamic_state() -> Iterator[None]:
+    """Inside, torch knows the sizes that it knew before; at the end it forgets what it saw inside.
+
+    Of a dimension that had two sizes, `torch.compile` makes a symbol at once, also when one of them
+    came from a compilation of ours: the user's first compilation would then be a dynamic one.
+    """
+    held = {row: row.find() for row in (tp.SIZES_SEEN, tp.SIZES_FROM_CACHE)}
+    seen = held[tp.SIZES_SEEN]
+    if seen is not None:  # else torch begins inside
+        _put(tp.SIZES_SEEN, _copied(seen))
+    try:
+        yield
+    finally:
+        for row, value in held.items():
+            _put(row, value)
 
 
-def _restore_counters(saved: dict[str, Any]) -> None:
-    counters = tp.COUNTERS.find()
-    if counters is not None:
-        counters.clear()
-        counters.update(saved)
+def _put(row: tp.Name, value: Any) -> None:
+    module = importlib.import_module(row.module)
+    if hasattr(module, row.attribute):
+        setattr(module, row.attribute, value)
+
+
+def _copied(seen: Any) -> Any:
+    """The sizes by code and by name of the input; torch changes the innermost entries in place."""
+    copied = copy.copy(seen)
+    for code, state in seen.items():
+        twin = copy.copy(state)
+        twin.automatic_dynamic = copy.copy(state.automatic_dynamic)
+        for name, sizes in state.automatic_dynamic.items():
+            twin.automatic_dynamic[name] = copy.copy(sizes)
+        copied[code] = twin
+    return copied

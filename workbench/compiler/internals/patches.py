@@ -1,11 +1,13 @@
-"""Hooks into torch that act in one thread only, can be undone in any order, and cannot break it."""
+"""Replacements in torch that can be undone: hooks of one thread, or answers for a whole process."""
 
 from __future__ import annotations
 
 import functools
+import logging
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.compiler.internals.torch_private import Name
@@ -15,6 +17,7 @@ _LOCK = threading.Lock()  # two threads may install and undo hooks on the same n
 _LINK = "_workbench_link"
 
 
+@dataclass(slots=True, eq=False)
 class _Link:
     """What a wrapper calls next; changed when a wrapper below it is undone.
 
@@ -22,12 +25,9 @@ class _Link:
     whether the holder stores it at all, or inherits it.
     """
 
-    __slots__ = ("inner", "is_own", "raw")
-
-    def __init__(self, inner: Function, raw: Any, *, is_own: bool):
-        self.inner = inner
-        self.raw = raw
-        self.is_own = is_own
+    inner: Function
+    raw: Any
+    is_own: bool
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self.inner(*args, **kwargs)
@@ -55,9 +55,7 @@ class Patches(ExitStack):
             return False
         with _LOCK:
             raw = _raw(holder, attribute)
-            wrapper = self._wrapper(
-                _Link(_function(raw), raw, is_own=attribute in vars(holder)), make
-            )
+            wrapper = self._wrapper(_Link(_function(raw), raw, attribute in vars(holder)), make)
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
         self.callback(_unlink, holder, attribute, wrapper)
@@ -179,3 +177,62 @@ def _unlink(holder: Any, attribute: str, wrapper: Function) -> None:
             link = getattr(link.inner, _LINK, None)
         if link is not None:
             link.inner, link.raw, link.is_own = removed.inner, removed.raw, removed.is_own
+
+
+class Overlay:
+    """Stands for an object: some of its attributes are replaced, all others are its own."""
+
+    def __init__(self, target: Any, **replaced: Any):
+        self._target = target
+        vars(self).update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+
+_ABSENT = object()
+
+
+class ProcessPatches(ExitStack):
+    """Replaces what a process believes about its machine, until it is left.
+
+    Unlike `Patches`, which watch one thread, these hold for the whole process: use them where
+    nothing else runs.
+    """
+
+    def attribute(self, holder: Any, name: str, value: object) -> None:
+        """Set one attribute of a module or class; one that was not there is removed later."""
+        before = vars(holder).get(name, _ABSENT)
+        setattr(holder, name, value)
+        if before is _ABSENT:
+            self.callback(delattr, holder, name)
+        else:
+            self.callback(setattr, holder, name, before)
+
+    def name(self, name: Name, value: object) -> None:
+        """Set one private name of torch, whether this release and build has it or not."""
+        path, _, attribute = name.attribute.rpartition(".")
+        self.attribute(Name(f"{name.module}:{path}", name.used_for).get(), attribute, value)
+
+    def entry(self, mapping: MutableMapping[Any, Any], key: Any, value: object) -> None:
+        """Set one entry of a mapping; one that was not there is removed later."""
+        before = mapping.get(key, _ABSENT)
+        mapping[key] = value
+        if before is _ABSENT:
+            self.callback(mapping.pop, key, None)
+        else:
+            self.callback(mapping.__setitem__, key, before)
+
+
+@contextmanager
+def held_back(log: logging.Logger | None, *starts: str) -> Iterator[None]:
+    """Keep messages that begin in one of these ways out of a log of torch's."""
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(starts)
+
+    with ExitStack() as stack:
+        if log is not None:
+            log.addFilter(is_wanted)
+            stack.callback(log.removeFilter, is_wanted)
+        yield

@@ -8,6 +8,7 @@ raises `TorchNameMissing` (or is reported as a missing capability), never an Att
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,115 +61,110 @@ class Name:
         return found
 
 
-DYNAMO_CONFIG = Name("torch._dynamo.config:", "options of capture")
-INDUCTOR_CONFIG = Name("torch._inductor.config:", "options of code generation")
+def _within(holder: str) -> Callable[[str, str], Name]:
+    """What makes the rows of a package, module or class from the rest of a target and its use."""
+    return lambda rest, used_for: Name(f"{holder}{rest}", used_for)
+
+
+_dynamo = _within("torch._dynamo.")
+_types = _within("torch._dynamo.aot_compile_types:")
+_device = _within("torch._dynamo.device_interface:")
+_exc = _within("torch._dynamo.exc:")
+_guards = _within("torch._dynamo.guards:")
+_translator = _within("torch._dynamo.symbolic_convert:InstructionTranslatorBase.")
+_inductor = _within("torch._inductor.")
+_codecache = _within("torch._inductor.codecache:")
+_cpp = _within("torch._inductor.cpp_builder:")
+_isa = _within("torch._inductor.cpu_vec_isa:")
+_output = _within("torch._inductor.output_code:")
+_runtime = _within("torch._inductor.runtime.")
+_tuner = _within("torch._inductor.runtime.triton_heuristics:CachingAutotuner.")
+_scheduler = _within("torch._inductor.scheduler:Scheduler.")
+_aoti = _within("torch._C._aoti:")
+_pytree = _within("torch.utils._pytree:")
+_fake = _within("torch._subclasses.fake_tensor:")
+_shapes = _within("torch.fx.experimental.symbolic_shapes:")
+
+DYNAMO_CONFIG = _dynamo("config:", "options of capture")
+INDUCTOR_CONFIG = _inductor("config:", "options of code generation")
 FUNCTORCH_CONFIG = Name("torch._functorch.config:", "options of AOTAutograd")
 
 # artifacts: serializing and deserializing compiled functions
-ASYNC_COMPILE_MODULE = Name("torch._inductor.async_compile:", "kernels of a loaded artifact")
-ASYNC_COMPILE = Name("torch._inductor.async_compile:AsyncCompile", "kernels in other languages")
-SELECT_ALGORITHM_MODULE = Name("torch._inductor.select_algorithm:", "library calls of artifacts")
-EXTERN_KERNELS = Name("torch._inductor.select_algorithm:extern_kernels", "rare library calls")
-INDUCTOR_LOWERING = Name("torch._inductor.lowering:", "operators registered in Python")
-CODECACHE_MODULE = Name("torch._inductor.codecache:", "building C++ kernels")
-PY_CODE_CACHE = Name("torch._inductor.codecache:PyCodeCache", "finding the built C++ kernels")
-CPP_BINDINGS_CACHE = Name(
-    "torch._inductor.codecache:CppPythonBindingsCodeCache", "finding the built C++ kernels"
+ASYNC_COMPILE_MODULE = _inductor("async_compile:", "kernels of a loaded artifact")
+ASYNC_COMPILE = _inductor("async_compile:AsyncCompile", "kernels in other languages")
+SELECT_ALGORITHM_MODULE = _inductor("select_algorithm:", "library calls of artifacts")
+EXTERN_KERNELS = _inductor("select_algorithm:extern_kernels", "rare library calls")
+INDUCTOR_LOWERING = _inductor("lowering:", "operators registered in Python")
+CODECACHE_MODULE = _codecache("", "building C++ kernels")
+PY_CODE_CACHE = _codecache("PyCodeCache", "finding the built C++ kernels")
+CPP_BINDINGS_CACHE = _codecache("CppPythonBindingsCodeCache", "finding the built C++ kernels")
+CPP_WRAPPER_CACHE = _codecache("CppWrapperCodeCache", "finding programs built in C++")
+PICK_VEC_ISA = _isa("pick_vec_isa", "naming the ISA of kernels")
+AOT_COMPILED_FUNCTION = _dynamo(
+    "aot_compile:AOTCompiledFunction", "saving and loading compiled functions"
 )
-CPP_WRAPPER_CACHE = Name(
-    "torch._inductor.codecache:CppWrapperCodeCache", "finding programs built in C++"
-)
-PICK_VEC_ISA = Name("torch._inductor.cpu_vec_isa:pick_vec_isa", "naming the ISA of kernels")
-AOT_COMPILED_FUNCTION = Name(
-    "torch._dynamo.aot_compile:AOTCompiledFunction", "saving and loading compiled functions"
-)
-AOT_COMPILE_ARTIFACTS = Name("torch._dynamo.aot_compile:CompileArtifacts", "loading artifacts")
-AOT_UNPICKLER = Name("torch._dynamo.aot_compile:AOTCompileUnpickler", "reading payloads")
-SUPPORTED_VEC_ISAS = Name(
-    "torch._inductor.cpu_vec_isa:supported_vec_isa_list", "building kernels for another ISA"
-)
-CPP_BUILDER = Name("torch._inductor.cpp_builder:CppBuilder", "building kernels for another ISA")
-CPP_BUILD_OPTIONS = Name(
-    "torch._inductor.cpp_builder:CppTorchDeviceOptions", "building kernels for another ISA"
-)
+AOT_COMPILE_ARTIFACTS = _dynamo("aot_compile:CompileArtifacts", "loading artifacts")
+AOT_UNPICKLER = _dynamo("aot_compile:AOTCompileUnpickler", "reading payloads")
+SUPPORTED_VEC_ISAS = _isa("supported_vec_isa_list", "building kernels for another ISA")
+CPP_BUILDER = _cpp("CppBuilder", "building kernels for another ISA")
+CPP_BUILD_OPTIONS = _cpp("CppTorchDeviceOptions", "building kernels for another ISA")
 AOT_OPEN_PAYLOAD = Name(
     "torch._dynamo.aot_compile:_open_aot_compile_payload",
     "telling which header a torch file has",
     "2.15, which is the first to have it",
 )
-SERIALIZED_CODE = Name("torch._dynamo.package:SerializedCode", "reading bytecode in payloads")
-BUNDLED_CALLABLE = Name(
-    "torch._dynamo.aot_compile_types:BundledAOTAutogradSerializableCallable",
-    "telling Inductor's artifacts from graphs",
+SERIALIZED_CODE = _dynamo("package:SerializedCode", "reading bytecode in payloads")
+BUNDLED_CALLABLE = _types(
+    "BundledAOTAutogradSerializableCallable", "telling Inductor's artifacts from graphs"
 )
 DESERIALIZE_BUNDLE = Name(
     "torch._functorch._aot_autograd.aot_autograd_result:deserialize_bundled_cache_entry",
     "loading artifacts of Inductor",
 )
-DESERIALIZE_TRITON_KERNEL = Name(
-    "torch._dynamo.aot_compile_types:_deserialize_triton_kernel", "user Triton kernels in artifacts"
-)
+DESERIALIZE_TRITON_KERNEL = _types("_deserialize_triton_kernel", "user Triton kernels in artifacts")
 KERNEL_SIDE_TABLE = Name(
     "torch._higher_order_ops.triton_kernel_wrap:kernel_side_table",
     "user Triton kernels in artifacts",
 )
-TRITON_BUNDLER = Name("torch._inductor.triton_bundler:TritonBundler", "GPU kernels in artifacts")
-PACKED_KERNELS = Name(
-    "torch._inductor.async_compile:CompiledTritonKernels", "GPU kernels in artifacts"
-)
-TORCH_KEY = Name("torch._inductor.codecache:torch_key", "GPU kernels of another build of torch")
-CODE_HASH = Name("torch._inductor.codecache:code_hash", "GPU kernels of another build of torch")
-AOT_PICKLER = Name(
-    "torch._dynamo.aot_compile:AOTCompilePickler", "naming another machine in a payload"
-)
-GRAPH_CONSTANTS = Name(
-    "torch._inductor.output_code:CompiledFxGraphConstants", "constants of generated programs"
-)
-SELECT_DECOMP_TABLE = Name(
-    "torch._inductor.decomposition:select_decomp_table", "compiling again from an artifact"
+TRITON_BUNDLER = _inductor("triton_bundler:TritonBundler", "GPU kernels in artifacts")
+PACKED_KERNELS = _inductor("async_compile:CompiledTritonKernels", "GPU kernels in artifacts")
+TORCH_KEY = _codecache("torch_key", "GPU kernels of another build of torch")
+CODE_HASH = _codecache("code_hash", "GPU kernels of another build of torch")
+AOT_PICKLER = _dynamo("aot_compile:AOTCompilePickler", "naming another machine in a payload")
+GRAPH_CONSTANTS = _output("CompiledFxGraphConstants", "constants of generated programs")
+SELECT_DECOMP_TABLE = _inductor(
+    "decomposition:select_decomp_table", "compiling again from an artifact"
 )
 DISABLE = Name("torch._dynamo:disable", "backward of a loaded artifact")
-MEMORY_PLANNING_MODULE = Name("torch._inductor.codegen.memory_planning:", "planned buffers")
-ALIGN = Name("torch._inductor.codegen.memory_planning:_align", "planned buffers")
+MEMORY_PLANNING_MODULE = _inductor("codegen.memory_planning:", "planned buffers")
+ALIGN = _inductor("codegen.memory_planning:_align", "planned buffers")
 DATA_PTR_OF_TENSOR = Name(
     "torch._C._dynamo:guards._torchinductor_pyobject_tensor_data_ptr", "starting C++ kernels"
 )
 
 # Capture and AOT compilation of one function.
-AOT_COMPILE_FULLGRAPH = Name(
-    "torch._dynamo.aot_compile:aot_compile_fullgraph", "compiling ahead of time"
-)
-AOT_COMPILED_FUNCTION = Name(
-    "torch._dynamo.aot_compile:AOTCompiledFunction", "the compiled function and its artifacts"
-)
-HOOKS = Name("torch._dynamo.hooks:Hooks", "handing a guard filter to the capture")
-GET_TRACED_FN = Name("torch._dynamo.convert_frame:get_traced_fn", "the function behind a module")
-COMPILE_LOCK = Name("torch._dynamo.convert_frame:compile_lock", "one compilation at a time")
+AOT_COMPILE_FULLGRAPH = _dynamo("aot_compile:aot_compile_fullgraph", "compiling ahead of time")
+HOOKS = _dynamo("hooks:Hooks", "handing a guard filter to the capture")
+GET_TRACED_FN = _dynamo("convert_frame:get_traced_fn", "the function behind a module")
+COMPILE_LOCK = _dynamo("convert_frame:compile_lock", "one compilation at a time")
 INDUCTOR_WRAPPER = Name("torch:_TorchCompileInductorWrapper", "the Inductor backend")
 BACKEND_WRAPPER = Name("torch:_TorchCompileWrapper", "backends other than Inductor")
 LIST_MODE_OPTIONS = Name("torch._inductor:list_mode_options", "expanding a compile mode")
 LIST_BACKENDS = Name("torch._dynamo:list_backends", "naming the backends that exist")
-UNSUPPORTED = Name("torch._dynamo.exc:Unsupported", "recognising a graph break")
-FLOAT_RESTART = Name(
-    "torch._dynamo.exc:TensorifyScalarRestartAnalysis", "retrying a capture with float arguments"
-)
-UNSERIALISABLE_GUARDS = Name(
-    "torch._dynamo.guards:CheckFunctionManager.UNSUPPORTED_SERIALIZATION_GUARD_TYPES",
+UNSUPPORTED = _exc("Unsupported", "recognising a graph break")
+FLOAT_RESTART = _exc("TensorifyScalarRestartAnalysis", "retrying a capture with float arguments")
+UNSERIALISABLE_GUARDS = _guards(
+    "CheckFunctionManager.UNSUPPORTED_SERIALIZATION_GUARD_TYPES",
     "telling which guards a file cannot hold",
 )
-SERIALIZE_GUARDS = Name(
-    "torch._dynamo.guards:CheckFunctionManager.serialize_guards",
-    "dropping guards whose values cannot be pickled",
+SERIALIZE_GUARDS = _guards(
+    "CheckFunctionManager.serialize_guards", "dropping guards whose values cannot be pickled"
 )
-GUARDS_REDUCER = Name(
-    "torch._dynamo.guards:GuardsStatePickler.reducer_override", "guards of code for another GPU"
+GUARDS_REDUCER = _guards("GuardsStatePickler.reducer_override", "guards of code for another GPU")
+UNPICKLE_GUARDED_TENSOR = _guards(
+    "GuardsStatePickler._unpickle_tensor", "guards of code for another GPU"
 )
-UNPICKLE_GUARDED_TENSOR = Name(
-    "torch._dynamo.guards:GuardsStatePickler._unpickle_tensor", "guards of code for another GPU"
-)
-UNSET_FAKE = Name(
-    "torch._subclasses.fake_tensor:unset_fake_temporarily", "guards of code for another GPU"
-)
+UNSET_FAKE = _fake("unset_fake_temporarily", "guards of code for another GPU")
 DISPATCH_KEYS = Name("torch._C:_dispatch_keys", "guards of code for another GPU")
 DISPATCH_KEY = Name("torch._C:DispatchKey", "guards of code for another GPU")
 GLOBAL_STATE_GUARD = Name(
@@ -180,7 +176,7 @@ DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
-ADD_SOURCE = Name("torch._dynamo.package:SourceInfo.add_code", "code without a source file")
+ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "code without a source file")
 
 # The record of a compilation.
 TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
@@ -189,91 +185,57 @@ COMPILE_ID = Name("torch._guards:CompileId", "naming a compilation in the trace"
 COMPILE_CONTEXT = Name("torch._guards:CompileContext", "naming a compilation in the trace")
 IN_CONTEXT = Name("torch._guards:compile_context", "naming a compilation in the trace")
 PRINT_READABLE = Name("torch.fx:GraphModule.print_readable", "graphs of every stage")
-FX_CODEGEN = Name("torch._inductor.compile_fx:fx_codegen_and_compile", "telling backward graphs")
-JOINT_PASSES = Name(
-    "torch._inductor.compile_fx:_recursive_joint_graph_passes", "joint graphs of a training step"
+FX_CODEGEN = _inductor("compile_fx:fx_codegen_and_compile", "telling backward graphs")
+JOINT_PASSES = _inductor(
+    "compile_fx:_recursive_joint_graph_passes", "joint graphs of a training step"
 )
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 
 # The first compilation on a machine.
-ISA_TRIAL = Name(
-    "torch._inductor.cpu_vec_isa:VecISA.check_build", "skipping trial compilations for an ISA"
+ISA_TRIAL = _isa("VecISA.check_build", "skipping trial compilations for an ISA")
+ISA_TRIAL_CODE = _isa("VecISA._avx_code", "confirming an ISA by a trial compilation")
+CPP_COMPILER = _cpp("get_cpp_compiler", "finding the C++ compiler")
+COMPILER_BANNER = _cpp("get_compiler_version_info", "the release of the C++ compiler")
+PRECOMPILE_HEADER = _codecache("_precompile_header", "building the precompiled header")
+DEFAULT_CACHE_DIR = _runtime(
+    "cache_dir_utils:default_cache_dir", "telling whether a cache was chosen"
 )
-ISA_TRIAL_CODE = Name(
-    "torch._inductor.cpu_vec_isa:VecISA._avx_code", "confirming an ISA by a trial compilation"
-)
-CPP_COMPILER = Name("torch._inductor.cpp_builder:get_cpp_compiler", "finding the C++ compiler")
-COMPILER_BANNER = Name(
-    "torch._inductor.cpp_builder:get_compiler_version_info", "the release of the C++ compiler"
-)
-PRECOMPILE_HEADER = Name(
-    "torch._inductor.codecache:_precompile_header", "building the precompiled header"
-)
-DEFAULT_CACHE_DIR = Name(
-    "torch._inductor.runtime.cache_dir_utils:default_cache_dir",
-    "telling whether a cache was chosen",
-)
-VIRTUALIZED = Name("torch._inductor.virtualized:V", "the graph that is being lowered")
+VIRTUALIZED = _inductor("virtualized:V", "the graph that is being lowered")
 FLOP_FORMULAS = Name("torch.utils.flop_counter:flop_registry", "operations of library calls")
-LOG_PRE_FUSION = Name("torch._inductor.debug:log_ir_pre_fusion", "scheduler nodes before fusion")
-LOG_POST_FUSION = Name("torch._inductor.debug:log_ir_post_fusion", "scheduler nodes after fusion")
-FUSE_ONCE = Name("torch._inductor.scheduler:Scheduler.fuse_nodes_once", "rounds of fusion")
-CAN_FUSE = Name("torch._inductor.scheduler:Scheduler.can_fuse", "pairs considered for fusion")
-FUSE_TWO = Name("torch._inductor.scheduler:Scheduler.fuse_two_nodes", "pairs that were fused")
-WHY_NO_FUSE = Name("torch._inductor.scheduler:WhyNoFuse.__call__", "why pairs were not fused")
-CHOICES_CAN_FUSE = Name(
-    "torch._inductor.choices:InductorChoices.can_fuse", "bytes that two nodes share"
+LOG_PRE_FUSION = _inductor("debug:log_ir_pre_fusion", "scheduler nodes before fusion")
+LOG_POST_FUSION = _inductor("debug:log_ir_post_fusion", "scheduler nodes after fusion")
+FUSE_ONCE = _scheduler("fuse_nodes_once", "rounds of fusion")
+CAN_FUSE = _scheduler("can_fuse", "pairs considered for fusion")
+FUSE_TWO = _scheduler("fuse_two_nodes", "pairs that were fused")
+WHY_NO_FUSE = _inductor("scheduler:WhyNoFuse.__call__", "why pairs were not fused")
+CHOICES_CAN_FUSE = _inductor("choices:InductorChoices.can_fuse", "bytes that two nodes share")
+HIGHEST_PRIORITY = _scheduler(
+    "get_possible_fusions_with_highest_priority", "pairs that were postponed"
 )
-HIGHEST_PRIORITY = Name(
-    "torch._inductor.scheduler:Scheduler.get_possible_fusions_with_highest_priority",
-    "pairs that were postponed",
+SCORE_FUSION = _scheduler("score_fusion_key", "scores of pairs")
+SPEEDUP_BY_FUSION = _scheduler("speedup_by_fusion", "pairs that were measured")
+CREATE_FOREACH = _scheduler("create_foreach_nodes", "groups of foreach operators")
+CREATE_COMBO = _scheduler("create_combo_kernel_nodes", "groups of combo kernels")
+SHOULD_PARTITION = _scheduler("should_partition", "what cannot be in a CUDA graph")
+GRAPH_PARTITION = _scheduler("graph_partition", "the parts that become CUDA graphs")
+COMPILED_FX_GRAPH_INIT = _output("CompiledFxGraph.__init__", "why a graph is no CUDA graph")
+KERNEL_PROVENANCE = tuple(
+    _inductor(f"{module}:set_kernel_post_grad_provenance_tracing", f"the nodes behind a {kind}")
+    for module, kind in (
+        ("debug", "library call"),
+        ("codegen.cpp", "C++ kernel"),
+        ("codegen.triton", "Triton kernel"),
+    )
 )
-SCORE_FUSION = Name("torch._inductor.scheduler:Scheduler.score_fusion_key", "scores of pairs")
-SPEEDUP_BY_FUSION = Name(
-    "torch._inductor.scheduler:Scheduler.speedup_by_fusion", "pairs that were measured"
-)
-CREATE_FOREACH = Name(
-    "torch._inductor.scheduler:Scheduler.create_foreach_nodes", "groups of foreach operators"
-)
-CREATE_COMBO = Name(
-    "torch._inductor.scheduler:Scheduler.create_combo_kernel_nodes", "groups of combo kernels"
-)
-SHOULD_PARTITION = Name(
-    "torch._inductor.scheduler:Scheduler.should_partition", "what cannot be in a CUDA graph"
-)
-GRAPH_PARTITION = Name(
-    "torch._inductor.scheduler:Scheduler.graph_partition", "the parts that become CUDA graphs"
-)
-COMPILED_FX_GRAPH_INIT = Name(
-    "torch._inductor.output_code:CompiledFxGraph.__init__", "why a graph is no CUDA graph"
-)
-KERNEL_PROVENANCE = (
-    Name(
-        "torch._inductor.debug:set_kernel_post_grad_provenance_tracing",
-        "the nodes behind a library call",
-    ),
-    Name(
-        "torch._inductor.codegen.cpp:set_kernel_post_grad_provenance_tracing",
-        "the nodes behind a C++ kernel",
-    ),
-    Name(
-        "torch._inductor.codegen.triton:set_kernel_post_grad_provenance_tracing",
-        "the nodes behind a Triton kernel",
-    ),
-)
-DEFINE_KERNEL = Name(
-    "torch._inductor.codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
+DEFINE_KERNEL = _inductor(
+    "codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
 OPS = Name("torch._ops:", "telling an operator from a callable object")
-LOG_GRAPH_BREAK = Name(
-    "torch._dynamo.symbolic_convert:InstructionTranslatorBase.log_graph_break", "graph breaks"
-)
-SCALAR_LOG = Name("torch._dynamo.variables.tensor:log", "keeping quiet of a break that is a row")
-BREAK_REGISTRY = Name("torch._dynamo.exc:_load_gb_type_to_gb_id_map", "ids of graph breaks")
-UNCAPTURED = Name(
-    "torch._dynamo.exc:UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured"
-)
-USER_ERROR = Name("torch._dynamo.exc:UserError", "recognising a graph break")
+LOG_GRAPH_BREAK = _translator("log_graph_break", "graph breaks")
+SCALAR_LOG = _dynamo("variables.tensor:log", "keeping quiet of a break that is a row")
+BREAK_REGISTRY = _exc("_load_gb_type_to_gb_id_map", "ids of graph breaks")
+UNCAPTURED = _exc("UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured")
+USER_ERROR = _exc("UserError", "recognising a graph break")
 
 # Timing the calls of a generated program.
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
@@ -281,124 +243,73 @@ AUTOGRAD_CACHE_LOOKUP = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._lookup",
     "what the AOTAutograd cache would answer",
 )
-CHECK_FUNCTION_MANAGER_INIT = Name(
-    "torch._dynamo.guards:CheckFunctionManager.__init__", "guards without a filter"
+CHECK_FUNCTION_MANAGER_INIT = _guards("CheckFunctionManager.__init__", "guards without a filter")
+DO_AUTOTUNING = _inductor("select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices")
+BENCHMARK_ALL_CONFIGS = _tuner("benchmark_all_configs", "timed Triton configurations")
+BENCHMARK_CPU = _runtime(
+    "benchmarking:Benchmarker.benchmark_cpu", "timing choices with the machine to itself"
 )
-DO_AUTOTUNING = Name(
-    "torch._inductor.select_algorithm:AlgorithmSelectorCache.do_autotuning", "timed choices"
+BENCHMARK_GPU = _runtime(
+    "benchmarking:InductorBenchmarker.benchmark_gpu", "timing choices with the machine to itself"
 )
-BENCHMARK_ALL_CONFIGS = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner.benchmark_all_configs",
-    "timed Triton configurations",
-)
-BENCHMARK_CPU = Name(
-    "torch._inductor.runtime.benchmarking:Benchmarker.benchmark_cpu",
-    "timing choices with the machine to itself",
-)
-BENCHMARK_GPU = Name(
-    "torch._inductor.runtime.benchmarking:InductorBenchmarker.benchmark_gpu",
-    "timing choices with the machine to itself",
-)
-FX_GRAPH_CACHE = Name("torch._inductor.codecache:FxGraphCache", "keys of the FX graph cache")
-FX_CACHE_FOLDER = Name(
-    "torch._inductor.codecache:FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache"
-)
-FX_CACHE_BYPASS = Name(
-    "torch._inductor.codecache:BypassFxGraphCache", "graphs that the FX graph cache refuses"
-)
-FX_HASH_DETAILS = Name(
-    "torch._inductor.codecache:FxGraphHashDetails", "parts of a key of the FX graph cache"
-)
-INDUCTOR_CONFIG_ENTRIES = Name(
-    "torch._inductor.config:_config", "telling which options a key depends on"
-)
-COUNTERS = Name("torch._dynamo.utils:counters", "leaving torch's counters as they were")
-TREE_LEAVES = Name("torch.utils._pytree:tree_leaves", "tensors of nested inputs and outputs")
-TREE_MAP = Name("torch.utils._pytree:tree_map", "changing every tensor of nested inputs")
-TREE_MAP_ONLY = Name("torch.utils._pytree:tree_map_only", "copying nested inputs")
-TREE_FLATTEN_WITH_PATH = Name(
-    "torch.utils._pytree:tree_flatten_with_path", "naming the inputs of a package"
-)
-TREESPEC_DUMPS = Name("torch.utils._pytree:treespec_dumps", "inputs and outputs of a package")
-AOTI_LOAD_PACKAGE = Name("torch._inductor.package:load_package", "torch's loader on a round trip")
+FX_GRAPH_CACHE = _codecache("FxGraphCache", "keys of the FX graph cache")
+FX_CACHE_FOLDER = _codecache("FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache")
+FX_CACHE_BYPASS = _codecache("BypassFxGraphCache", "graphs that the FX graph cache refuses")
+FX_HASH_DETAILS = _codecache("FxGraphHashDetails", "parts of a key of the FX graph cache")
+INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "telling which options a key depends on")
+COUNTERS = _dynamo("utils:counters", "leaving torch's counters as they were")
+TREE_LEAVES = _pytree("tree_leaves", "tensors of nested inputs and outputs")
+TREE_MAP = _pytree("tree_map", "changing every tensor of nested inputs")
+TREE_MAP_ONLY = _pytree("tree_map_only", "copying nested inputs")
+TREE_FLATTEN_WITH_PATH = _pytree("tree_flatten_with_path", "naming the inputs of a package")
+TREESPEC_DUMPS = _pytree("treespec_dumps", "inputs and outputs of a package")
+AOTI_LOAD_PACKAGE = _inductor("package:load_package", "torch's loader on a round trip")
 AOTI_COMPILE = Name("torch._inductor:aot_compile", "compiling the library of a package")
-AOT_CODE_COMPILER = Name(
-    "torch._inductor.codecache:AotCodeCompiler.compile", "weights and constants of a package"
-)
+AOT_CODE_COMPILER = _codecache("AotCodeCompiler.compile", "weights and constants of a package")
 INPUT_KIND = Name("torch.export.graph_signature:InputKind", "telling inputs from weights")
 TRACEBACK_FRAMES = Name(
     "torch.fx.proxy:TracerBase._filter_traceback_frames", "lines of functions that a forward calls"
 )
 MKLDNN_BYTES = Name("torch:ops.mkldnn._nbytes", "sizes of packed weights")
 OUTPUT_KIND = Name("torch.export.graph_signature:OutputKind", "telling outputs from buffers")
-AOTI_RUNNER_CPU = Name(
-    "torch._C._aoti:AOTIModelContainerRunnerCpu", "trying small sizes on a fresh library"
+TREE_FLATTEN = _pytree("tree_flatten", "inputs of other sizes")
+TREE_UNFLATTEN = _pytree("tree_unflatten", "inputs of other sizes")
+DATA_DEPENDENT = _shapes("GuardOnDataDependentSymNode", "recognising code that depends on data")
+CONSTRAINT_VIOLATION = _shapes(
+    "ConstraintViolationError", "recognising a declared range that does not hold"
 )
-AOTI_RUNNER_CUDA = Name(  # absent in builds without CUDA
-    "torch._C._aoti:AOTIModelContainerRunnerCuda", "trying small sizes on a fresh library"
-)
-TREE_FLATTEN = Name("torch.utils._pytree:tree_flatten", "inputs of other sizes")
-TREE_UNFLATTEN = Name("torch.utils._pytree:tree_unflatten", "inputs of other sizes")
-DATA_DEPENDENT = Name(
-    "torch.fx.experimental.symbolic_shapes:GuardOnDataDependentSymNode",
-    "recognising code that depends on data",
-)
-CONSTRAINT_VIOLATION = Name(
-    "torch.fx.experimental.symbolic_shapes:ConstraintViolationError",
-    "recognising a declared range that does not hold",
-)
-LOG_GUARD = Name(
-    "torch.fx.experimental.symbolic_shapes:ShapeEnv._log_guard",
-    "lines that do not hold for a declared range",
-)
+LOG_GUARD = _shapes("ShapeEnv._log_guard", "lines that do not hold for a declared range")
 SHAPE_CONFIG = Name("torch.fx.experimental._config:", "packages for inputs of size 0 and 1")
 DISPATCH_MODE = Name(
     "torch.utils._python_dispatch:TorchDispatchMode", "timing the operators of eager code"
 )
 
 # Explaining graph breaks without touching what Dynamo has compiled.
-MAYBE_HAS_BACKEDGE = Name(
-    "torch._dynamo.symbolic_convert:InstructionTranslatorBase.maybe_has_backedge",
-    "breaks after a break in a loop",
-)
-INPUT_CODES = Name("torch._dynamo.convert_frame:input_codes", "keeping what Dynamo compiled")
-OUTPUT_CODES = Name("torch._dynamo.convert_frame:output_codes", "keeping what Dynamo compiled")
-CACHE_ENTRIES = Name(
-    "torch._dynamo.eval_frame:_debug_get_cache_entry_list", "keeping what Dynamo compiled"
-)
-RESET_CODE = Name("torch._dynamo.eval_frame:reset_code", "keeping what Dynamo compiled")
-DELETED_GUARDS = Name(
-    "torch._dynamo.guards:DeletedGuardManagerWrapper", "keeping what Dynamo compiled"
-)
-GRAPH_BREAK_REASONS = Name(
-    "torch._dynamo.utils:graph_break_reasons", "keeping what Dynamo compiled"
-)
-SIZES_SEEN = Name("torch._dynamo.pgo:_CODE_STATE", "leaving torch's memory of sizes as it was")
-SIZES_FROM_CACHE = Name(
-    "torch._dynamo.pgo:_INIT_CODE_STATE", "leaving torch's memory of sizes as it was"
-)
+MAYBE_HAS_BACKEDGE = _translator("maybe_has_backedge", "breaks after a break in a loop")
+INPUT_CODES = _dynamo("convert_frame:input_codes", "keeping what Dynamo compiled")
+OUTPUT_CODES = _dynamo("convert_frame:output_codes", "keeping what Dynamo compiled")
+CACHE_ENTRIES = _dynamo("eval_frame:_debug_get_cache_entry_list", "keeping what Dynamo compiled")
+RESET_CODE = _dynamo("eval_frame:reset_code", "keeping what Dynamo compiled")
+DELETED_GUARDS = _guards("DeletedGuardManagerWrapper", "keeping what Dynamo compiled")
+GRAPH_BREAK_REASONS = _dynamo("utils:graph_break_reasons", "keeping what Dynamo compiled")
+SIZES_SEEN = _dynamo("pgo:_CODE_STATE", "leaving torch's memory of sizes as it was")
+SIZES_FROM_CACHE = _dynamo("pgo:_INIT_CODE_STATE", "leaving torch's memory of sizes as it was")
 CLEANED_INSTRUCTIONS = (
-    Name("torch._dynamo.bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
-    Name("torch._dynamo.symbolic_convert:cleaned_instructions", "breaks inside of a try"),
+    _dynamo("bytecode_transformation:cleaned_instructions", "breaks inside of a try"),
+    _dynamo("symbolic_convert:cleaned_instructions", "breaks inside of a try"),
 )
 TRACING = Name("torch._guards:tracing", "reading guards back from a file")
 TRACING_CONTEXT = Name("torch._guards:TracingContext", "reading guards back from a file")
-ASYNC_SUBMIT = Name(
-    "torch._inductor.async_compile:AsyncCompile.submit", "following the builds of C++ kernels"
-)
+ASYNC_SUBMIT = _inductor("async_compile:AsyncCompile.submit", "following the builds of C++ kernels")
 
 # FX nodes behind the lines of a generated kernel.
-POINTWISE_LOADER = Name("torch._inductor.ir:Pointwise.make_loader", "nodes behind kernel lines")
-STORE_FUNCTION = Name(
-    "torch._inductor.ir:ComputedBuffer.get_store_function", "nodes behind kernel lines"
-)
-LOOP_BODY_NODE = Name(
-    "torch._inductor.loop_body:LightTracer.create_node", "nodes behind kernel lines"
-)
-CSE_GENERATE = Name("torch._inductor.codegen.common:CSE.generate", "nodes behind kernel lines")
+POINTWISE_LOADER = _inductor("ir:Pointwise.make_loader", "nodes behind kernel lines")
+STORE_FUNCTION = _inductor("ir:ComputedBuffer.get_store_function", "nodes behind kernel lines")
+LOOP_BODY_NODE = _inductor("loop_body:LightTracer.create_node", "nodes behind kernel lines")
+CSE_GENERATE = _inductor("codegen.common:CSE.generate", "nodes behind kernel lines")
 KERNEL_STORES = (
-    Name("torch._inductor.codegen.common:CSEProxy.store", "nodes behind kernel lines"),
-    Name("torch._inductor.codegen.common:CSEProxy.store_reduction", "nodes behind kernel lines"),
+    _inductor("codegen.common:CSEProxy.store", "nodes behind kernel lines"),
+    _inductor("codegen.common:CSEProxy.store_reduction", "nodes behind kernel lines"),
 )
 
 # A virtual GPU: what torch must believe so that it compiles for a device that is not there. The
@@ -420,154 +331,96 @@ CUDA_ALLOCATOR_ENABLED = Name(
     "torch._C:_cuda_cudaCachingAllocator_is_enabled", "deciding about CUDA graphs"
 )
 SM_CARVEOUT = Name("torch._C:_get_sm_carveout_experimental", "counting multiprocessors")
-AVOID_DEVICE_INIT = Name(
-    "torch._subclasses.fake_tensor:FakeTensorMode.avoid_device_init",
+AVOID_DEVICE_INIT = _fake(
+    "FakeTensorMode.avoid_device_init",
     "making fake tensors without allocating on a device that is said to be there",
 )
-FAKE_TENSOR_MODE = Name("torch._subclasses.fake_tensor:FakeTensorMode", "example inputs")
-FAKE_TENSOR = Name("torch._subclasses.fake_tensor:FakeTensor", "example inputs")
-SHAPE_ENV = Name("torch.fx.experimental.symbolic_shapes:ShapeEnv", "example inputs")
-DEVICE_INTERFACES = Name(
-    "torch._dynamo.device_interface:device_interfaces", "Dynamo's answers about the device"
+FAKE_TENSOR_MODE = _fake("FakeTensorMode", "example inputs")
+FAKE_TENSOR = _fake("FakeTensor", "example inputs")
+SHAPE_ENV = _shapes("ShapeEnv", "example inputs")
+DEVICE_INTERFACES = _device("device_interfaces", "Dynamo's answers about the device")
+DEVICE_INTERFACE_OF = _device("get_interface_for_device", "Dynamo's answers about the device")
+CUDA_INTERFACE = _device("CudaInterface", "Dynamo's answers about the device")
+WORKER_PROPERTIES = _device(
+    "caching_worker_device_properties", "Inductor's answers about the device"
 )
-DEVICE_INTERFACE_OF = Name(
-    "torch._dynamo.device_interface:get_interface_for_device", "Dynamo's answers about the device"
+WORKER_DEVICES = _device("caching_worker_current_devices", "Inductor's answers about the device")
+SET_DRIVER_TO_GPU = _runtime("triton_helpers:set_driver_to_gpu", "not looking for a driver")
+AUTOTUNER_PRECOMPILE = _tuner("precompile", "compiling kernels without loading them on the device")
+SCALE_RBLOCK = _tuner("_dynamic_scale_rblock", "configurations that Inductor adds to reductions")
+COULD_SCALE_RBLOCK = _tuner(
+    "_could_rblock_scale", "configurations that Inductor adds to reductions"
 )
-CUDA_INTERFACE = Name(
-    "torch._dynamo.device_interface:CudaInterface", "Dynamo's answers about the device"
+MAKE_LAUNCHERS = _tuner("_make_launchers", "not loading kernels on a device that is not there")
+TRITON_CACHE_FOLDER = _runtime("cache_dir_utils:triton_cache_dir", "machine code of loaded kernels")
+TRITON_HASH_KEY = _runtime(
+    "runtime_utils:triton_hash_to_path_key", "machine code of loaded kernels"
 )
-WORKER_PROPERTIES = Name(
-    "torch._dynamo.device_interface:caching_worker_device_properties",
-    "Inductor's answers about the device",
-)
-WORKER_DEVICES = Name(
-    "torch._dynamo.device_interface:caching_worker_current_devices",
-    "Inductor's answers about the device",
-)
-SET_DRIVER_TO_GPU = Name(
-    "torch._inductor.runtime.triton_helpers:set_driver_to_gpu", "not looking for a driver"
-)
-AUTOTUNER_PRECOMPILE = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner.precompile",
-    "compiling kernels without loading them on the device",
-)
-SCALE_RBLOCK = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._dynamic_scale_rblock",
-    "configurations that Inductor adds to reductions",
-)
-COULD_SCALE_RBLOCK = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._could_rblock_scale",
-    "configurations that Inductor adds to reductions",
-)
-MAKE_LAUNCHERS = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._make_launchers",
-    "not loading kernels on a device that is not there",
-)
-TRITON_CACHE_FOLDER = Name(
-    "torch._inductor.runtime.cache_dir_utils:triton_cache_dir", "machine code of loaded kernels"
-)
-TRITON_HASH_KEY = Name(
-    "torch._inductor.runtime.runtime_utils:triton_hash_to_path_key",
-    "machine code of loaded kernels",
-)
-SHOULD_PAD = Name(
-    "torch._inductor.fx_passes.pad_mm:_should_pad", "padding products by a model, not by timing"
-)
-PADDED_LENGTH = Name("torch._inductor.fx_passes.pad_mm:get_padded_length", "padding products")
-PAD_ALIGNMENT = Name("torch._inductor.fx_passes.pad_mm:get_alignment_size", "padding products")
-PAD_IS_FREE = Name(
-    "torch._inductor.fx_passes.pad_mm:should_exclude_padding_time", "padding products"
-)
-IS_COMPUTE_BOUND = Name("torch._inductor.fx_passes.pad_mm:is_mm_compute_bound", "padding products")
-HINT_SYMBOLS = Name("torch._inductor.fx_passes.pad_mm:hint_symbols", "padding products")
+SHOULD_PAD = _inductor("fx_passes.pad_mm:_should_pad", "padding products by a model, not by timing")
+PADDED_LENGTH = _inductor("fx_passes.pad_mm:get_padded_length", "padding products")
+PAD_ALIGNMENT = _inductor("fx_passes.pad_mm:get_alignment_size", "padding products")
+PAD_IS_FREE = _inductor("fx_passes.pad_mm:should_exclude_padding_time", "padding products")
+IS_COMPUTE_BOUND = _inductor("fx_passes.pad_mm:is_mm_compute_bound", "padding products")
+HINT_SYMBOLS = _inductor("fx_passes.pad_mm:hint_symbols", "padding products")
 MAX_CLOCK_RATE = Name(
     "torch._utils_internal:max_clock_rate", "rates that torch asks nvidia-smi for"
 )
-AUTOTUNER_CONFIG = Name(
-    "torch._inductor.runtime.triton_heuristics:CachingAutotuner._precompile_config",
-    "the machine code of every configuration",
-)
-MAKE_BENCHMARK_FN = Name(
-    "torch._inductor.select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
+AUTOTUNER_CONFIG = _tuner("_precompile_config", "the machine code of every configuration")
+MAKE_BENCHMARK_FN = _inductor(
+    "select_algorithm:AlgorithmSelectorCache.make_benchmark_fn",
     "ranking templates by a model, where nothing can be timed",
 )
-AUTOTUNE_LOOKUP = Name(
-    "torch._inductor.codecache:PersistentCache.lookup",
-    "keeping times of a model out of the cache of measured times",
+AUTOTUNE_LOOKUP = _codecache(
+    "PersistentCache.lookup", "keeping times of a model out of the cache of measured times"
 )
-TEMPLATE_PRECOMPILE = Name(
-    "torch._inductor.select_algorithm:TritonTemplateCaller.precompile",
-    "compiling only the template that is chosen",
+TEMPLATE_PRECOMPILE = _inductor(
+    "select_algorithm:TritonTemplateCaller.precompile", "compiling only the template that is chosen"
 )
-UNIFORM_VALUE = Name(
-    "torch._inductor.fx_passes.joint_graph:UniformValueConstantFolder._deduce_value",
+UNIFORM_VALUE = _inductor(
+    "fx_passes.joint_graph:UniformValueConstantFolder._deduce_value",
     "folding constants without computing on the device",
 )
 DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten before and after
-    Name(target, "forgetting what was asked about another device")
+    Name(f"torch.{target}", "forgetting what was asked about another device")
     for target in (
-        "torch.utils._triton:has_triton",
-        "torch.utils._triton:_device_supports_tma",
-        "torch.utils._triton:_device_supports_tensor_descriptor",  # its name since 2.15
-        "torch.utils._triton:has_triton_experimental_host_tma",
-        "torch.utils._triton:has_triton_tensor_descriptor_host_tma",
-        "torch.utils._triton:has_triton_tma",
-        "torch.utils._triton:has_triton_tma_device",
-        "torch.utils._triton:has_triton_cuda_tma_device",
-        "torch.utils._triton:has_datacenter_blackwell_tma_device",
-        "torch.utils._triton:has_triton_stable_tma_api",
-        "torch.utils._triton:triton_backend",
-        "torch.utils._triton:triton_hash_with_backend",
-        "torch._inductor.utils:get_gpu_type",
-        "torch._inductor.utils:is_big_gpu",
-        "torch._inductor.utils:get_max_num_sms",
-        "torch._inductor.utils:using_b200",
-        "torch._inductor.utils:get_backend_num_stages",
-        "torch._inductor.utils:get_device_tflops",
-        "torch._inductor.utils:_get_device_tflops",  # the part that remembers, since 2.15
-        "torch._inductor.utils:get_gpu_dram_gbps",
-        "torch._inductor.utils:_get_device_dram_gbps",
-        "torch._inductor.utils:use_contiguous",
-        "torch._inductor.utils:rocm_gfx_arch",
-        "torch._inductor.utils:using_rocm_rdna3",
-        "torch._inductor.utils:_prefers_swizzle_32_8_cached",
-        "torch._inductor.kernel.mm:_is_sm7x_or_older_gpu",
-        "torch.cuda:_check_bf16_tensor_supported",
-        "torch._inductor.utils:_triton_supported_fp8_dtypes",
-        "torch._inductor.utils:_rocm_native_device_arch_name",
-        "torch._inductor.runtime.hints:DeviceProperties.create",
-        "torch._inductor.codecache:CacheBase.get_system",
-        "torch._subclasses.fake_tensor:init_gpu_context",
-        "torch._inductor.comm_analysis:get_gpu_type",
-        "torch._inductor.comm_analysis:_has_nvlink",
+        *("utils._triton:has_triton", "utils._triton:_device_supports_tma"),
+        "utils._triton:_device_supports_tensor_descriptor",  # its name since 2.15
+        "utils._triton:has_triton_experimental_host_tma",
+        "utils._triton:has_triton_tensor_descriptor_host_tma",
+        *("utils._triton:has_triton_tma", "utils._triton:has_triton_tma_device"),
+        "utils._triton:has_triton_cuda_tma_device",
+        "utils._triton:has_datacenter_blackwell_tma_device",
+        *("utils._triton:has_triton_stable_tma_api", "utils._triton:triton_backend"),
+        "utils._triton:triton_hash_with_backend",
+        *("_inductor.utils:get_gpu_type", "_inductor.utils:is_big_gpu"),
+        *("_inductor.utils:get_max_num_sms", "_inductor.utils:using_b200"),
+        *("_inductor.utils:get_backend_num_stages", "_inductor.utils:get_device_tflops"),
+        "_inductor.utils:_get_device_tflops",  # the part that remembers, since 2.15
+        *("_inductor.utils:get_gpu_dram_gbps", "_inductor.utils:_get_device_dram_gbps"),
+        *("_inductor.utils:use_contiguous", "_inductor.utils:rocm_gfx_arch"),
+        *("_inductor.utils:using_rocm_rdna3", "_inductor.utils:_prefers_swizzle_32_8_cached"),
+        *("_inductor.kernel.mm:_is_sm7x_or_older_gpu", "cuda:_check_bf16_tensor_supported"),
+        "_inductor.utils:_triton_supported_fp8_dtypes",
+        "_inductor.utils:_rocm_native_device_arch_name",
+        "_inductor.runtime.hints:DeviceProperties.create",
+        *("_inductor.codecache:CacheBase.get_system", "_subclasses.fake_tensor:init_gpu_context"),
+        *("_inductor.comm_analysis:get_gpu_type", "_inductor.comm_analysis:_has_nvlink"),
     )
 )
 
 # Running generated programs for a GPU on the CPU.
-TRITON_HELPERS = Name(
-    "torch._inductor.runtime.triton_helpers:", "functions of the device library in kernels"
-)
-TRITON_COMPAT = Name(
-    "torch._inductor.runtime.triton_compat:", "functions of the device library in kernels"
-)
-GRID_EXPR = Name(
-    "torch._inductor.runtime.triton_heuristics:GridExpr", "the grid of an interpreted kernel"
-)
-DYNAMO_UTILS = Name("torch._dynamo.utils:", "streams of a device that is not there")
+TRITON_HELPERS = _runtime("triton_helpers:", "functions of the device library in kernels")
+TRITON_COMPAT = _runtime("triton_compat:", "functions of the device library in kernels")
+GRID_EXPR = _runtime("triton_heuristics:GridExpr", "the grid of an interpreted kernel")
+DYNAMO_UTILS = _dynamo("utils:", "streams of a device that is not there")
 SYMPY_PRINTER = Name(
     "torch.utils._sympy.printers:PythonPrinter", "index expressions of loops as text"
 )
 
 # running packages: nothing here imports torch._dynamo or torch._inductor
-AOTI_HANDLES = Name(
-    "torch._C._aoti:unsafe_alloc_void_ptrs_from_tensors", "handing tensors to a compiled library"
-)
-AOTI_TENSORS = Name(
-    "torch._C._aoti:alloc_tensors_by_stealing_from_void_ptrs", "tensors of a compiled library"
-)
-AOTI_CPU_RUNNER = Name(
-    "torch._C._aoti:AOTIModelContainerRunnerCpu", "packages with operators of other libraries"
-)
+AOTI_HANDLES = _aoti("unsafe_alloc_void_ptrs_from_tensors", "handing tensors to a compiled library")
+AOTI_TENSORS = _aoti("alloc_tensors_by_stealing_from_void_ptrs", "tensors of a compiled library")
+AOTI_CPU_RUNNER = _aoti("AOTIModelContainerRunnerCpu", "packages with operators of other libraries")
 AOTI_CUDA_RUNNER = Name(
     "torch._C._aoti:AOTIModelContainerRunnerCuda",
     "packages with operators of other libraries",
@@ -576,10 +429,6 @@ AOTI_CUDA_RUNNER = Name(
 IS_TRANSFORMED = Name(
     "torch._C._functorch:is_functorch_wrapped_tensor", "telling tensors without data"
 )
-TREE_NODES = Name("torch.utils._pytree:SUPPORTED_NODES", "nested inputs and outputs of a package")
-TREE_TYPES = Name(
-    "torch.utils._pytree:SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package"
-)
-TREE_SERIALIZED = Name(
-    "torch.utils._pytree:SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package"
-)
+TREE_NODES = _pytree("SUPPORTED_NODES", "nested inputs and outputs of a package")
+TREE_TYPES = _pytree("SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package")
+TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package")

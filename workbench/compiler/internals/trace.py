@@ -12,16 +12,10 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 
 CONTEXT = frozenset(
-    {
-        "rank",
-        "compiled_autograd_id",
-        "frame_id",
-        "frame_compile_id",
-        "attempt",
-        "has_payload",
-        "stack",
-        "subgraph_name",
-    }
+    (
+        *("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt"),
+        *("has_payload", "stack", "subgraph_name"),
+    )
 )
 """The keys of a record that are not its kind."""
 
@@ -65,15 +59,13 @@ class TraceHandler(logging.Handler):
             self._patches.missing.setdefault(PANE, "this torch has no structured trace")
             return
         table = tp.INTERN_TABLE.find() or {}
-        self.strings.update({index: text for text, index in table.items()})
+        self.strings.update((index, text) for text, index in table.items())
         log.addHandler(self)
         self._patches.callback(lambda: log.removeHandler(self))
-        compile_id, context, enter = (
-            tp.COMPILE_ID.find(),
-            tp.COMPILE_CONTEXT.find(),
-            tp.IN_CONTEXT.find(),
-        )
-        if compile_id is not None and context is not None and enter is not None:
+        rows = (tp.COMPILE_ID, tp.COMPILE_CONTEXT, tp.IN_CONTEXT)
+        found: list[Any] = [row.find() for row in rows]
+        if None not in found:
+            compile_id, context, enter = found
             self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))
             )
@@ -110,9 +102,7 @@ class TraceHandler(logging.Handler):
 
     def _compile_id(self, metadata: dict[str, Any]) -> str | None:
         """Torch's name of the compilation; backend records of aot_compile carry ours instead."""
-        if "frame_id" not in metadata:
-            return self.compile_id
-        if metadata["frame_id"] == OWN_FRAME_ID:
+        if metadata.get("frame_id", OWN_FRAME_ID) == OWN_FRAME_ID:
             return self.compile_id
         text = f"{metadata['frame_id']}/{metadata.get('frame_compile_id')}"
         outer = metadata.get("compiled_autograd_id")

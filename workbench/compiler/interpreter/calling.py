@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from workbench.compiler.aot_files.deserialize import deserialize
-from workbench.compiler.aot_files.main_aliases import classes_in_main
-from workbench.compiler.aot_files.payload import Serialized, resolve_place
+from workbench.compiler.aot_files.deserialize import Libraries, deserialize
+from workbench.compiler.aot_files.payload import Serialized, classes_in_main
 from workbench.compiler.contract.callables import Callee
+from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter.graph_parts import GraphParts
+from workbench.compiler.internals.patches import Overlay
 from workbench.errors import ContractError, UsageError
+
+GraphCall = Callable[[list[Any]], Any]
+"""What is called with the inputs of a graph, as a list that it may empty."""
+
+
+class GraphParts(Libraries):
+    """Makes the graphs of a payload callable: `start(graph, is_backward)` gives what is called.
+
+    Everything around the graphs stays torch's own: arguments, mutations, aliases, autograd. What is
+    deserialized here is called, neither guarded nor saved.
+    """
+
+    def __init__(self, start: Callable[[Any, bool], GraphCall]):
+        super().__init__({}, None, packed=True, guarded=False)
+        self._start = start
+
+    def starter(self, part: Any) -> Callable[[Any, Any], Any]:
+        """What torch calls to make a compiled graph callable."""
+        is_backward = hasattr(part, "backward_state_indices")
+
+        def post_compile(graph: Any, fx_config: Any) -> Any:
+            call = self._start(graph, is_backward)
+
+            def run(inputs: list[Any]) -> Any:
+                return call(inputs)
+
+            run._boxed_call = True  # type: ignore[attr-defined]
+            if is_backward:
+                return tp.DISABLE.get()(run, reason="do not trace generated backwards pass")
+            return run
+
+        return post_compile
+
+
+def constants_of(graph: Any) -> dict[str, Any]:
+    """The constants that a generated program reads as its own globals, on the CPU."""
+    found: dict[str, Any] = tp.GRAPH_CONSTANTS.get()().unwrap(graph)
+    return {name: value.cpu() if hasattr(value, "cpu") else value for name, value in found.items()}
 
 
 def callable_here(
@@ -27,7 +66,7 @@ def callable_here(
     """
     function = callee.function
     scope = dict(function.__globals__)
-    imported = {name: resolve_place(place) for name, place in contract.get("imports", {}).items()}
+    imported = {name: resolve(place) for name, place in contract.get("imports", {}).items()}
     known = {**scope, **callee.closure, **imported}
     lost = [name for name in serialized.external_data if name not in known]
     if lost:
@@ -47,12 +86,7 @@ def callable_here(
         )
     callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
-    receiver = callee.receiver
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return loaded.fn(*receiver, *args, **kwargs)
-
-    return call
+    return functools.partial(loaded.fn, *callee.receiver)
 
 
 def refuse_misfit(callee: Callee, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -70,25 +104,11 @@ class _NoStream:
     """Stands for the stream of the device, which the bytecode keeps a weak reference to."""
 
 
-class _WithoutStreams:
-    """Stands for torch's module in the bytecode, which asks for the stream of the device."""
-
-    def __init__(self, module: Any):
-        self._module = module
-        self._stream = _NoStream()
-
-    def get_current_stream(self, device: Any) -> _NoStream:
-        """One that nothing runs on."""
-        return self._stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._module, name)
-
-
 def _without_streams(scope: dict[str, Any]) -> None:
-    module = tp.DYNAMO_UTILS.get()
+    """Replace torch's module in the bytecode, which asks it for the stream of the device."""
+    module, stream = tp.DYNAMO_UTILS.get(), _NoStream()
     for name in [name for name, value in scope.items() if value is module]:
-        scope[name] = _WithoutStreams(module)
+        scope[name] = Overlay(module, get_current_stream=lambda device: stream)
 
 
 def tensors_of(module: Any) -> Iterator[torch.Tensor]:
@@ -98,8 +118,6 @@ def tensors_of(module: Any) -> Iterator[torch.Tensor]:
         yield from module.buffers()
 
 
-@contextlib.contextmanager
-def grad_mode(contract: Mapping[str, Any]) -> Iterator[None]:
+def grad_mode(contract: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
     """Gradients as the compiled function sets them for itself."""
-    with torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext():
-        yield
+    return torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext()

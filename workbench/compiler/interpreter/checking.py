@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf
 from typing import Any
 
 import torch
@@ -143,9 +143,7 @@ class Checker:
     ) -> KernelComparison:
         dtype = "" if value is None else str(value.dtype).removeprefix("torch.")
         shape = () if value is None else tuple(value.shape)
-        return KernelComparison(
-            step, name, "", dtype, shape, nan, nan, nan, nan, "not checked", self._name, reason
-        )
+        return KernelComparison(step, name, "", dtype, shape, graph=self._name, reason=reason)
 
 
 class _References:

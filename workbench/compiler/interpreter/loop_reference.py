@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.random_numbers import random
-from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, filled
-from workbench.compiler.virtual_gpu.loop_bodies import LoopBody
+from workbench.compiler.interpreter.device_operators import random
+from workbench.compiler.virtual_gpu.captured_nodes import CapturedNode, LoopBody, filled
 
 MOST = 1 << 26  # iterations; a larger nest is not computed
 _HALVES = (torch.float16, torch.bfloat16)
@@ -67,10 +66,7 @@ class _Loops:
         for node in self._body.blocks[name]:
             if node.op == "output":
                 return filled(node.args, values)[0] if node.args else None
-            if node.op != "placeholder":
-                values[node.name] = self._node(node, values)
-            else:
-                values[node.name] = None
+            values[node.name] = None if node.op == "placeholder" else self._node(node, values)
         return None
 
     def _node(self, node: CapturedNode, values: Mapping[str, Any]) -> Any:
@@ -181,22 +177,20 @@ Accumulators = tuple[Tensor, ...]
 Axes = tuple[int, ...]
 
 
-def _flat_axes(value: Tensor, axes: Axes) -> Tensor:
-    """The reduced axes as the last one."""
-    return value.reshape(*value.shape[: len(value.shape) - len(axes)], -1)
+def _over_one(method: str) -> Callable[[Accumulators, Axes], Tensor]:
+    """A reduction that torch has along one axis only: the reduced axes are the last ones."""
 
+    def reduce(parts: Accumulators, axes: Axes) -> Tensor:
+        kept = parts[0].shape[: parts[0].ndim - len(axes)]
+        found: Tensor = getattr(parts[0].reshape(*kept, -1), method)(-1)
+        return found.reshape(*kept, *(1 for _ in axes))
 
-def _kept(value: Tensor, axes: Axes) -> Tensor:
-    return value.reshape(*value.shape, *(1 for _ in axes))
+    return reduce
 
 
 def _sum(parts: Accumulators, axes: Axes) -> Tensor:
     value = parts[0].double() if parts[0].is_floating_point() else parts[0]
     return value.sum(axes, keepdim=True).to(parts[0].dtype)
-
-
-def _product(parts: Accumulators, axes: Axes) -> Tensor:
-    return _kept(_flat_axes(parts[0], axes).prod(-1), axes)
 
 
 def _welford(parts: Accumulators, axes: Axes) -> Accumulators:
@@ -224,12 +218,9 @@ def _online_softmax(parts: Accumulators, axes: Axes) -> Accumulators:
 
 _REDUCTIONS: Mapping[str, Callable[[Accumulators, Axes], Any]] = {
     "sum": _sum,
-    "prod": _product,
     "max": lambda parts, axes: parts[0].amax(axes, keepdim=True),
     "min": lambda parts, axes: parts[0].amin(axes, keepdim=True),
-    "any": lambda parts, axes: _kept(_flat_axes(parts[0], axes).any(-1), axes),
-    "argmax": lambda parts, axes: _kept(_flat_axes(parts[0], axes).argmax(-1), axes),
-    "argmin": lambda parts, axes: _kept(_flat_axes(parts[0], axes).argmin(-1), axes),
+    **{method: _over_one(method) for method in ("prod", "any", "argmax", "argmin")},
     "welford_reduce": _welford,
     "welford_combine": _welford_combined,
     "online_softmax_reduce": _online_softmax,

@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, Protocol
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import STAND_INS
+from workbench.compiler.interpreter.session import Session
 
 _KERNELS = "AsyncCompile"
 _OBSERVER = "_observe"
@@ -26,20 +28,7 @@ _LIBRARY = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantiz
 _NOT_HERE = ("_cuda_",)  # names of torch that a build without CUDA lacks
 
 
-class Host(Protocol):
-    """Who provides what the program asks for."""
-
-    def kernel(self, name: str, source: str, variable: str) -> Any:
-        """An object whose `run` launches the kernel; `variable` is its name in the program."""
-
-    def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
-        """A new buffer."""
-
-    def observe(self, step: str, values: Mapping[str, Any]) -> None:
-        """A kernel or library call was done; `values` are the variables it was given."""
-
-
-def on_cpu(source: str, name: str, host: Host, attributes: Mapping[str, Any]) -> ModuleType:
+def on_cpu(source: str, name: str, host: Session, attributes: Mapping[str, Any]) -> ModuleType:
     """Run the generated program for the CPU and return its module, which has `call`."""
     parsed = ast.parse(source)
     tree = _Rewriter(_taken_apart(parsed)).visit(parsed)
@@ -60,7 +49,7 @@ def on_cpu(source: str, name: str, host: Host, attributes: Mapping[str, Any]) ->
 class _Kernels:
     """Stands for the object that compiles the kernels of a program."""
 
-    def __init__(self, host: Host):
+    def __init__(self, host: Session):
         self._host = host
 
     def triton(self, name: str, source: str, *, variable: str = "", **_: Any) -> Any:
@@ -73,7 +62,7 @@ class _Kernels:
         return getattr(tp.ASYNC_COMPILE.get()(), name)  # type: ignore[no-any-return]
 
 
-def _surroundings(host: Host) -> dict[str, Any]:
+def _surroundings(host: Session) -> dict[str, Any]:
     """Names of the program that mean the device."""
     return {
         "empty_strided_cuda": host.empty,
@@ -83,7 +72,7 @@ def _surroundings(host: Host) -> dict[str, Any]:
         "assert_alignment": _nothing,
         "assert_size_stride": _nothing,
         "device": _device,
-        "_cuda": _Cuda,
+        "_cuda": _CUDA,
         _OBSERVER: host.observe,
         _RESTRIDE: _restrided,
     }
@@ -93,31 +82,13 @@ def _nothing(*_: Any) -> None:
     return None
 
 
+_CUDA = SimpleNamespace(set_device=_nothing, synchronize=_nothing, _DeviceGuard=nullcontext)
+"""Stands for `torch.cuda` inside the program: there is one device, nothing runs beside it."""
+
+
 def _device(*args: Any, **named: Any) -> torch.device:
     made = torch.device(*args, **named)
     return torch.device("cpu") if made.type == "cuda" else made
-
-
-class _Cuda:
-    """Stands for `torch.cuda` inside the program."""
-
-    @staticmethod
-    def set_device(index: int) -> None:
-        """There is one device."""
-
-    @staticmethod
-    def synchronize(*_: Any) -> None:
-        """Nothing runs beside the program."""
-
-    class _DeviceGuard:
-        def __init__(self, index: int):
-            self._index = index
-
-        def __enter__(self) -> None:
-            return None
-
-        def __exit__(self, *_: object) -> None:
-            return None
 
 
 def _restrided(value: Any, size: Any, stride: Any, *_: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter import random_numbers
-from workbench.compiler.interpreter.device_operators import STAND_INS
+from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS
 from workbench.compiler.virtual_gpu.captured import WITHOUT_BIAS, CapturedGraph
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
@@ -19,13 +19,6 @@ from workbench.compiler.virtual_gpu.captured_nodes import (
     filled,
 )
 
-RANDOM: Mapping[str, Callable[..., Any]] = {
-    "prims.inductor_seeds.default": random_numbers.seeds,
-    "prims.inductor_seed.default": lambda device=None: random_numbers.seeds(1)[0],
-    "prims.inductor_lookup_seed.default": lambda seeds, index: seeds[index],
-    "prims.inductor_random.default": random_numbers.random,
-    "prims.inductor_randint.default": random_numbers.random_integers,
-}
 _HALVES = (torch.float32, torch.float16, torch.bfloat16)
 
 UsersLaunch = Callable[[CapturedGraph, Mapping[str, Any]], None]
@@ -109,10 +102,9 @@ class GraphRunner:
         return torch.float64 if is_narrow else leaf
 
 
-def _function(target: Any) -> Callable[..., Any]:
+def _function(target: Any) -> Any:
     if not isinstance(target, OperatorRef):
-        function: Callable[..., Any] = target
-        return function
+        return target
     stand_in = STAND_INS.get(target.name) or RANDOM.get(target.name)
     if stand_in is not None:
         return stand_in
@@ -122,8 +114,7 @@ def _function(target: Any) -> Callable[..., Any]:
         tp.INDUCTOR_LOWERING.get()  # registers operators of its own
     for part in parts:
         found = getattr(found, part)
-    function = found
-    return function
+    return found
 
 
 def _without_bias(convolution: CapturedNode) -> CapturedNode:
@@ -134,30 +125,11 @@ def _without_bias(convolution: CapturedNode) -> CapturedNode:
 def _last_uses(graph: CapturedGraph) -> dict[int, list[str]]:
     """Which values are not needed any more after each node."""
     last: dict[str, int] = {}
-
-    def note(number: int) -> Callable[[str], None]:
-        def use(name: str) -> None:
-            last[name] = number
-
-        return use
-
     for number, node in enumerate(graph.nodes):
-        last[node.name] = number
-        names = _Names(note(number))
-        filled((node.args, node.kwargs), names)
+        used: defaultdict[str, Any] = defaultdict(lambda: None, {node.name: None})
+        filled((node.args, node.kwargs), used)  # which then has a key for each that was asked for
+        last.update(dict.fromkeys(used, number))
     ends: dict[int, list[str]] = {}
     for name, number in last.items():
         ends.setdefault(number, []).append(name)
     return ends
-
-
-class _Names(dict[str, Any]):
-    """Stands for the values and hears which of them are asked for."""
-
-    def __init__(self, use: Callable[[str], None]):
-        super().__init__()
-        self._use = use
-
-    def __getitem__(self, name: str) -> Any:
-        self._use(name)
-        return None

@@ -1,19 +1,65 @@
-"""One run of a generated program: its kernels go to the interpreter, its buffers are shared."""
+"""The user's end of interpreting: kernels of a program go to a process, its buffers are shared."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.client import Interpreter
-from workbench.compiler.interpreter.messages import Define, Finished, Forget, Run, SharedTensor
-from workbench.compiler.interpreter.shared_memory import Arena
-from workbench.processes.worker import WorkerEnded
+from workbench.compiler.interpreter import exchange
+from workbench.compiler.virtual_gpu.client import HIDDEN, own_caches
+from workbench.processes.worker import Worker, WorkerEnded
+
+RUN_S = 900.0
+
+
+class Interpreter(Worker):
+    """A process that runs kernels on the CPU; it is started by the first one."""
+
+    program = "workbench.compiler.interpreter.worker"
+    hidden = HIDDEN
+
+    def variables(self) -> Mapping[str, str]:
+        """Triton interprets in it, instead of compiling."""
+        return {**own_caches(), "TRITON_INTERPRET": "1"}
+
+    def define(self, kernel: exchange.Define) -> None:
+        """Send a kernel; to another process where this one has ended meanwhile."""
+        try:
+            self.tell(kernel)
+        except OSError:
+            self.close()
+            self.tell(kernel)
+
+    def forget(self, message: exchange.Forget) -> None:
+        """Let go of kernels and memory; a process that has ended has none."""
+        if self.pid is not None:
+            with contextlib.suppress(OSError):
+                self.tell(message)
+
+    def run(self, launch: exchange.Run, name: str) -> exchange.Finished | exchange.Stopped:
+        """Run a kernel that was defined; raises `CaptureError` when the process ends."""
+        found: exchange.Finished | exchange.Stopped = self.ask(launch, f"run the kernel {name}")
+        return found
+
+
+def warm_interpreter() -> Interpreter:
+    """The interpreter of this process, kept warm: starting it costs seconds. A fork has its own."""
+    return _interpreter_of(os.getpid())
+
+
+@cache
+def _interpreter_of(pid: int) -> Interpreter:
+    return Interpreter(job_s=RUN_S)
+
 
 PROGRAMS = ("the forward program", "the backward program")
 
@@ -35,25 +81,25 @@ class KernelFailed(Exception):
 class Session:
     """The host of a program: defines and launches its kernels, allocates its buffers."""
 
-    def __init__(self, interpreter: Interpreter, arena: Arena, edit: Edit | None = None):
+    def __init__(self, interpreter: Interpreter, arena: exchange.Arena, edit: Edit | None = None):
         self._interpreter = interpreter
         self._arena = arena
         self._edit = edit
-        self._defined: dict[str, tuple[int | None, Define]] = {}
+        self._defined: dict[str, tuple[int | None, exchange.Define]] = {}
         self._written: frozenset[int] | None = None
         self._name = secrets.token_hex(8)  # several sessions may use one interpreter
         self.observer: Observe | None = None
         self.configs: dict[str, str] = {}
 
     def kernel(self, name: str, source: str, variable: str) -> Kernel:
-        """A kernel of the program, by its source."""
+        """A kernel of the program, by its source; `variable` is its name in the program."""
         text = source if self._edit is None else self._edit(variable, source)
         return self.unedited(name, text, variable)
 
     def unedited(self, name: str, source: str, variable: str) -> Kernel:
         """A kernel as it was generated."""
         key = f"{self._name} {hashlib.sha256(f'{name}{source}'.encode()).hexdigest()}"
-        self._defined.setdefault(key, (None, Define(key, name, source)))
+        self._defined.setdefault(key, (None, exchange.Define(key, name, source)))
         return Kernel(self, key, variable)
 
     def empty(self, size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -61,14 +107,14 @@ class Session:
         return self._arena.empty(tuple(size), tuple(stride), dtype)
 
     def observe(self, step: str, values: Mapping[str, Any]) -> None:
-        """Tell the observer of a step."""
+        """Tell the observer of a kernel or library call and the variables it was given."""
         written, self._written = self._written, None
         if self.observer is not None:
             self.observer(step, values, written)
 
     def close(self) -> None:
         """Have the interpreter forget the kernels and the memory."""
-        self._interpreter.forget(Forget(tuple(self._defined), self._arena.paths))
+        self._interpreter.forget(exchange.Forget(tuple(self._defined), self._arena.paths))
 
     def launch(
         self,
@@ -87,11 +133,11 @@ class Session:
         values = [self._sent(arg, moved) for arg in args]
         options = {n: self._sent(v, moved) for n, v in named.items()}
         try:
-            ended = self._interpreter.run(Run(key, tuple(values), options, grid), name)
+            ended = self._interpreter.run(exchange.Run(key, tuple(values), options, grid), name)
         except WorkerEnded as error:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
                                "that is not its own") from error  # fmt: skip
-        if not isinstance(ended, Finished):
+        if not isinstance(ended, exchange.Finished):
             raise KernelFailed(name, ended.reason)
         self.configs[name] = ended.config
         everything = (*args, *named.values())
@@ -118,26 +164,25 @@ class Session:
         if place not in moved:
             moved[place] = value, self._arena.moved(value)
         twin = TensorLike.of(value).view(moved[place][1].untyped_storage())
-        found: SharedTensor | None = self._arena.shared(twin)
-        return found
+        return self._arena.shared(twin)
 
 
+@dataclass(frozen=True)
 class Kernel:
     """What the program launches."""
 
-    def __init__(self, session: Session, key: str, name: str):
-        self._session = session
-        self._key = key
-        self._name = name
+    session: Session
+    key: str
+    name: str
 
     def run(self, *args: Any, **named: Any) -> None:
         """Run it; returns when it is done."""
         options = {name: value for name, value in named.items() if name != "stream"}
-        self._session.launch(self._key, self._name, args, options)
+        self.session.launch(self.key, self.name, args, options)
 
     def run_on(self, grid: tuple[int, int, int], named: Mapping[str, Any]) -> None:
         """Run it on a grid, as the user's code launches a kernel of its own."""
-        self._session.launch(self._key, self._name, (), named, grid)
+        self.session.launch(self.key, self.name, (), named, grid)
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,28 +13,19 @@ import torch
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.interpreter.calling import callable_here, refuse_misfit, tensors_of
-from workbench.compiler.interpreter.checking import (
-    Checker,
-    Tolerance,
-    failed,
-    settled,
-    wanted_nodes,
-)
-from workbench.compiler.interpreter.client import Interpreter, warm_interpreter
-from workbench.compiler.interpreter.graph_parts import GraphCall, GraphParts, constants_of
-from workbench.compiler.interpreter.outcomes import (
-    Inputs,
-    Outcome,
-    compared,
-    copied_inputs,
-    pairs,
-    run,
-)
+from workbench.compiler.interpreter import calling, checking, outcomes
+from workbench.compiler.interpreter.device_operators import RANDOM
+from workbench.compiler.interpreter.exchange import Arena
 from workbench.compiler.interpreter.program import kernel_sources, on_cpu
-from workbench.compiler.interpreter.reference import RANDOM, GraphRunner
-from workbench.compiler.interpreter.session import PROGRAMS, Edit, KernelFailed, Session
-from workbench.compiler.interpreter.shared_memory import Arena
+from workbench.compiler.interpreter.reference import GraphRunner
+from workbench.compiler.interpreter.session import (
+    PROGRAMS,
+    Edit,
+    Interpreter,
+    KernelFailed,
+    Session,
+    warm_interpreter,
+)
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
@@ -57,7 +49,7 @@ class Question:
     reference: Callable[..., Any] | None = None
     per_kernel: bool = False
     float64: bool = False
-    tolerance: Tolerance = field(default_factory=Tolerance)
+    tolerance: checking.Tolerance = field(default_factory=checking.Tolerance)
     edit: Edit | None = None
 
 
@@ -77,16 +69,16 @@ def verify_program(
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
     callee = resolve(original)
-    refuse_misfit(callee, question.args, question.kwargs)
+    calling.refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
     interpreter = interpreter or warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
-    verifier = _Verifier(program, callee, question, interpreter)
-    return verifier.verified()
+    with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
+        return _Verifier(program, callee, question, session).verified()
 
 
 def _refuse_meta(callee: Callee, question: Question) -> None:
-    tensors = [(f"a tensor of {callee.name}", t) for t in tensors_of(callee.module)]
+    tensors = [(f"a tensor of {callee.name}", t) for t in calling.tensors_of(callee.module)]
     for path, leaf in leaves((question.args, dict(question.kwargs)), Path("call")):
         tensors += [(str(path), leaf)] if isinstance(leaf, torch.Tensor) else []
     for name, tensor in tensors:
@@ -106,69 +98,59 @@ _NO_GRAPH = (
 class _Verifier:
     """One verification."""
 
-    def __init__(
-        self, program: Program, callee: Callee, question: Question, interpreter: Interpreter
-    ):
+    def __init__(self, program: Program, callee: Callee, question: Question, session: Session):
         self._program = program
         self._callee = callee
         self._question = question
-        self._interpreter = interpreter
+        self._session = session
         self._graphs: tuple[CapturedGraph, ...] = (
             pickle.loads(program.graphs) if program.graphs else ()
         )
-        self._inputs = Inputs(question.args, question.kwargs, callee.module, program.contract)
-        self._checkers: list[Checker] = []
+        self._inputs = outcomes.Inputs(
+            question.args, question.kwargs, callee.module, program.contract
+        )
+        self._checkers: list[checking.Checker] = []
 
     def verified(self) -> Verification:
-        with Arena() as arena:
-            session = Session(self._interpreter, arena, self._question.edit)
-            try:
-                return self._compared(session)
-            finally:
-                session.close()
-
-    def _compared(self, session: Session) -> Verification:
-        name, reference = self._reference(session)
-        expected = run(reference, self._inputs)
+        name, reference = self._reference()
+        expected = outcomes.run(reference, self._inputs)
         try:
-            actual = run(self._callable(self._starter(session)), self._inputs)
+            actual = outcomes.run(self._callable(self._start), self._inputs)
         except KernelFailed as failure:
-            return self._verification(name, session, (), [failed(failure.kernel, str(failure))])
-        rows = self._rows(session, expected, actual, is_original=reference == self._eager)
-        return self._verification(name, session, rows)
+            return self._verification(name, (), [checking.failed(failure.kernel, str(failure))])
+        rows = self._rows(expected, actual, is_original=reference == self._eager)
+        return self._verification(name, rows)
 
     def _rows(
-        self, session: Session, expected: Outcome, actual: Outcome, *, is_original: bool
+        self, expected: outcomes.Outcome, actual: outcomes.Outcome, *, is_original: bool
     ) -> tuple[Comparison, ...]:
         question = self._question
-        sides = list(pairs(self._inputs, expected, actual))
-        rows = [compared(pair, question.tolerance, float64=question.float64) for pair in sides]
+        sides = list(outcomes.pairs(self._inputs, expected, actual))
+        rows = [
+            outcomes.compared(pair, question.tolerance, float64=question.float64) for pair in sides
+        ]
         if all(row.ok for row in rows) or not is_original or not self._graphs:
             return tuple(rows)
         try:
-            wide = run(self._captured(session, float64=True), self._inputs)
+            wide = outcomes.run(self._captured(float64=True), self._inputs)
         except UsageError:  # there is no second opinion
             return tuple(rows)
-        exact = {name: value for name, _, value in pairs(self._inputs, expected, wide)}
+        exact = {name: value for name, _, value in outcomes.pairs(self._inputs, expected, wide)}
         return tuple(
-            row if row.ok else settled(row, pair, exact.get(pair[0]))
+            row if row.ok else checking.settled(row, pair, exact.get(pair[0]))
             for row, pair in zip(rows, sides, strict=True)
         )
 
     def _verification(
-        self,
-        name: str,
-        session: Session,
-        rows: tuple[Comparison, ...],
-        stopped: Sequence[KernelComparison] = (),
+        self, name: str, rows: tuple[Comparison, ...], stopped: Sequence[KernelComparison] = ()
     ) -> Verification:
         kernels = [row for checker in self._checkers for row in checker.rows]
-        configs = ", ".join(f"{k} ({v})" for k, v in session.configs.items() if v)
+        configs = ", ".join(f"{k} ({v})" for k, v in self._session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
         return Verification(rows, name, (*kernels, *stopped), (NOT_MODELLED, *ran, *lost))
 
-    def _reference(self, session: Session) -> tuple[str, Callable[..., Any]]:
+    def _reference(self) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
         question, callee = self._question, self._callee
         if question.reference is not None:
@@ -189,16 +171,16 @@ class _Verifier:
                 f"({self._program.no_graphs}). Pass another: verify(x, args, reference=function)."
             )
         words = f"the captured graph of {callee.name} ({why})"
-        return words, self._captured(session, float64=question.float64)
+        return words, self._captured(float64=question.float64)
 
-    def _captured(self, session: Session, *, float64: bool) -> Callable[..., Any]:
+    def _captured(self, *, float64: bool) -> Callable[..., Any]:
         """The function with its captured graphs in place of the generated programs."""
 
-        def start(compiled: Any, is_backward: bool) -> GraphCall:
+        def start(compiled: Any, is_backward: bool) -> calling.GraphCall:
             graph = self._graph(is_backward)
             if graph is None:
                 raise UsageError("The captured graph of the program was not kept.")
-            runner = self._runner(compiled, session, float64=float64)
+            runner = self._runner(compiled, float64=float64)
 
             def call(inputs: list[Any]) -> Any:
                 given = list(inputs)
@@ -212,12 +194,12 @@ class _Verifier:
 
         return self._callable(start)
 
-    def _runner(self, compiled: Any, session: Session, *, float64: bool) -> GraphRunner:
+    def _runner(self, compiled: Any, *, float64: bool) -> GraphRunner:
         sources = kernel_sources(compiled.source_code)
 
         def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
             kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
-            made = session.unedited(kernel.name, sources[kernel.name], kernel.name)
+            made = self._session.unedited(kernel.name, sources[kernel.name], kernel.name)
             x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
             made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
@@ -230,45 +212,42 @@ class _Verifier:
         found = [graph for graph in self._graphs if graph.is_backward == is_backward]
         return found[-1] if found else None
 
-    def _starter(self, session: Session) -> Callable[[Any, bool], GraphCall]:
-        def start(graph: Any, is_backward: bool) -> GraphCall:
-            source, edit = graph.source_code, self._question.edit
-            if edit is not None:
-                source = edit(PROGRAMS[is_backward], source)
-            module = on_cpu(source, graph.cache_key, session, constants_of(graph))
-            call: GraphCall = module.call
-            if not self._question.per_kernel:
-                return call
-            captured = self._graph(is_backward)
-            if captured is None:
-                raise UsageError(
-                    f"The kernels of {self._callee.name} cannot be compared one by one: the graph "
-                    f"they were made from was not kept ({self._program.no_graphs}). Verify without "
-                    "per_kernel."
-                )
-            return self._checked(call, captured, session, graph)
-
-        return start
+    def _start(self, graph: Any, is_backward: bool) -> calling.GraphCall:
+        source, edit = graph.source_code, self._question.edit
+        if edit is not None:
+            source = edit(PROGRAMS[is_backward], source)
+        module = on_cpu(source, graph.cache_key, self._session, calling.constants_of(graph))
+        call: calling.GraphCall = module.call
+        if not self._question.per_kernel:
+            return call
+        captured = self._graph(is_backward)
+        if captured is None:
+            raise UsageError(
+                f"The kernels of {self._callee.name} cannot be compared one by one: the graph "
+                f"they were made from was not kept ({self._program.no_graphs}). Verify without "
+                "per_kernel."
+            )
+        return self._checked(call, captured, graph)
 
     def _checked(
-        self, call: GraphCall, graph: CapturedGraph, session: Session, compiled: Any
-    ) -> GraphCall:
-        runner = self._runner(compiled, session, float64=self._question.float64)
+        self, call: calling.GraphCall, graph: CapturedGraph, compiled: Any
+    ) -> calling.GraphCall:
+        question, session = self._question, self._session
+        runner = self._runner(compiled, float64=question.float64)
 
         def checked(inputs: list[Any]) -> Any:
-            given, again = copied_inputs(inputs), copied_inputs(inputs)
+            given, again = outcomes.copied_inputs(inputs), outcomes.copied_inputs(inputs)
             state = torch.random.get_rng_state()
 
             def in_double() -> Mapping[str, Any]:
-                wide = self._runner(compiled, session, float64=True)
+                wide = self._runner(compiled, float64=True)
                 with torch.random.fork_rng(), torch.no_grad():
                     torch.random.set_rng_state(state)
-                    return wide.run(graph, again, wanted_nodes(graph))[1]
+                    return wide.run(graph, again, checking.wanted_nodes(graph))[1]
 
             with torch.random.fork_rng(), torch.no_grad():
-                _, values = runner.run(graph, given, wanted_nodes(graph))
-            question = self._question
-            checker = Checker(
+                _, values = runner.run(graph, given, checking.wanted_nodes(graph))
+            checker = checking.Checker(
                 graph, values, question.tolerance, in_double, float64=question.float64
             )
             self._checkers.append(checker)
@@ -280,9 +259,11 @@ class _Verifier:
 
         return checked
 
-    def _callable(self, start: Callable[[Any, bool], GraphCall]) -> Callable[..., Any]:
+    def _callable(self, start: Callable[[Any, bool], calling.GraphCall]) -> Callable[..., Any]:
         program = self._program
-        return callable_here(program.serialized, program.contract, self._callee, GraphParts(start))
+        return calling.callable_here(
+            program.serialized, program.contract, self._callee, calling.GraphParts(start)
+        )
 
 
 def _not_run(name: str, error: Exception) -> UsageError:

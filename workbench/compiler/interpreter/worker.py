@@ -5,21 +5,14 @@ It runs with TRITON_INTERPRET=1, which Triton reads when it is imported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.compiler.interpreter.messages import (
-    Define,
-    Finished,
-    Forget,
-    Run,
-    SharedTensor,
-    Stopped,
-)
+from workbench.compiler.interpreter import exchange
 from workbench.processes.messages import Done
 from workbench.processes.parent import Parent
 
 if TYPE_CHECKING:
-    from workbench.compiler.interpreter.triton.block_builder import BlockBuilder
+    from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
 
 
 def main(parent: Parent) -> None:
@@ -35,51 +28,50 @@ def main(parent: Parent) -> None:
 class _Served:
     """The kernels that were defined and the memory that was shared."""
 
-    def __init__(self, builder: BlockBuilder):
-        from workbench.compiler.interpreter.shared_memory import Mapped
+    def __init__(self, builder: BatchedBuilder):
         from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
 
         self._builder = builder
-        self._mapped = Mapped()
-        self._kernels: dict[str, InterpretedKernel | Stopped] = {}
+        self._mapped = exchange.Mapped()
+        self._kernels: dict[str, InterpretedKernel | exchange.Stopped] = {}
 
     def answer(self, message: object) -> Done | None:
         """Do what a message asks for; only a launch has an answer."""
-        if isinstance(message, Define):
+        if isinstance(message, exchange.Define):
             self._define(message)
-        elif isinstance(message, Run):
+        elif isinstance(message, exchange.Run):
             return Done(self._run(message))
-        elif isinstance(message, Forget):
+        elif isinstance(message, exchange.Forget):
             self._mapped.forget(message.paths)
             for key in message.keys:
                 self._kernels.pop(key, None)
         return None
 
-    def _define(self, message: Define) -> None:
+    def _define(self, message: exchange.Define) -> None:
         from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
 
+        kernel: InterpretedKernel | exchange.Stopped
         try:
-            made = InterpretedKernel(message.name, message.source, self._builder)
+            kernel = InterpretedKernel(message.name, message.source, self._builder)
         except Exception as error:  # its source is run, which may raise whatever Python can
-            reason = f"cannot be defined: {type(error).__name__}: {error}"
-            self._kernels[message.key] = Stopped(reason)
-        else:
-            self._kernels[message.key] = made
+            kernel = exchange.Stopped(f"cannot be defined: {type(error).__name__}: {error}")
+        self._kernels[message.key] = kernel
 
-    def _run(self, message: Run) -> Finished | Stopped:
+    def _here(self, value: Any) -> Any:
+        return self._mapped.tensor(value) if isinstance(value, exchange.SharedTensor) else value
+
+    def _run(self, message: exchange.Run) -> exchange.Finished | exchange.Stopped:
         from workbench.compiler.interpreter.triton.kernels import KernelFailure
 
         kernel = self._kernels[message.key]
-        if isinstance(kernel, Stopped):
+        if isinstance(kernel, exchange.Stopped):
             return kernel
-        args = [self._mapped.tensor(a) if isinstance(a, SharedTensor) else a for a in message.args]
-        named = {
-            name: self._mapped.tensor(value) if isinstance(value, SharedTensor) else value
-            for name, value in message.named.items()
-        }
+        args = [self._here(value) for value in message.args]
+        named = {name: self._here(value) for name, value in message.named.items()}
         try:
-            launch = kernel.run(args, named, message.grid)
+            config, programs = kernel.run(args, named, message.grid)
         except KernelFailure as failure:
-            return Stopped(str(failure))
-        written = self._builder.memory.written([*args, *named.values()])
-        return Finished(launch.config, launch.programs, written)
+            return exchange.Stopped(str(failure))
+        return exchange.Finished(
+            config, programs, self._builder.memory.written([*args, *named.values()])
+        )

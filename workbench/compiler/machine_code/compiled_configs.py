@@ -91,11 +91,8 @@ def code_of(kernel: Any) -> tuple[dict[str, str], bytes]:
 def _from_cache(kernel: Any, tuner: Any) -> tuple[dict[str, str], bytes]:
     """Inductor's own launcher keeps only the place of the binary, beside which the texts lie."""
     binary = Path(kernel.cubin_path) if kernel.cubin_path else _in_cache(kernel, tuner)
-    texts = {
-        stage: binary.with_suffix(f".{stage}").read_text()
-        for stage in _TEXTS
-        if binary.with_suffix(f".{stage}").exists()
-    }
+    files = {stage: binary.with_suffix(f".{stage}") for stage in _TEXTS}
+    texts = {stage: file.read_text() for stage, file in files.items() if file.exists()}
     return texts, binary.read_bytes()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import PurePosixPath
 
 
@@ -55,14 +56,9 @@ def mlir(text: str) -> Listing:
             named[f"#loc{match[1]}"] = match[2]
         else:
             body.append(line)
-    known: dict[str, Chain] = {}
 
+    @cache
     def chain(part: str) -> Chain:
-        if part not in known:
-            known[part] = _mlir_chain(part)
-        return known[part]
-
-    def _mlir_chain(part: str) -> Chain:
         if part in named:
             return chain(named[part])
         if match := _MLIR_FILE.match(part):
@@ -94,18 +90,13 @@ def llvm(text: str) -> Listing:
             nodes[match[1]] = {name: ref or word or number for name, ref, word, number in fields}
         elif not line.startswith("!"):
             body.append(line)
-    known: dict[str, Chain] = {}
-    chains = []
-    for line in body:
-        references = _LLVM_DBG.findall(line)
-        reference = references[-1] if references else ""
-        if reference not in known:
-            known[reference] = _llvm_chain(reference, nodes)
-        chains.append(known[reference])
+    chain = cache(partial(_llvm_chain, nodes))
+    found = [_LLVM_DBG.findall(line) for line in body]
+    chains = [chain(references[-1]) if references else () for references in found]
     return Listing([_LLVM_DBG.sub("", line) for line in body], chains)
 
 
-def _llvm_chain(reference: str, nodes: Mapping[str, Mapping[str, str]]) -> Chain:
+def _llvm_chain(nodes: Mapping[str, Mapping[str, str]], reference: str) -> Chain:
     places = []
     while reference in nodes:
         node = nodes[reference]

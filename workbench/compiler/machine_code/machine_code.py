@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code.assembly_rows import AssemblyRows
@@ -22,7 +22,7 @@ _NOT_TIMED = "estimated by a model, not timed"
 _IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
 
 
-class MachineCodeRecorder:
+class MachineCodeRecorder(ExitStack):
     """Records the machine code of every kernel compiled inside of the `with`, in this thread.
 
     Disassembling runs beside the compilation. `added` waits for it. Choices of the autotuner count
@@ -32,22 +32,12 @@ class MachineCodeRecorder:
     def __init__(self, device: Device, *, is_timed: bool = False):
         self._device = device
         self._is_timed = is_timed
-        self._patches = Patches()
+        super().__init__()
         self._pool = ThreadPoolExecutor(max_workers=2)
+        self.callback(self._pool.shutdown, wait=False)
+        self._patches = self.enter_context(Patches())
         self._found: list[tuple[CompiledConfig, Future[MachineCode]]] = []
         ConfigRecorder(self._patches, self._on_config).install()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._patches.close()
-        self._pool.shutdown(wait=False)
 
     def _on_config(self, config: CompiledConfig) -> None:
         self._found.append((config, self._pool.submit(read_code, config, self._device)))

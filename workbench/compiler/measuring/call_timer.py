@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -113,7 +114,7 @@ def _operator_clock(log: list[tuple[str, int]], clock: Clock) -> Any:
 
 def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorTime]:
     """The operators of the eager original, summed over their calls."""
-    totals: dict[tuple[str, bool], list[tuple[int, int]]] = {}
+    totals: defaultdict[tuple[str, bool], list[tuple[int, int]]] = defaultdict(list)
 
     def once() -> None:
         log: list[tuple[str, int]] = []
@@ -121,12 +122,11 @@ def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorT
             outputs = original.forward()
             forward = len(log)
             original.backward(outputs)
-        sums: dict[tuple[str, bool], tuple[int, int]] = {}
+        taken: defaultdict[tuple[str, bool], list[int]] = defaultdict(list)
         for n, (name, nanoseconds) in enumerate(log):
-            count, total = sums.get((name, n >= forward), (0, 0))
-            sums[name, n >= forward] = (count + 1, total + nanoseconds)
-        for key, value in sums.items():
-            totals.setdefault(key, []).append(value)
+            taken[name, n >= forward].append(nanoseconds)
+        for key, values in taken.items():
+            totals[key].append((len(values), sum(values)))
 
     for _ in timed_runs(once, repeats):
         pass

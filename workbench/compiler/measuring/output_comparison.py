@@ -64,15 +64,15 @@ class KernelComparison:
     """
 
     kernel: str
-    value: str
-    node: str
-    dtype: str
-    shape: tuple[int, ...]
-    max_abs_error: float
-    max_rel_error: float
-    rtol: float
-    atol: float
-    verdict: Verdict
+    value: str = ""
+    node: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    max_abs_error: float = nan
+    max_rel_error: float = nan
+    rtol: float = nan
+    atol: float = nan
+    verdict: Verdict = "not checked"
     graph: str = "forward"
     reason: str = ""
 
@@ -185,10 +185,10 @@ def wrote(args: Any, kwargs: Any, after: Any) -> bool:
 
 
 @contextlib.contextmanager
-def restored(module: torch.nn.Module | None) -> Iterator[None]:
-    """Put the random state and the module's buffers back afterwards."""
+def restored(module: torch.nn.Module | None, gpus: Sequence[int] | None = None) -> Iterator[None]:
+    """Put the random state (that of all GPUs, or of some) and the module's buffers back."""
     buffers = [(b, b.detach().clone()) for b in module.buffers()] if module is not None else []
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(gpus):
         try:
             yield
         finally:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Overlay
 
 Label = tuple[int, str]
 Log = list[tuple[Label, int]]
@@ -147,17 +148,6 @@ def timed(function: Callable[..., Any], label: Label, timings: Timings) -> Calla
     return run
 
 
-class _Tuner:
-    """Stands for a Triton kernel: starting it is timed."""
-
-    def __init__(self, target: Any, label: Label, timings: Timings):
-        self._target = target
-        self.run = timed(target.run, label, timings)
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._target, attribute)
-
-
 class _Operators:
     """Stands for a namespace of operators: what is called through it is timed."""
 
@@ -178,16 +168,6 @@ class _Operators:
         return timed(self._target, self._label, self._timings)(*args, **kwargs)
 
 
-class _Torch:
-    """Stands for the module `torch`: what is called through `torch.ops` is timed."""
-
-    def __init__(self, program: int, timings: Timings):
-        self.ops = _Operators(torch.ops, (program, "torch.ops"), timings)
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(torch, attribute)
-
-
 @contextmanager
 def proxies(programs: Sequence[GeneratedProgram], timings: Timings) -> Iterator[None]:
     """Time every kernel and library call of these programs; undone at the end."""
@@ -199,11 +179,13 @@ def proxies(programs: Sequence[GeneratedProgram], timings: Timings) -> Iterator[
             for name in program.kernels():
                 swaps[name] = timed(scope[name], (number, name), timings)
             for name in program.tuners():
-                swaps[name] = _Tuner(scope[name], (number, name), timings)
+                run = timed(scope[name].run, (number, name), timings)
+                swaps[name] = Overlay(scope[name], run=run)
             for name in _NAMESPACES.keys() & program.names:
                 swaps[name] = _Operators(scope[name], (number, _NAMESPACES[name]), timings)
             if "torch" in program.names:
-                swaps["torch"] = _Torch(number, timings)
+                ops = _Operators(torch.ops, (number, "torch.ops"), timings)
+                swaps["torch"] = Overlay(torch, ops=ops)
             for name, proxy in swaps.items():
                 undo.append((scope, name, scope[name]))
                 scope[name] = proxy
@@ -216,11 +198,7 @@ def proxies(programs: Sequence[GeneratedProgram], timings: Timings) -> Iterator[
 def clock_overhead_ns(repeats: int = 2000) -> float:
     """What timing a call adds to its own reading: the median for a call that does nothing."""
     timings = Timings()
-    nothing = timed(_nothing, (0, "nothing"), timings)
+    nothing = timed(lambda: None, (0, "nothing"), timings)
     for _ in range(repeats):
         nothing()
     return statistics.median(nanoseconds for _, nanoseconds in timings.taken())
-
-
-def _nothing() -> None:
-    return None

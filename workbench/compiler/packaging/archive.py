@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.artifacts.archive.writing import Content as Content
-from workbench.artifacts.archive.writing import listed, whole_zip
+from workbench.artifacts.archive.members import Content as Content
+from workbench.artifacts.archive.members import listed, whole_zip
 from workbench.artifacts.manifest.package_manifest import MANIFEST, PackageManifest
 
 ALIGNMENT = 64  # bytes; torch's own, so that weights can be mapped where they are

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -13,9 +13,10 @@ from torch.export import Dim
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.output_comparison import TOLERANCES
+from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.exporting import exportable
 from workbench.compiler.packaging.request import ModelRequest
+from workbench.compiler.packaging.trials import of_size
 from workbench.compiler.packaging.writing import write_package
 from workbench.compiler.running.bucketing import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.errors import UsageError
@@ -28,7 +29,6 @@ _SLACK = 10  # other sizes take other code paths, which round otherwise
 class Buckets:
     """What a user asks of `Package.bucketed` beyond `package`."""
 
-    dynamic_shapes: Any
     sizes: Mapping[str, Sequence[int]]
     pad: Any = 0
     split: str | None = None
@@ -36,40 +36,23 @@ class Buckets:
 
 
 def write_bucketed(
-    model: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
+    request: ModelRequest,
     path: str | PathLike[str],
     wanted: Buckets,
-    *,
-    options: Mapping[str, Any] | None = None,
-    mode: str | None = None,
-    weights: str = "inside",
-    capture: str = "full",
     progress: ProgressCallback | None = None,
 ) -> PackageManifest:
-    """Compile every size and write the file; returns its manifest."""
-    trial = _Trial.of(model, args, kwargs, wanted)
+    """Compile every size of what `request` asks for and write the file; returns its manifest."""
+    trial = _Trial.of(request, wanted)
     bucketing = trial.with_outputs()
     if not wanted.harmless:
         trial.check(bucketing)
     requests = []
     for bucket in bucketing.buckets():
         positional, named = trial.arguments(trial.example(bucket))
-        requests.append(
-            ModelRequest(
-                model,
-                positional,
-                named,
-                name="_".join(f"{name}{size}" for name, size in bucket.items()),
-                dynamic_shapes=_without(wanted.dynamic_shapes, bucketing.sizes),
-                options=options or {},
-                mode=mode,
-                weights=weights,
-                bucket=bucket,
-                capture=capture,
-            )
-        )
+        name = "_".join(f"{name}{size}" for name, size in bucket.items())
+        shapes = _without(request.dynamic_shapes, bucketing.sizes)
+        one = replace(request, args=positional, kwargs=named, name=name, dynamic_shapes=shapes)
+        requests.append(replace(one, bucket=bucket))
     return write_package(requests, path, progress=progress, bucketing=bucketing.to_json())
 
 
@@ -83,11 +66,8 @@ class _Trial:
     bucketing: Bucketing
 
     @classmethod
-    def of(
-        cls, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], wanted: Buckets
-    ) -> _Trial:
+    def of(cls, request: ModelRequest, wanted: Buckets) -> _Trial:
         """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
-        request = ModelRequest(model, args, kwargs, dynamic_shapes=wanted.dynamic_shapes)
         found = exportable(request)
         paths = [str(path) for path, _ in found.inputs.leaves]
         dims = [
@@ -96,7 +76,7 @@ class _Trial:
             if dim.name in wanted.sizes
         ]
         sizes = {name: _checked(name, given, dims) for name, given in wanted.sizes.items()}
-        leaves, spec = tp.TREE_FLATTEN.get()((tuple(args), dict(kwargs)))
+        leaves, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
         inputs = tuple(BucketedDim(leaf, i, str(d.name), d.scale, d.offset) for leaf, i, d in dims)
         pad = dict(_pads(wanted.pad, paths, leaves, inputs))
         if wanted.split is not None and wanted.split not in sizes:
@@ -111,9 +91,10 @@ class _Trial:
         leaves = list(self.leaves)
         for dim in self.bucketing.inputs:
             old = leaves[dim.leaf]
-            index = torch.arange(dim.size(values), device=old.device) % old.shape[dim.index]
-            new = old.index_select(dim.index, index)
-            leaves[dim.leaf] = torch.empty_like(new, memory_format=_memory_format(old)).copy_(new)
+            is_last = old.dim() == 4 and not old.is_contiguous()
+            order = torch.channels_last if is_last else torch.contiguous_format
+            new = of_size(old, dim.index, dim.size(values))
+            leaves[dim.leaf] = torch.empty_like(new, memory_format=order).copy_(new)
         return leaves
 
     def arguments(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -145,7 +126,7 @@ class _Trial:
                     f"Dimension {index} of output {leaf} depends on several Dims: results of a "
                     "padded request cannot be cut out of it. Keep these dimensions apart."
                 )
-        found = Bucketing(plain.sizes, plain.inputs, tuple(dims), plain.pad, plain.split)
+        found = replace(plain, outputs=tuple(dims))
         if plain.split is not None:
             _check_split(found, base)
         return found
@@ -153,7 +134,10 @@ class _Trial:
     def check(self, bucketing: Bucketing) -> None:
         """Raise `UsageError` where padding or splitting changes the results of the original."""
         for bucket in bucketing.buckets():
-            values = {name: _least(size, bucketing.sizes[name]) for name, size in bucket.items()}
+            values = {  # the smallest request that runs in it
+                name: max((s for s in bucketing.sizes[name] if s < size), default=0) + 1
+                for name, size in bucket.items()
+            }
             leaves = self.example(values)
             padded = bucketing.padded(leaves, values, bucket)
             found = bucketing.cut(self.run(padded), values, bucket)
@@ -239,12 +223,6 @@ def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
         )
 
 
-def _least(size: int, sizes: Sequence[int]) -> int:
-    """The smallest request that runs in a size."""
-    index = list(sizes).index(size)
-    return sizes[index - 1] + 1 if index else 1
-
-
 def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
     """Where two flat results differ, or nothing."""
     for leaf, (a, b) in enumerate(zip(found, expected, strict=True)):
@@ -255,9 +233,9 @@ def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
         if a.shape != b.shape:
             return f"output {leaf} has the shape {list(a.shape)} instead of {list(b.shape)}"
         rtol, atol = TOLERANCES.get(a.dtype, (0.0, 0.0))
-        if not torch.allclose(a, b, rtol * _SLACK, atol * _SLACK, equal_nan=True):
-            largest = (a.double() - b.double()).abs().max().item() if not a.is_complex() else "some"
-            return f"output {leaf} differs by {largest}"
+        row = compare_tensors("", b, a, rtol * _SLACK, atol * _SLACK)
+        if not row.ok:
+            return f"output {leaf} differs by {row.max_abs_error}"
     return ""
 
 
@@ -269,11 +247,6 @@ def _without(spec: Any, names: Mapping[str, Any]) -> Any:
         return type(spec)(_without(part, names) for part in spec)
     root = getattr(spec, "root", spec)
     return Dim.STATIC if getattr(root, "__name__", None) in names else spec
-
-
-def _memory_format(tensor: torch.Tensor) -> torch.memory_format:
-    is_last = tensor.dim() == 4 and not tensor.is_contiguous()
-    return torch.channels_last if is_last else torch.contiguous_format
 
 
 def _text(values: Mapping[str, int]) -> str:

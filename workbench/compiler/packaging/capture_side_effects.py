@@ -73,7 +73,9 @@ def _training_lines(program: Any) -> Iterator[str]:
             continue
         values = {a.name: v for a, v in zip(schema.arguments, node.args, strict=False)}
         values.update(node.kwargs)
-        if not any(values.get(flag) is True for flag in _FLAGS) and not _drops(values):
+        share = values.get("dropout_p")
+        drops = isinstance(share, float) and share > 0
+        if not any(values.get(flag) is True for flag in _FLAGS) and not drops:
             continue
         frame = places.innermost(node.meta.get("stack_trace") or "")
         name = str(node.target).rpartition("aten.")[2].partition(".")[0]
@@ -82,11 +84,6 @@ def _training_lines(program: Any) -> Iterator[str]:
         if line not in seen:
             seen.add(line)
             yield line
-
-
-def _drops(values: Mapping[str, Any]) -> bool:
-    share = values.get("dropout_p")
-    return isinstance(share, float) and share > 0
 
 
 def _owner(node: Any) -> str:
@@ -232,28 +229,17 @@ def _changes(node: ast.AST, name: str, owner: str) -> bool:
         targets = node.targets
     elif isinstance(node, ast.AugAssign | ast.AnnAssign):
         targets = [node.target]
-    elif isinstance(node, ast.Call) and _is_change(node.func):
-        targets = [node.func]
-    return any(_is_own(part, name, owner) for target in targets for part in ast.walk(target))
-
-
-def _is_change(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and function.attr in _CHANGES
-
-
-def _is_own(node: ast.AST, name: str, owner: str) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == owner
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        targets = [node.func] if node.func.attr in _CHANGES else []
+    parts = (part for target in targets for part in ast.walk(target))
+    return any(
+        isinstance(part, ast.Attribute) and ast.unparse(part) == f"{owner}.{name}" for part in parts
     )
 
 
 def _outer_effects(module: torch.nn.Module) -> Iterator[str]:
     """Prints and changed globals in the forwards of the user's own modules."""
-    for kind in dict.fromkeys(type(part) for part in module.modules()):
-        part = next(part for part in module.modules() if type(part) is kind)
+    for part in {type(part): part for part in module.modules()}.values():
         for method in _methods(part):
             if method.name == "forward" and "site-packages" not in method.file:
                 for node in ast.walk(method.tree):

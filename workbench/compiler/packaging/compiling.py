@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.packaging.constants import Library, watched
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
 from workbench.errors import CaptureError
 
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
+_ALIGNMENT = 64  # bytes; between constants in torch's blob
 _KEEP = "always_keep_tensor_constants"
 _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     INSIDE: {},
@@ -27,6 +31,17 @@ _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     },
     LATER: {"aot_inductor.package_constants_in_so": False},
 }
+
+
+@dataclass
+class Library:
+    """What was seen of one library when its code was written; filled while it is compiled."""
+
+    constants: tuple[PackagedConstant, ...] = ()
+    needs_proxy: bool = False
+    device: str = "cpu"
+    seen: bool = field(default=False)
+    values: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,11 +79,7 @@ def build(
     """
     module = program.module(check_guards=False)
     args, kwargs = program.example_inputs
-    settings = {
-        **options,
-        "aot_inductor.package": True,
-        "aot_inductor.output_path": str(folder),
-    }
+    ours = {"aot_inductor.package": True, "aot_inductor.output_path": str(folder)}
     with (
         watched() as library,
         _noted_guards() as assumed,
@@ -77,7 +88,7 @@ def build(
     ):
         # torch copies a class of its own that it has deprecated
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-        made = tp.AOTI_COMPILE.get()(module, args, kwargs, options=settings)
+        made = tp.AOTI_COMPILE.get()(module, args, kwargs, options={**options, **ours})
     if not isinstance(made, list) or not library.seen:
         raise CaptureError(
             "torch returned no library for this program. Leave out options that replace "
@@ -107,3 +118,131 @@ def shareable(file: Path) -> bytes | Path:
         return file
     code, _, _ = file.read_text().partition(_COMMANDS)
     return code.replace(f"{file.parent}{os.sep}", "").rstrip().encode() + b"\n"
+
+
+# weights, buffers and constants
+
+
+@contextmanager
+def watched() -> Iterator[Library]:
+    """Read the constants of the library that is compiled inside of the `with`."""
+    library = Library()
+
+    def make(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_(
+            cls: Any, graph: Any, wrapper: Any, kernel: Any, externs: Any, **rest: Any
+        ) -> Any:
+            library.constants = tuple(_constants(graph))
+            library.values = {
+                row.name: graph.get_original_value_of_constant(row.name)
+                for row in library.constants
+            }
+            library.needs_proxy = bool(externs) or bool(graph.torchbind_constants)
+            library.device = str(rest.get("device_type", "cpu"))
+            library.seen = True
+            return inner(cls, graph, wrapper, kernel, externs, **rest)
+
+        return compile_
+
+    with Patches() as patches:
+        tp.AOT_CODE_COMPILER.get()
+        patches.wrap(tp.AOT_CODE_COMPILER, make, "package")
+        yield library
+
+
+def _constants(graph: Any) -> Iterator[PackagedConstant]:
+    """The constants in the order in which torch writes them, with their place in its blob."""
+    offset = 0
+    for name in graph.constants:
+        if name in graph.folded_constants:
+            continue
+        tensor = graph.get_original_value_of_constant(name)
+        size = _bytes(tensor)
+        allocated = graph.allocated_constant_name[name]
+        start = tensor.storage_offset() * tensor.element_size() if size else 0
+        yield PackagedConstant(
+            name=name,
+            fqn=str(graph.dynamo_flat_name_to_original_fqn.get(name, allocated)),
+            mutated=name in graph.mutated_buffers,
+            shape=tuple(int(n) for n in tensor.shape),
+            stride=() if tensor.is_mkldnn else tuple(int(n) for n in tensor.stride()),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            size=size - start,
+            offset=offset + start,
+        )
+        offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    if tensor.numel() == 0:
+        return 0
+    if tensor.is_mkldnn:
+        return int(tp.MKLDNN_BYTES.get()(tensor))
+    return tensor.untyped_storage().nbytes()
+
+
+def kept(
+    library: Library, constants: tuple[PackagedConstant, ...], program: Any, member: str
+) -> tuple[tuple[PackagedConstant, ...], bytes]:
+    """Where weights come later: the constants that no state_dict holds get a place, and the bytes.
+
+    Constants of the program and buffers that are not saved cannot be given by the caller.
+    """
+    content = bytearray()
+    found = []
+    for constant in constants:
+        if not program.state_dict.keys() & {constant.fqn, *constant.aliases}:
+            content += bytes(-len(content) % _ALIGNMENT)
+            data = _dense(constant, library.values[constant.name])
+            constant = replace(constant, member=member, offset=len(content), size=len(data))
+            content += data
+        found.append(constant)
+    return tuple(found), bytes(content)
+
+
+def _dense(constant: PackagedConstant, tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor in memory of its own, laid out as the library expects."""
+    fresh = TensorLike(constant.shape, constant.stride, tensor.dtype).empty()
+    fresh.copy_(tensor.detach())
+    raw = torch.empty(0, dtype=torch.uint8).set_(fresh.untyped_storage())
+    return raw.numpy().tobytes()
+
+
+def with_names(
+    constants: tuple[PackagedConstant, ...], program: Any
+) -> tuple[PackagedConstant, ...]:
+    """The constants with their kind, and every name under which the module has the same tensor."""
+    tensors = _tensors(program)
+    names: dict[Any, list[str]] = {}
+    for name, tensor in tensors.items():
+        names.setdefault(_identity(tensor), []).append(name)
+    found = []
+    for constant in constants:
+        known = constant.fqn in tensors
+        same = names[_identity(tensors[constant.fqn])] if known else []
+        kind = "buffer" if constant.fqn in program.graph_signature.buffers else "parameter"
+        if constant.fqn not in program.state_dict and kind != "buffer":
+            kind = "constant"
+        aliases = tuple(name for name in same if name != constant.fqn)
+        found.append(replace(constant, kind=kind, aliases=aliases))
+    return tuple(found)
+
+
+def _tensors(program: Any) -> dict[str, torch.Tensor]:
+    constants = {k: v for k, v in program.constants.items() if isinstance(v, torch.Tensor)}
+    return {**program.state_dict, **constants}
+
+
+def _identity(tensor: torch.Tensor) -> Any:
+    """Equal for two names of one tensor."""
+    if tensor.numel() == 0 or tensor.is_mkldnn:
+        return id(tensor)
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tensor]:
+    """The tensors of the program under the names of the library."""
+    tensors = _tensors(program)
+    named = with_names(library.constants, program)
+    found = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
+    return {name: tensors[place].detach() for name, place in found if place is not None}

@@ -1,25 +1,87 @@
-"""The input contract of an exported program: declared dimensions, and what torch.export added."""
+"""What goes into an exported program and comes out of it, in terms of the declared dimensions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from workbench.artifacts.manifest.package_manifest import PackagedOutput
 from workbench.compiler.contract.contract import Contract, Leaf, describe
 from workbench.compiler.contract.dims import Dynamic, Size
+from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.packaging.declared import Declared
-from workbench.compiler.packaging.inputs import CallInputs
-from workbench.compiler.packaging.symbols import Names, affine, only_symbol
-from workbench.compiler.running.relations import Relation, read_relations
-from workbench.errors import ArtifactError
+from workbench.compiler.packaging.exporting import Exportable
+from workbench.compiler.packaging.inputs import CallInputs, Declared
+from workbench.errors import ArtifactError, CaptureError
 
 Ranges = Mapping[str, tuple[int, int | None]]
+_SYMBOLIC = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
+_CONSTANT = (int, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Names:
+    """The name of each symbol: that of its Dim, or else of its first place."""
+
+    by_symbol: Mapping[Any, str]
+
+    @classmethod
+    def of(cls, inputs: CallInputs, values: Sequence[Any], declared: Declared) -> Names:
+        """Names for the symbols in the sizes of exported inputs."""
+        found: dict[Any, str] = {}
+        places: list[tuple[Path, int, Any]] = [
+            (path, index, size.node.expr)
+            for (path, _), value in zip(inputs.leaves, values, strict=True)
+            for index, size in enumerate(getattr(value, "shape", ()))
+            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols
+        ]
+        for path, index, expression in places:
+            dim = declared.get((path, index))
+            symbol = only_symbol(expression)
+            if dim is None or dim.name is None or symbol is None:
+                continue
+            if affine(expression, symbol) == (dim.scale, dim.offset):
+                found.setdefault(symbol, dim.name)
+        for path, index, expression in places:
+            for symbol in sorted(expression.free_symbols, key=str):
+                if symbol not in found:
+                    found[symbol] = _unused(f"{path}_{index}", {*found.values()})
+        return cls(found)
+
+    def shown(self, text: str) -> str:
+        """A text with symbols under their names."""
+        names = {str(symbol): name for symbol, name in self.by_symbol.items()}
+        return re.sub(r"\b[su]\d+\b", lambda match: names.get(match[0], match[0]), text)
+
+
+def _unused(wish: str, taken: set[str]) -> str:
+    name = re.sub(r"\W+", "_", wish).strip("_")
+    name = name if name.isidentifier() else f"dim_{name}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def only_symbol(expression: Any) -> Any | None:
+    """The symbol of an expression that has one, or None."""
+    symbols = expression.free_symbols
+    return next(iter(symbols)) if len(symbols) == 1 else None
+
+
+def affine(expression: Any, symbol: Any) -> tuple[int, int] | None:
+    """(scale, offset) of an expression `scale * symbol + offset` in whole numbers, or None."""
+    try:
+        scale, offset = expression.coeff(symbol, 1), expression.subs(symbol, 0)
+        if (scale * symbol + offset - expression).expand() != 0:
+            return None
+        return int(scale), int(offset)
+    except (TypeError, ValueError, AttributeError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -33,9 +95,9 @@ class ExportedContract:
 
     contract: Contract
     guards: tuple[str, ...] = ()
-    ranges: Ranges = dataclass_field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
     unsaid: tuple[str, ...] = ()
-    names: Names = dataclass_field(default_factory=lambda: Names({}))
+    names: Names = field(default_factory=lambda: Names({}))
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest: that of a contract, with the guards."""
@@ -150,3 +212,57 @@ def _term(dim: Dynamic) -> str:
     assert dim.name is not None
     scaled = dim.name if dim.scale == 1 else f"{dim.scale}*{dim.name}"
     return scaled if dim.scale == 1 and not dim.offset else f"({scaled}{dim.offset:+d})"
+
+
+# outputs, and inputs that no library takes
+
+
+def check_inputs(found: Exportable, program: Any) -> None:
+    """Raise `CaptureError` for a Python number that was declared dynamic."""
+    for (path, value), made in zip(found.inputs.leaves, input_values(program), strict=True):
+        if type(made) in _SYMBOLIC:
+            raise CaptureError(
+                f"{found.title} cannot be packaged: {path} is a Python {type(value).__name__} that "
+                "dynamic_shapes declares dynamic, and a library takes tensors only. Pass it as a "
+                f"tensor, or leave {path} out of dynamic_shapes to compile for {value!r}."
+            )
+
+
+def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
+    """The handles that the library returns, one for each leaf of the outputs.
+
+    Symbolic sizes have the names of the dimensions, where they are given.
+
+    Raises `CaptureError` for a leaf that a library cannot return, such as a text.
+    """
+    paths = _paths(program)
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    kind = tp.OUTPUT_KIND.get().USER_OUTPUT
+    specs = [spec for spec in program.graph_signature.output_specs if spec.kind == kind]
+    named = names or Names({})
+    return tuple(
+        _output(spec.arg, values, path, named) for spec, path in zip(specs, paths, strict=True)
+    )
+
+
+def _paths(program: Any) -> Iterator[str]:
+    spec = program.call_spec.out_spec
+    tree = tp.TREE_UNFLATTEN.get()(list(range(spec.num_leaves)), spec)
+    leaves, _ = tp.TREE_FLATTEN_WITH_PATH.get()(tree)
+    for keys, _ in leaves:
+        yield "the output" + "".join(map(str, keys))
+
+
+def _output(argument: Any, values: dict[str, Any], path: str, names: Names) -> PackagedOutput:
+    value = argument.value if hasattr(argument, "value") else values.get(argument.name)
+    if isinstance(value, torch.Tensor):
+        shape = tuple(n if isinstance(n, int) else names.shown(str(n)) for n in value.shape)
+        return PackagedOutput(str(value.dtype).removeprefix("torch."), shape)
+    if type(value) in _SYMBOLIC:
+        return PackagedOutput("", (), _SYMBOLIC[type(value)])
+    if type(value) not in _CONSTANT:
+        raise CaptureError(
+            f"{path} is the {type(value).__name__} {value!r:.60}: a library returns tensors, whole "
+            "numbers and None. Return it from the code that calls the package."
+        )
+    return PackagedOutput("", (), type(value).__name__)

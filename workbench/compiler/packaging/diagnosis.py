@@ -9,11 +9,11 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import held_back
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 
@@ -53,9 +53,10 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
     `guarded` are the lines at which it took decisions about declared sizes.
     """
     words = _NOISE.sub("", str(error)).strip() or type(error).__name__
+    lines = lines_of(traceback.extract_tb(error.__traceback__))
     if isinstance(error, tp.DATA_DEPENDENT.get()):
         reason, cure = _NUMBER if words.startswith("Could not extract") else _BRANCH
-        return CaptureError(refusal(title, lines_of(error.__traceback__), reason, cure))
+        return CaptureError(refusal(title, lines, reason, cure))
     if dim_errors.is_violated(error):
         return CaptureError(_violated(title, words, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
@@ -66,7 +67,7 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
         )
     cause = f"{type(error).__name__}: {_first_lines(words)}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
-    return CaptureError(refusal(title, lines_of(error.__traceback__), cause, cure))
+    return CaptureError(refusal(title, lines, cause, cure))
 
 
 def explain_compile(error: Exception, title: str) -> CaptureError:
@@ -87,17 +88,8 @@ def refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
     return "\n".join(said)
 
 
-def lines_of(trace: TracebackType | None) -> list[str]:
+def lines_of(stack: traceback.StackSummary) -> list[str]:
     """The innermost line outside of torch, then the innermost one of the user's own files."""
-    return _lines(traceback.extract_tb(trace))
-
-
-def line_here() -> str | None:
-    """The innermost line outside of torch that is running now."""
-    return next(iter(_lines(traceback.extract_stack())), None)
-
-
-def _lines(stack: traceback.StackSummary) -> list[str]:
     places = Places()
     frames = [
         frame
@@ -106,12 +98,11 @@ def _lines(stack: traceback.StackSummary) -> list[str]:
         and not frame.filename.startswith((_OURS, "<string>", "<frozen"))
     ]
     mine = [frame for frame in frames if "site-packages" not in frame.filename]
-    chosen = [*frames[-1:], *mine[-1:]]
-    return list(dict.fromkeys(_line(frame) for frame in chosen))
-
-
-def _line(frame: traceback.FrameSummary) -> str:
-    return f'{frame.filename}:{frame.lineno} in {frame.name}: "{(frame.line or "").strip()}"'
+    lines = (
+        f'{frame.filename}:{frame.lineno} in {frame.name}: "{(frame.line or "").strip()}"'
+        for frame in (*frames[-1:], *mine[-1:])
+    )
+    return list(dict.fromkeys(lines))
 
 
 def _violated(title: str, words: str, guarded: Sequence[str]) -> str:
@@ -133,17 +124,12 @@ def _first_lines(words: str, most: int = 4) -> str:
 @contextlib.contextmanager
 def without_torch_log() -> Iterator[None]:
     """Hold back what torch logs of a size without a line: the error names the line."""
-
-    def hold_back(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("Unable to find user code")
-
     log = logging.getLogger(tp.DATA_DEPENDENT.module)
-    log.addFilter(hold_back)
-    try:
-        with contextlib.redirect_stderr(_WithoutGraphs(sys.stderr)):
-            yield
-    finally:
-        log.removeFilter(hold_back)
+    with (
+        held_back(log, "Unable to find user code"),
+        contextlib.redirect_stderr(_WithoutGraphs(sys.stderr)),
+    ):
+        yield
 
 
 class _WithoutGraphs:

@@ -21,13 +21,8 @@ from workbench.compiler.packaging.capture_side_effects import (
     check_train_mode,
     watched_state,
 )
-from workbench.compiler.packaging.declared import Declared, declared_dims
-from workbench.compiler.packaging.diagnosis import (
-    explain_export,
-    line_here,
-    without_torch_log,
-)
-from workbench.compiler.packaging.inputs import CallInputs, read_inputs
+from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
+from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
@@ -63,15 +58,11 @@ def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
-    return Exportable(module, title, inputs, declared_dims(_spec(module, request), inputs), request)
-
-
-def _spec(module: torch.nn.Module, request: ModelRequest) -> Any:
-    """The specification as dicts and lists; torch also takes objects that make one."""
-    make = getattr(request.dynamic_shapes, "dynamic_shapes", None)
-    if not callable(make):
-        return request.dynamic_shapes
-    return make(module, tuple(request.args), dict(request.kwargs))
+    spec = request.dynamic_shapes
+    make = getattr(spec, "dynamic_shapes", None)
+    if callable(make):  # torch also takes objects that make one
+        spec = make(module, tuple(request.args), dict(request.kwargs))
+    return Exportable(module, title, inputs, declared_dims(spec, inputs), request)
 
 
 def _module(model: Any) -> tuple[torch.nn.Module, str]:
@@ -143,21 +134,16 @@ def _export(found: Exportable) -> Any:
 
 
 def _captured(found: Exportable) -> Any:
-    request = found.request
-    with (
-        Patches() as patches,
-        without_torch_log(),
-        warnings.catch_warnings(),
-    ):
+    request, names = found.request, found.inputs.bound
+    spec = request.dynamic_shapes
+    if isinstance(spec, Mapping) and spec.keys() < names.keys():
+        spec = {name: spec.get(name) for name in names}  # torch wants to see every input
+    with Patches() as patches, without_torch_log(), warnings.catch_warnings():
         patches.wrap(tp.TRACEBACK_FRAMES, _with_user_frames, "source lines")
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
-        return torch.export.export(
-            found.module,
-            tuple(request.args),
-            dict(request.kwargs),
-            dynamic_shapes=_complete(found),
-        )
+        args, kwargs = tuple(request.args), dict(request.kwargs)
+        return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
 
 
 def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,22 +162,12 @@ def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
     return frames
 
 
-def _complete(found: Exportable) -> Any:
-    """The specification with None for the inputs that it leaves out, which torch wants to see."""
-    spec, names = found.request.dynamic_shapes, found.inputs.bound
-    if not isinstance(spec, Mapping) or not spec.keys() < names.keys():
-        return spec
-    return {name: spec.get(name) for name in names}
-
-
 def _guarded_lines(found: Exportable) -> tuple[str, ...]:
     """The lines at which a capture that failed takes its decisions about sizes."""
     lines: dict[str, None] = {}
 
     def note(*_args: Any, **_options: Any) -> None:
-        line = line_here()
-        if line is not None:
-            lines[line] = None
+        lines.update(dict.fromkeys(lines_of(traceback.extract_stack())[:1]))
 
     with Patches() as patches, contextlib.suppress(Exception):
         patches.observe(tp.LOG_GUARD, "package", before=note)

@@ -1,16 +1,21 @@
-"""The leaves of a call in the order in which torch.export flattens them, with readable paths."""
+"""The example call of an export: its leaves in torch's order, the Dim of each dimension."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from workbench.compiler.contract.contract import CONSTANTS
-from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
+
+Declared = Mapping[tuple[Path, int], Dynamic]
 
 
 @dataclass(frozen=True)
@@ -39,17 +44,11 @@ def read_inputs(
     leaves, _ = tp.TREE_FLATTEN_WITH_PATH.get()((tuple(args), dict(kwargs)))
     roots = list(_roots(signature, len(args)))
     found = tuple((_path(keys, roots), value) for keys, value in leaves)
-    parameters = tuple(
-        (p.name, int(p.kind), _default(p.default)) for p in signature.parameters.values()
-    )
-    rest = (p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD)
+    rows = signature.parameters.values()
+    known = {p.name: repr(p.default) for p in rows if isinstance(p.default, CONSTANTS)}
+    parameters = tuple((p.name, int(p.kind), known.get(p.name)) for p in rows)
+    rest = (p.name for p in rows if p.kind is p.VAR_KEYWORD)
     return CallInputs(found, parameters, dict(bound.arguments), next(rest, None))
-
-
-def _default(value: Any) -> str | None:
-    if value is inspect.Parameter.empty or not isinstance(value, CONSTANTS):
-        return None
-    return repr(value)
 
 
 def _roots(signature: inspect.Signature, count: int) -> Iterator[Path]:
@@ -74,3 +73,51 @@ def _path(keys: tuple[Any, ...], roots: list[Path]) -> Path:
             step = getattr(key, "idx", getattr(key, "key", None))
             path = path.item(step if isinstance(step, int) else str(step))
     return path
+
+
+def declared_dims(spec: Any, inputs: CallInputs) -> Declared:
+    """The named Dims by leaf path and dimension.
+
+    torch.export checks the specification itself, but for dimensions that a tensor does not have:
+    these raise `UsageError`.
+    """
+    bound = inputs.bound
+    if isinstance(spec, list | tuple):
+        spec = dict(zip(bound, spec, strict=False))
+    if not isinstance(spec, Mapping):
+        return {}
+    rest = spec.get(inputs.rest) if inputs.rest in bound else None
+    entries = {**spec, **(rest if isinstance(rest, Mapping) else {})}
+    values = {**bound, **bound.get(inputs.rest or "", {})}
+    found: dict[tuple[Path, int], Dynamic] = {}
+    for name, entry in entries.items():
+        if name in values and name != inputs.rest:
+            found.update(_collect(entry, values[name], Path(str(name))))
+    return found
+
+
+def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, int], Dynamic]]:
+    if entry is None:
+        return
+    if isinstance(value, torch.Tensor):
+        for index, dim in _pairs(entry):
+            if not -value.dim() <= index < value.dim():
+                raise UsageError(
+                    f"dynamic_shapes names dimension {index} of {path}, which has {value.dim()}."
+                )
+            declared = Dynamic.of(dim)
+            if declared is not None:
+                yield (path, index % value.dim()), declared
+        return
+    children = parts(value, path) or {}
+    for key, part in _pairs(entry):
+        numbered = isinstance(key, int) and key not in children and 0 <= key < len(children)
+        child = [*children.values()][key] if numbered else children.get(key)
+        if child is not None:
+            yield from _collect(part, *child)
+
+
+def _pairs(entry: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(entry, Mapping):
+        return entry.items()
+    return enumerate(entry) if isinstance(entry, list | tuple) else ()

@@ -1,16 +1,18 @@
-"""What a user asks of a package, checked before anything runs: one model or several by name."""
+"""What a user asks of a package: checked before anything runs, and read back from a file."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.artifacts.manifest.package_manifest import WEIGHTS
-from workbench.compiler.contract.choices import CAPTURE_LEVELS, MODES
-from workbench.compiler.contract.request import check_args, one_of
+from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
+from workbench.artifacts.manifest.package_manifest import WEIGHTS, PackagedModel
+from workbench.compiler.contract.request import CAPTURE_LEVELS, MODES, check_args, one_of
 from workbench.errors import UsageError
+from workbench.report import Report, Request
 
 DEFAULT_NAME = "model"
 INSIDE, BESIDE, LATER = WEIGHTS
@@ -72,9 +74,9 @@ def read_requests(
     names = list(model)
     if not names:
         raise UsageError("model is an empty mapping: name at least one model.")
-    inputs = dict(_for_each("args", args, names, required=True))
-    keywords = dict(_for_each("kwargs", kwargs, names))
-    shapes = dict(_for_each("dynamic_shapes", dynamic_shapes, names))
+    inputs = _for_each("args", args, names, required=True)
+    keywords = _for_each("kwargs", kwargs, names)
+    shapes = _for_each("dynamic_shapes", dynamic_shapes, names)
     return tuple(
         ModelRequest(
             model[name],
@@ -93,7 +95,7 @@ def read_requests(
 
 def _for_each(
     what: str, value: Any, names: Sequence[str], *, required: bool = False
-) -> Iterator[tuple[str, Any]]:
+) -> dict[str, Any]:
     given = {} if value is None else value
     if not isinstance(given, Mapping):
         raise UsageError(
@@ -105,11 +107,43 @@ def _for_each(
     if unknown or missing:
         odd = f"names {unknown[0]!r}" if unknown else f"has nothing for {missing[0]!r}"
         raise UsageError(f"{what} {odd}; the models are {', '.join(names)}.")
-    for name in names:
-        yield name, given.get(name)
+    return {name: given.get(name) for name in names}
 
 
 def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> Any:
     """One model's part of a value that may be given for all, or by model name."""
     by_name = isinstance(value, Mapping) and bool(value) and all(key in names for key in value)
     return value.get(name, default) if by_name else value
+
+
+# the call that a package was made with
+
+
+def repackage_command(path: str, package: OpenedPackage) -> str:
+    """A sentence with the call of `workbench.package` that makes the file on this torch."""
+    start = (
+        f"{path} is a package: example inputs are no part of it, so it cannot be made again from "
+        "the file alone. "
+    )
+    manifest = package.manifest
+    if manifest is None:
+        return f"{start}Package the model with wb.package(model, args, path=...)."
+    calls = [f"  {_call(package, model, path)}" for model in manifest.models]
+    made = f"It was made on torch {manifest.versions.torch} with:"
+    return "\n".join([f"{start}{made}", *calls])
+
+
+def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
+    asked = Request(name=model.name)
+    if model.report is not None:
+        asked = Report.from_bytes(decode_report(package.raw(model.report))).request
+    options = "".join(f"{json.dumps(name)}: {value}, " for name, value in asked.options)
+    parts = [
+        f"wb.package({asked.name or 'model'}, args, path={path!r}",
+        "" if asked.dynamic_shapes is None else f"dynamic_shapes={asked.dynamic_shapes}",
+        "" if not options else "options={" + options.removesuffix(", ") + "}",
+        "" if asked.mode is None else f"mode={asked.mode!r}",
+        "" if model.weights == "inside" else f"weights={model.weights!r}",
+    ]
+    inputs = ", ".join(asked.inputs)
+    return f"{', '.join(part for part in parts if part)})  # {model.name}: {inputs}"

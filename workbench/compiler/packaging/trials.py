@@ -6,23 +6,20 @@ below some number, as the example is. Such sizes are run, and compared with the 
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.size_guards import read_relations
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.output_comparison import TOLERANCES
-from workbench.compiler.packaging.compiling import Built
-from workbench.compiler.packaging.constants import tensors_by_name
+from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors, restored
+from workbench.compiler.packaging.compiling import Built, tensors_by_name
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported
-from workbench.compiler.running.relations import read_relations
 from workbench.errors import ArtifactError
 
 _SAFE = 2  # the least size that torch does not take for impossible
@@ -89,11 +86,11 @@ def _doubts(
 
 def _runner(program: Any, built: Built) -> Any:
     """The library with its weights, without any check of its own, called with the flat inputs."""
-    path = str(built.files[built.named(".so") or ""])
-    if built.library.device == "cpu":
-        runner = tp.AOTI_RUNNER_CPU.get()(path, 1)
+    path, device = built.files[built.named(".so") or ""], built.library.device
+    if device == "cpu":
+        runner = tp.AOTI_CPU_RUNNER.get()(str(path), 1)
     else:
-        runner = tp.AOTI_RUNNER_CUDA.get()(path, 1, built.library.device, str(Path(path).parent))
+        runner = tp.AOTI_CUDA_RUNNER.get()(str(path), 1, device, str(path.parent))
     if not built.has_weights:
         runner.update_constant_buffer(tensors_by_name(built.library, program), False, True)
     return runner
@@ -122,7 +119,7 @@ class _Trial:
         args, kwargs = tp.TREE_UNFLATTEN.get()(leaves, spec)
         flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         try:
-            with torch.no_grad(), _unchanged(self.found.module):
+            with torch.no_grad(), restored(self.found.module, gpus=()):
                 expected = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
             actual = self.runner.run(flat)
         except (RuntimeError, ValueError, IndexError, TypeError):
@@ -138,29 +135,16 @@ class _Trial:
             for index, size in enumerate(leaf.shape):
                 wanted = sizes.get(size.name or "") if isinstance(size, Dynamic) else None
                 if isinstance(size, Dynamic) and wanted is not None:
-                    value = _of_size(value, index, size.size(wanted))
+                    value = of_size(value, index, size.size(wanted))
             yield value.clone()
 
 
-def _of_size(value: torch.Tensor, index: int, size: int) -> torch.Tensor:
-    """A tensor cut, or repeated, to a size."""
+def of_size(value: torch.Tensor, index: int, size: int) -> torch.Tensor:
+    """A tensor at another size of one dimension: cut, or its entries repeated."""
     if size <= value.shape[index]:
         return value.narrow(index, 0, size)
     rows = torch.arange(size, device=value.device) % value.shape[index]
     return value.index_select(index, rows)
-
-
-@contextlib.contextmanager
-def _unchanged(module: torch.nn.Module) -> Iterator[None]:
-    """Buffers and random state as they were, whatever a call does to them."""
-    saved = [(buffer, buffer.clone()) for buffer in module.buffers()]
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        with torch.no_grad():
-            for buffer, value in saved:
-                buffer.copy_(value)
 
 
 def _same(expected: Any, actual: Any) -> bool:
@@ -169,10 +153,6 @@ def _same(expected: Any, actual: Any) -> bool:
         return actual is None if expected is None else float(actual) == float(expected)
     if not isinstance(actual, torch.Tensor):
         return False
-    if (expected.shape, expected.dtype) != (actual.shape, actual.dtype):
-        return False
-    if not expected.is_floating_point() and not expected.is_complex():
-        return torch.equal(expected, actual)
     loose = 10 * max(TOLERANCES.get(expected.dtype, (0.0, 0.0)))
-    scale = float(expected.abs().nan_to_num(0, 0, 0).max()) if expected.numel() else 0.0
-    return torch.allclose(expected, actual, loose, loose * max(1.0, scale), equal_nan=True)
+    scale = float(expected.abs().nan_to_num(0, 0, 0).max()) if loose and expected.numel() else 0.0
+    return compare_tensors("", expected, actual, loose, loose * max(1.0, scale)).ok

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +12,10 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.callables import uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Patches, held_back
 from workbench.compiler.recording.capture import Recorder
 from workbench.report import Break, Guard, Outcome, Report, Request
 
@@ -71,17 +71,6 @@ class _Count:
         return module.forward
 
 
-class _Entries:
-    """A guard filter that keeps every guard and remembers all of them."""
-
-    def __init__(self) -> None:
-        self.all: list[Any] = []
-
-    def __call__(self, entries: Sequence[Any]) -> list[bool]:
-        self.all += entries
-        return [True] * len(entries)
-
-
 def explain(
     fn: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -101,10 +90,12 @@ def explain(
     args, kwargs
         The arguments of the call.
     """
-    target = _uncompiled(fn)
+    target: Any = fn
+    while (inner := uncompiled(target)) is not None:
+        target = inner
     name = getattr(target, "__qualname__", type(target).__name__)
     recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
-    count, entries = _Count(), _Entries()
+    count, entries = _Count(), list[Any]()
     with preserved(), recorder:
         notes: tuple[str, ...] = ()
         try:
@@ -115,16 +106,22 @@ def explain(
         if recorder.breaks.gave_up:
             notes += _look_further(recorder, target, args, kwargs or {})
         recorder.request = replace(recorder.request, notes=notes)
-    recorder.guards.note(entries.all, [True] * len(entries.all), [None] * len(entries.all))
+    recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
 
 
 def _run(
-    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, entries: _Entries
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, guards: list[Any]
 ) -> None:
+    """Run under Dynamo, keeping every guard and adding it to `guards`."""
+
+    def keep(entries: Sequence[Any]) -> list[bool]:
+        guards.extend(entries)
+        return [True] * len(entries)
+
     config = tp.DYNAMO_CONFIG.get()
-    options: dict[str, Any] = {"guard_filter_fn": entries}
+    options: dict[str, Any] = {"guard_filter_fn": keep}
     settings = {
         "recompile_limit": 64,
         "accumulated_recompile_limit": 1024,
@@ -133,28 +130,12 @@ def _run(
         "automatic_dynamic_remote_pgo": False,
     }
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
-    with config.patch(known), _without_repetition():
+    # torch prints a break once for each process, though the break says it
+    log = tp.SCALAR_LOG.find()
+    with config.patch(known), held_back(log, "Graph break from"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
         compiled(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def _without_repetition() -> Iterator[None]:
-    """Hold back what torch prints of a break, once for each process: the break says it."""
-
-    def hold_back(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("Graph break from")
-
-    log = tp.SCALAR_LOG.find()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
-        if log is not None:
-            log.addFilter(hold_back)
-        try:
-            yield
-        finally:
-            if log is not None:
-                log.removeFilter(hold_back)
 
 
 def _look_further(
@@ -172,7 +153,7 @@ def _look_further(
     notes: tuple[str, ...] = ()
     try:
         with silent, preserved(), _resumable():
-            _run(target, args, kwargs, _Count(), _Entries())
+            _run(target, args, kwargs, _Count(), [])
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
             "the second run, which looks past breaks in a loop or a try, ended with "
@@ -180,15 +161,6 @@ def _look_further(
         )
     recorder.breaks.restore_counts(counted)
     return notes
-
-
-def _uncompiled(fn: Any) -> Any:
-    """What was compiled, when `fn` is what `torch.compile` returned."""
-    for name in ("_torchdynamo_orig_callable", "_orig_mod"):
-        inner = getattr(fn, name, None)
-        if inner is not None:
-            return _uncompiled(inner)
-    return fn
 
 
 @contextlib.contextmanager
@@ -209,12 +181,7 @@ def _resumable() -> Iterator[None]:
         return maybe_has_backedge
 
     def blocks(inner: Callable[..., Any]) -> Callable[..., Any]:
-        def cleaned_instructions(*args: Any, **kwargs: Any) -> Any:
-            instructions = inner(*args, **kwargs)
-            _without_try(instructions)
-            return instructions
-
-        return cleaned_instructions
+        return lambda *args, **kwargs: _without_try(inner(*args, **kwargs))
 
     with Patches() as patches:
         patches.wrap(tp.MAYBE_HAS_BACKEDGE, loops)
@@ -223,8 +190,8 @@ def _resumable() -> Iterator[None]:
         yield
 
 
-def _without_try(instructions: Sequence[Any]) -> None:
-    """Take the handlers of `try` from instructions; those of `with` stay."""
+def _without_try(instructions: Sequence[Any]) -> Sequence[Any]:
+    """The instructions without the handlers of `try`; those of `with` stay."""
     following = {id(a): b for a, b in itertools.pairwise(instructions)}
     outer = None
     for instruction in instructions:
@@ -237,3 +204,4 @@ def _without_try(instructions: Sequence[Any]) -> None:
             outer = entry
         else:
             instruction.exn_tab_entry = outer
+    return instructions

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.sources.break_messages import own_words
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError
+from workbench.errors import CaptureError, WorkbenchError
+from workbench.report import Outcome
 
 _SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
-_OF_GUARDS = ("Error while creating guard", "Created at")
 
 
-@contextlib.contextmanager
-def without_torch_log() -> Iterator[None]:
-    """Hold back the pages that torch logs of a guard that cannot be made: the error says it."""
+def recorded(
+    error: BaseException,
+    recorder: Recorder,
+    step: str,
+    explained: Callable[[Exception], WorkbenchError],
+) -> BaseException:
+    """The error for the user, with the report of what was done until then.
 
-    def hold_back(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith(_OF_GUARDS)
-
-    log = logging.getLogger(tp.TRACING.module)
-    log.addFilter(hold_back)
-    try:
-        yield
-    finally:
-        log.removeFilter(hold_back)
+    An interrupt stays what it is; it has the report in the same attribute. What is no error of the
+    workbench is put in its words by `explained`.
+    """
+    words = str(error).strip().split("\n")[0]
+    shown = error
+    if not isinstance(error, Exception):
+        words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
+    elif not isinstance(error, WorkbenchError):
+        shown = explained(error)
+    shown.report = recorder.report(Outcome(ok=False, step=step, error=words))  # type: ignore[attr-defined]
+    return shown
 
 
 def explain(error: Exception, name: str, places: Places) -> CaptureError:
@@ -55,16 +60,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
     if dim_errors.is_violated(error):
         return dim_errors.explained(name, words)
     cause = error.__cause__ or error
+    first = "\n".join([line for line in words.splitlines() if line.strip()][:6])
     return (
-        f"Compiling {name} failed: {type(cause).__name__}: {_first_lines(words)}\n"
+        f"Compiling {name} failed: {type(cause).__name__}: {first}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
-
-
-def _first_lines(words: str, most: int = 6) -> str:
-    lines = [line for line in words.splitlines() if line.strip()]
-    return "\n".join(lines[:most])
 
 
 def _graph_break(error: Any, name: str, places: Places) -> str:
@@ -75,13 +76,10 @@ def _graph_break(error: Any, name: str, places: Places) -> str:
     stack = list(getattr(error, "real_stack", None) or [])
     if stack:
         frame = stack[-1]
-        line = frame.line or ""
-        file = places.shown(frame.filename)
-        found.append(f'  at {file}:{frame.lineno} in {frame.name}: "{line.strip()}"')
-    elif error.__cause__ is not None:
-        frames = traceback.extract_tb(error.__cause__.__traceback__)
-        if frames:
-            found.append(f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}")
+        place = f"{places.shown(frame.filename)}:{frame.lineno}"
+        found.append(f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"')
+    elif error.__cause__ and (frames := traceback.extract_tb(error.__cause__.__traceback__)):
+        found.append(f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}")
     for kind, text in sections:
         if kind in ("Explanation", "Hint"):
             found.append(f"  {kind}: {' '.join(text.split())}")

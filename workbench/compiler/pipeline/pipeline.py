@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dis
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,29 +20,23 @@ from workbench.compiler.contract import shapes
 from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.fast_guard import is_plain
-from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter
+from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
 from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.specialized_values import (
-    SpecializedValues,
-    importable_name,
-    scopes_for,
-)
+from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.automatic_dynamic_state import automatic_dynamic_state
-from workbench.compiler.internals.gc_throttle import gc_throttle
-from workbench.compiler.internals.stack_chunk import large_stack_chunk
-from workbench.compiler.internals.state import GlobalState
-from workbench.compiler.internals.torch_state import tf32_uses
+from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
+from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
+from workbench.compiler.internals.patches import held_back
+from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
@@ -75,6 +70,11 @@ class _Run:
     decisions: Decisions = field(default_factory=Decisions)
     step: str = "prepare"
 
+    @property
+    def receiver(self) -> str | None:
+        """The name of the parameter that the receiver is passed as."""
+        return next(iter(self.bound)) if self.callee.receiver else None
+
 
 @large_stack_chunk
 @gc_throttle()
@@ -90,24 +90,20 @@ def compile_ahead(
     Raises `UsageError` for a request that cannot be, `CaptureError` when the compilation fails;
     the report of what was done until then is on the exception.
     """
-    with contextlib.ExitStack() as stack:
-        builds = options.backend == "inductor" and _is_for_cpu(args)
-        pch = stack.enter_context(partial_pch()) if builds else None
+    values = args if isinstance(args, tuple | list) else ()
+    devices = {value.device.type for value in values if isinstance(value, torch.Tensor)}
+    builds = options.backend == "inductor" and devices <= {"cpu"}
+    with partial_pch() if builds else contextlib.nullcontext() as pch:
         run = _prepare(target, args, dict(kwargs or {}), options)
         return _recording(run, pch, progress)
-
-
-def _is_for_cpu(args: Any) -> bool:
-    values = args if isinstance(args, tuple | list) else ()
-    tensors = (value for value in values if isinstance(value, torch.Tensor))
-    return all(tensor.device.type == "cpu" for tensor in tensors)
 
 
 def _recording(
     run: _Run, pch: PartialPch | None, progress: ProgressCallback | None
 ) -> CompiledCode:
     options = run.options
-    with _grad_mode(options.grad):
+    grad = torch.is_grad_enabled() if options.grad is None else options.grad
+    with torch.set_grad_enabled(grad):
         state = GlobalState.current()
         request = _request(run, state)
         recorder = Recorder(level=options.capture, request=request)
@@ -125,14 +121,18 @@ def _recording(
                 plan = _plan(run, aot_fn, state)
         except BaseException as error:
             _note_guards(recorder, run)
-            shown = _recorded(error, run, recorder)
+            shown = failures.recorded(
+                error,
+                recorder,
+                run.step,
+                lambda e: failures.explain(e, run.callee.name, recorder.places),
+            )
             if shown is error:
                 raise
             raise shown from error
     _note_guards(recorder, run)
     report = recorder.report(outcome=Outcome())
-    receiver = next(iter(run.bound)) if run.callee.receiver else None
-    example = Example(run.bound, receiver)
+    example = Example(run.bound, run.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
 
 
@@ -180,20 +180,9 @@ def _check_target(target: str, bound: Mapping[str, Any]) -> None:
                 )
 
 
-@contextlib.contextmanager
-def _grad_mode(grad: bool | None) -> Iterator[None]:
-    before = torch.is_grad_enabled()
-    torch.set_grad_enabled(before if grad is None else grad)
-    try:
-        yield
-    finally:
-        torch.set_grad_enabled(before)
-
-
 def _request(run: _Run, state: GlobalState) -> Request:
-    receiver = next(iter(run.bound)) if run.callee.receiver else None
-    contract = Contract.of(run.bound, run.dynamic, receiver)
-    inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != receiver]
+    contract = Contract.of(run.bound, run.dynamic, run.receiver)
+    inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != run.receiver]
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
     return Request(
         name=run.callee.name,
@@ -243,10 +232,9 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
     chosen = guard_filter(run.options.guards, function, run.decisions)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
-    with (
-        compiling_for_serialization(run.decisions, run.bound),
-        failures.without_torch_log(),
-    ):
+    log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
+    of_guards = held_back(log, "Error while creating guard", "Created at")
+    with compiling_for_serialization(run.decisions, run.bound), of_guards:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )
@@ -254,18 +242,15 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
-    receiver = next(iter(run.bound)) if run.callee.receiver else None
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
-    contract = Contract.of(run.bound, run.dynamic, receiver)
+    contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()
     return CallPlan(
         contract=contract,
-        specialized=SpecializedValues(
-            values, scopes_for(values, function.__module__, function.__globals__)
-        ),
+        specialized=SpecializedValues.in_scopes(values, function.__module__, function.__globals__),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,
@@ -291,24 +276,3 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
 def _note_guards(recorder: Recorder, run: _Run) -> None:
     decisions = run.decisions
     recorder.guards.note(decisions.entries, decisions.kept, decisions.reasons)
-
-
-def _recorded(error: BaseException, run: _Run, recorder: Recorder) -> BaseException:
-    """The error for the user, with the report of what was done until then.
-
-    An interrupt stays what it is; it has the report in the same attribute.
-    """
-    words = str(error).strip().split("\n")[0]
-    if not isinstance(error, Exception):
-        words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
-        outcome = Outcome(ok=False, step=run.step, error=words)
-        error.report = recorder.report(outcome=outcome)  # type: ignore[attr-defined]
-        return error
-    outcome = Outcome(ok=False, step=run.step, error=words)
-    shown = (
-        error
-        if isinstance(error, WorkbenchError)
-        else failures.explain(error, run.callee.name, recorder.places)
-    )
-    shown.report = replace(recorder.report(outcome=outcome))
-    return shown

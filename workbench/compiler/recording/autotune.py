@@ -38,7 +38,8 @@ class AutotuneRecorder:
         ranked = sorted(timings, key=lambda choice: float(timings[choice]))
         codes = {(c.name, _kind(c)): self._code(c) for c in ranked[:_WITH_CODE]}
         times = {(c.name, _kind(c)): float(t) for c, t in timings.items()}
-        self._add(f"{name}({', '.join(map(_shape, inputs))})", times, codes)
+        shapes = ("x".join(map(str, node.get_size())) for node in inputs)
+        self._add(f"{name}({', '.join(shapes)})", times, codes)
 
     def _on_configs(self, timings: Any, tuner: Any, *_: Any, **__: Any) -> None:
         name = str(getattr(getattr(tuner, "fn", None), "__name__", "kernel"))
@@ -81,10 +82,6 @@ class AutotuneRecorder:
         if text is None and call is not None and hasattr(call, "call_name"):
             text = f"{call.call_name()}  # a call of a library"
         return None if text is None else self._texts.add(self._places.shared(text.strip()))
-
-
-def _shape(node: Any) -> str:
-    return "x".join(map(str, node.get_size()))
 
 
 _KINDS = {

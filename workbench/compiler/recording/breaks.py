@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
-from workbench.compiler.sources.break_messages import (
-    ANOTHER,
-    IN_LOOP,
-    LOOP_HINT,
-    RESUMED,
-    BreakMessage,
-    break_message,
-    plain_reason,
-    recompile_reasons,
-)
+from workbench.compiler.sources import break_messages
 from workbench.compiler.sources.sources import Places
 from workbench.report import Break, Recompile
 
 PANE = "breaks"
-
-
-@dataclass
-class _Met:
-    row: Break
-    count: int = 1
 
 
 class BreakRecorder:
@@ -39,7 +25,8 @@ class BreakRecorder:
     def __init__(self, patches: Patches, places: Places):
         self._patches = patches
         self._places = places
-        self._met: dict[tuple[str, int, str], _Met] = {}
+        self._met: dict[tuple[str, int, str], Break] = {}
+        self._counts: Counter[tuple[str, int, str]] = Counter()
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
         self._recompiles: list[Recompile] = []
@@ -66,8 +53,8 @@ class BreakRecorder:
         self._seen.add(id(error))
         self._alive.append(error)
         text = str(error.msg)
-        cause, _, rest = text.partition(ANOTHER)
-        parts = break_message(cause)
+        cause, _, rest = text.partition(break_messages.ANOTHER)
+        parts = break_messages.break_message(cause)
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
         if frame is None:
@@ -75,19 +62,21 @@ class BreakRecorder:
         file, line, function = frame
         if _is_lost(translator) or kind in self.ignored:
             return
-        if getattr(error, "skip_frame", False) or IN_LOOP in rest:
+        if getattr(error, "skip_frame", False) or break_messages.IN_LOOP in rest:
             self.gave_up = True
-        if IN_LOOP in rest:
-            parts.hints.append(LOOP_HINT)
+        if break_messages.IN_LOOP in rest:
+            parts.hints.append(break_messages.LOOP_HINT)
         self._add(file, line, function, kind, parts)
 
-    def _add(self, file: str, line: int, function: str, kind: str, parts: BreakMessage) -> None:
+    def _add(
+        self, file: str, line: int, function: str, kind: str, parts: break_messages.BreakMessage
+    ) -> None:
         key = (file, line, kind)
+        self._counts[key] += 1
         if key in self._met:
-            self._met[key].count += 1
             return
         self._places.note(file, line, function)
-        row = Break(
+        self._met[key] = Break(
             id=f"b{len(self._met)}",
             file=self._places.shown(file),
             line=line,
@@ -99,7 +88,6 @@ class BreakRecorder:
             explanation=self._places.shared(parts.explanation),
             hints=tuple(self._places.shared(hint) for hint in parts.hints),
         )
-        self._met[key] = _Met(row)
 
     def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
         """The innermost frame outside of torch; of torch, when there is no other."""
@@ -109,27 +97,20 @@ class BreakRecorder:
         if not found:
             return None
         file, line, name = found[0]
-        match = RESUMED.match(name)
+        match = break_messages.RESUMED.match(name)
         return file, line, match[1] if match else name
 
     @cached_property
     def _ids(self) -> dict[str, str]:
         """Ids of the kinds of breaks, from torch's registry."""
         registry = tp.BREAK_REGISTRY.find()
-        found: dict[str, str] = {}
         entries = {} if registry is None else registry()
-        for kind, value in entries.items():
-            id_ = value[0] if isinstance(value, list) else value
-            found[str(kind)] = str(id_)
-        return found
+        return {str(k): str(v[0] if isinstance(v, list) else v) for k, v in entries.items()}
 
     def take_failure(self, error: BaseException | None) -> None:
         """Take the break that ended a capture in one graph, if one did."""
-        kinds = tuple(
-            k
-            for k in (tp.UNSUPPORTED.find(), tp.USER_ERROR.find(), tp.UNCAPTURED.find())
-            if k is not None
-        )
+        found = (row.find() for row in (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED))
+        kinds = tuple(kind for kind in found if kind is not None)
         seen: set[int] = set()
         while error is not None and id(error) not in seen:
             seen.add(id(error))
@@ -142,14 +123,14 @@ class BreakRecorder:
         """Which function a compilation is of: the last frame of the stack that led to it."""
         stack = record.meta.get("stack") or [{}]
         name = str(stack[-1].get("name", ""))
-        match = RESUMED.match(name)
+        match = break_messages.RESUMED.match(name)
         self._functions[record.compile_id or ""] = match[1] if match else name
 
     def _on_recompile(self, record: Record) -> None:
         if not self.counts_recompiles:
             return
-        for reason in recompile_reasons(record.payload or ""):
-            shown = self._places.shared(plain_reason(reason))
+        for reason in break_messages.recompile_reasons(record.payload or ""):
+            shown = self._places.shared(break_messages.plain_reason(reason))
             self._recompiles.append(Recompile(record.compile_id or "", "", shown))
 
     def recompiles(self) -> list[Recompile]:
@@ -159,16 +140,15 @@ class BreakRecorder:
 
     def rows(self) -> list[Break]:
         """The breaks in the order in which they were met."""
-        return [replace(met.row, count=met.count) for met in self._met.values()]
+        return [replace(row, count=self._counts[key]) for key, row in self._met.items()]
 
     def counts(self) -> dict[tuple[str, int, str], int]:
         """How often each break was met until now."""
-        return {key: met.count for key, met in self._met.items()}
+        return dict(self._counts)
 
     def restore_counts(self, counts: dict[tuple[str, int, str], int]) -> None:
         """Forget how often breaks were met since; a new one counts once."""
-        for key, met in self._met.items():
-            met.count = counts.get(key, 1)
+        self._counts = Counter({key: counts.get(key, 1) for key in self._counts})
 
     def close(self) -> None:
         """Let go of torch's objects."""
@@ -183,7 +163,7 @@ def _is_lost(translator: Any) -> bool:
     the break. The top was traced before, under its own lines.
     """
     code = getattr(translator, "f_code", None)
-    match = None if code is None else RESUMED.match(code.co_name)
+    match = None if code is None else break_messages.RESUMED.match(code.co_name)
     positions = getattr(getattr(translator, "current_instruction", None), "positions", None)
     if match is None or positions is None:
         return False

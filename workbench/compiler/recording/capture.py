@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from workbench.compiler.internals.patches import Patches
@@ -12,7 +11,6 @@ from workbench.compiler.internals.trace import TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
 from workbench.compiler.recording.breaks import BreakRecorder
 from workbench.compiler.recording.cache import CacheRecorder
-from workbench.compiler.recording.cache_parts import KeyParts
 from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
 from workbench.compiler.recording.environment import environment
 from workbench.compiler.recording.fusion import FusionRecorder
@@ -25,7 +23,6 @@ from workbench.compiler.sources.sources import CallSites, Places, SourceTable
 from workbench.processes.messages import ProgressCallback
 from workbench.report import (
     TABLES,
-    CachePart,
     Capability,
     Link,
     Outcome,
@@ -37,9 +34,7 @@ from workbench.report import (
 from workbench.report.wbr_file import Lazy
 
 FULL = "full"
-_LOST_BY_HITS = (
-    *("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs"),
-)
+_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs")
 _NO_LINES = (
     "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
     "go by the module path, or call it in a function or module of yours"
@@ -58,11 +53,7 @@ class Recorder:
     that compiles. `report` may be called after a failure inside of the `with` too.
     """
 
-    def __init__(
-        self,
-        level: str = FULL,
-        request: Request | None = None,
-    ):
+    def __init__(self, level: str = FULL, request: Request | None = None):
         self.level = level
         self.request = request or Request(capture=level)
         self.texts = TextWriter()
@@ -110,24 +101,14 @@ class Recorder:
         self.autotune.install()
         self.cache.install(self.trace)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.phases.mark("compile", is_begin=False)
         finally:
-            self._close(error)
-
-    def _close(self, error: BaseException | None) -> None:
-        self._patches.close()
-        self.breaks.take_failure(error)
-        self.breaks.close()
-        self.graphs.close()
-        self.lowering.close()
-        self.kernels.close()
+            self._patches.close()
+            self.breaks.take_failure(error)
+            for part in (self.breaks, self.graphs, self.lowering, self.kernels):
+                part.close()
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
@@ -151,7 +132,7 @@ class Recorder:
                 makers
                 | {
                     "kernel_lines": self.kernels.line_reader(),
-                    "cache_parts": partial(_parts_table, self.cache.parts),
+                    "cache_parts": self.cache.parts.table,
                 }
             ),
             texts=self.texts.finish(),
@@ -206,10 +187,6 @@ class Recorder:
             yield Link(a, b, "node-node")
         yield from self.lowering.links()
         yield from self.kernels.links(kernels)
-
-
-def _parts_table(parts: KeyParts) -> Table[Any]:
-    return Table.of(CachePart, parts.rows())
 
 
 def _same(table: Table[Any]) -> Table[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from importlib import metadata
@@ -32,6 +33,7 @@ def environment() -> Environment:
     """The record of this process; starts no compiler and probes nothing."""
     import torch
 
+    isa = tp.CPU_CAPABILITY.find()  # what the processor offers; what kernels use is in their source
     return Environment(
         workbench=_version("aot-workbench") or "",
         python=platform.python_version(),
@@ -39,7 +41,7 @@ def environment() -> Environment:
         triton=_version("triton"),
         platform=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
-        isa=_isa(),
+        isa="" if isa is None else str(isa()),
         cores=os.cpu_count() or 0,
         threads=torch.get_num_threads(),
         variables=tuple((k, os.environ[k]) for k in _VARIABLES if k in os.environ),
@@ -54,17 +56,8 @@ def _version(distribution: str) -> str | None:
 
 
 def _cpu() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        return platform.processor()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
     return platform.processor()
-
-
-def _isa() -> str:
-    """The instruction set that the processor offers; what kernels use is in their source."""
-    capability = tp.CPU_CAPABILITY.find()
-    return "" if capability is None else str(capability())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -64,13 +64,14 @@ class FusionRecorder:
         for name in (tp.CREATE_FOREACH, tp.CREATE_COMBO):
             observe(name, PANE, after=self._on_grouped)
 
-    def _key(self, a: Any, b: Any) -> Key:
+    def _now(self) -> tuple[str, int]:
+        """The graph that is lowered and the round of fusion."""
         lowered = self._lowering.current
         graph = "" if lowered is None else lowered.id
-        return graph, self._rounds.get(graph, 0), a.get_name(), b.get_name()
+        return graph, self._rounds.get(graph, 0)
 
     def _pair(self, a: Any, b: Any) -> _Pair:
-        key = self._key(a, b)
+        key = (*self._now(), a.get_name(), b.get_name())
         pair = self._pairs.get(key)
         if pair is None:
             is_vertical = any(name in b.ancestors for name in a.get_operation_names())
@@ -108,9 +109,7 @@ class FusionRecorder:
     def _on_reason(self, why: Any, reason: str, *args: Any) -> None:
         text = reason % args if args else reason
         if not self._open:
-            lowered = self._lowering.current
-            graph = "" if lowered is None else lowered.id
-            pair = self._pairs.get((graph, self._rounds.get(graph, 0), why.name1, why.name2))
+            pair = self._pairs.get((*self._now(), why.name1, why.name2))
             if pair is not None and pair.verdict == LEGAL:
                 pair.reason = text
             return
@@ -146,10 +145,10 @@ class FusionRecorder:
             pair.score = self._inherited(a, b)
 
     def _inherited(self, a: Any, b: Any) -> tuple[tuple[str, float | str], ...]:
-        graph, number, _, _ = self._key(a, b)
+        now = self._now()
         ours, theirs = set(a.get_operation_names()), set(b.get_operation_names())
         for (other, round_, first, second), pair in self._pairs.items():
-            if pair.score and (other, round_) == (graph, number):
+            if pair.score and (other, round_) == now:
                 parts = set(first.split("_")), set(second.split("_"))
                 if parts[0] <= ours and parts[1] <= theirs:
                     return pair.score
@@ -157,10 +156,10 @@ class FusionRecorder:
 
     def _on_grouped(self, result: Any, scheduler: Any, *args: Any, **kwargs: Any) -> None:
         """Keep groups that the scheduler makes without asking about pairs."""
-        lowered = self._lowering.current
-        graph = "" if lowered is None else lowered.id
+        graph, round_ = self._now()
         rows = [row for row in self.rows() if row.graph == graph]
-        known = {name: members for members, name in _named_groups(rows, self._initial(graph))}
+        lowered = (low for low in self._lowering.lowered if low.id == graph)
+        known = _named_groups(rows, (node.name for low in lowered for node in low.before))
         for node in scheduler.nodes:
             name = node.get_name()
             if name in known or len(node.get_nodes()) < 2:
@@ -170,13 +169,11 @@ class FusionRecorder:
             joined = chain[0]
             for number, part in enumerate(chain[1:], 2):
                 result_name = name if number == len(chain) else f"{joined}+{part}"
-                key = (graph, self._rounds.get(graph, 0), joined, part)
                 reason = "grouped into one kernel, without a check of the pair"
-                self._pairs[key] = _Pair("horizontal", FUSED, reason, result=result_name)
+                self._pairs[graph, round_, joined, part] = _Pair(
+                    "horizontal", FUSED, reason, result=result_name
+                )
                 joined = result_name
-
-    def _initial(self, graph: str) -> list[str]:
-        return [n.name for low in self._lowering.lowered if low.id == graph for n in low.before]
 
     def rows(self) -> list[FusionPair]:
         """The pairs in the order in which they were first considered."""
@@ -190,13 +187,13 @@ class FusionRecorder:
 
 def _named_groups(
     pairs: Iterable[FusionPair], initial: Iterable[str]
-) -> Iterator[tuple[tuple[str, ...], str]]:
+) -> dict[str, tuple[str, ...]]:
+    """The members of every node that fusing has left."""
     groups: dict[str, tuple[str, ...]] = {name: (name,) for name in initial}
     for pair in pairs:
         if pair.verdict == FUSED and pair.result is not None:
             groups[pair.result] = groups.pop(pair.a) + groups.pop(pair.b)
-    for name, members in groups.items():
-        yield members, name
+    return groups
 
 
 def _score(score: Any) -> tuple[tuple[str, float | str], ...]:
@@ -221,16 +218,6 @@ def _whole(value: Any) -> int | None:
 def _common_bytes(a: Any, b: Any) -> int | None:
     """Bytes of the buffers that both nodes touch; where Inductor did not weigh the pair."""
     names = set(a.used_buffer_names()).intersection(b.used_buffer_names())
-    total = 0
-    for name in names:
-        size = _buffer_bytes(name)
-        if size is None:
-            return None
-        total += size
-    return total
-
-
-def _buffer_bytes(name: str) -> int | None:
     graph = tp.VIRTUALIZED.get().graph
-    dtype = graph.get_dtype(name)
-    return _whole(graph.get_numel(name) * dtype.itemsize)
+    sizes = [_whole(graph.get_numel(name) * graph.get_dtype(name).itemsize) for name in names]
+    return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -192,11 +192,9 @@ class GraphRecorder:
 
     def graph_rows(self) -> list[Graph]:
         """The graphs in the order in which they appeared."""
-        count: dict[str, int] = {}
-        for graph in self._columns["graph"]:
-            count[graph] = count.get(graph, 0) + 1
+        count = Counter(self._columns["graph"])
         return [
-            Graph(g.id, g.stage, g.compile_id, count.get(g.id, 0), g.text, g.is_backward)
+            Graph(g.id, g.stage, g.compile_id, count[g.id], g.text, g.is_backward)
             for g in self.graphs
         ]
 

@@ -59,7 +59,8 @@ class GuardRecorder:
     def _unfiltered(self, id: str, guard: Any) -> Guard:
         file, line = self._place(guard)
         name = str(guard.name)
-        is_global = bool(guard.originating_source.is_global()) if _knows_scope(guard) else False
+        source = getattr(guard, "originating_source", None)
+        is_global = bool(getattr(source, "is_global", lambda: False)())
         kind = str(guard.create_fn_name())
         return Guard(id, True, kind, name, code_of(guard.code_list), None, is_global, file, line)
 
@@ -68,10 +69,6 @@ class GuardRecorder:
             if self._places.is_user(frame.filename):
                 return self._places.shown(frame.filename), frame.lineno
         return None, None
-
-
-def _knows_scope(guard: Any) -> bool:
-    return hasattr(getattr(guard, "originating_source", None), "is_global")
 
 
 def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from workbench.report import (
     KernelLine,
     Link,
     Node,
-    SchedulerNode,
     Table,
     TextWriter,
     Wrapper,
@@ -143,13 +142,14 @@ class KernelRecorder:
     ) -> Kernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
-        groups = _groups(lowered, kernel.first)
+        is_triton = body is not None and "async_compile.triton" in body
+        groups = [g for g in lowered.after if {*kernel.first}.issuperset(g.members)]
         lines = [line_id(*place) for place in kernel.lines]
         nodes = lowered.fx_ids(kernel.nodes)
         return Kernel(
             id=id,
             name=kernel.name,
-            language="extern" if kernel.is_extern else _language(body),
+            language="extern" if kernel.is_extern else "triton" if is_triton else "cpp",
             graph=lowered.id,
             is_backward=lowered.is_backward,
             ops=tuple(dict.fromkeys(kernel.nodes.values())),
@@ -215,11 +215,6 @@ def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Itera
                 yield KernelLine(kernel, line, nodes)
 
 
-def _groups(lowered: Lowered, names: tuple[str, ...]) -> list[SchedulerNode]:
-    wanted = set(names)
-    return [group for group in lowered.after if wanted.issuperset(group.members)]
-
-
 def _sum(values: Iterator[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
@@ -230,12 +225,6 @@ def _all(values: Iterator[int | None]) -> int | None:
     known = list(values)
     numbers = [value for value in known if value is not None]
     return sum(numbers) if known and len(numbers) == len(known) else None
-
-
-def _language(body: str | None) -> str:
-    if body is not None and "async_compile.triton" in body:
-        return "triton"
-    return "cpp"
 
 
 def _source(body: str) -> str:

@@ -73,7 +73,7 @@ class LoweringRecorder:
         self._by_graph.clear()
 
     def _before_fusion(self, nodes: Any) -> None:
-        graph = _graph()
+        graph = tp.VIRTUALIZED.get().graph
         kept = self._graphs.lowered(graph.module)
         id_ = f"i{len(self.lowered)}"
         lowered = Lowered(id_, kept, bool(graph.is_backward))
@@ -123,10 +123,6 @@ class LoweringRecorder:
                         yield Link(f"{lowered.id}:{member}", node.id, "scheduler-fused")
 
 
-def _graph() -> Any:
-    return tp.VIRTUALIZED.get().graph
-
-
 def fx_nodes(snodes: Iterable[Any]) -> list[Any]:
     """The FX nodes behind scheduler nodes, each once, by name."""
     found: dict[str, Any] = {}
@@ -147,9 +143,7 @@ def _kind(node: Any) -> str:
     if node.is_template():
         return "template"
     kind = _KINDS.get(type(node).__name__)
-    if kind is not None:
-        return kind
-    return "reduction" if node.is_reduction() else "pointwise"
+    return kind or ("reduction" if node.is_reduction() else "pointwise")
 
 
 def _sizes(node: Any, **wanted: bool) -> int:
@@ -167,7 +161,7 @@ def _bytes_read(node: Any) -> int:
 
 
 def _buffers(lowered: str) -> Iterator[Buffer]:
-    graph = _graph()
+    graph = tp.VIRTUALIZED.get().graph
     outputs = set(graph.get_output_names())
     readers: dict[str, list[str]] = {}
     writers: dict[str, str] = {}

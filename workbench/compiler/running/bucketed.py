@@ -32,12 +32,14 @@ class Bucketed:
         self, manifest: PackageManifest, load: Callable[[str], LoadedModel], *, check: bool
     ) -> None:
         self.bucketing = Bucketing.from_json(manifest.bucketing or {})
-        self.signature = CallSignature.of(manifest.models[0])
+        model = manifest.models[0]
+        self.signature = CallSignature.of(model)
         self._load = load
         self._check = check
         self._names = {_key(model.bucket or {}): model.name for model in manifest.models}
-        self._paths = [str(leaf.path) for leaf in _contract(manifest).leaves]
-        self._build = nested(read_tree(manifest.models[0].out_spec))
+        contract = CallContract.of(model.name, model.contract, torch.device("cpu"))
+        self._paths = [str(leaf.path) for leaf in contract.leaves]
+        self._build = nested(read_tree(model.out_spec))
         self._gate = _Gate()
         self._check_places(manifest)
 
@@ -74,14 +76,12 @@ class Bucketed:
         contract = model.contract
         if self._check and contract is not None:
             given = contract.examine(given)
-        found = model.run_flat([given[place] for place in self._places(contract)])
+        places = range(len(self._paths)) if contract is None else contract.tensors
+        found = model.run_flat([given[place] for place in places])
         for index, output in enumerate(model.model.outputs):
             if output.type in NUMBERS:
                 found[index] = NUMBERS[output.type](found[index].item())
         return self.bucketing.cut(found, values, bucket)
-
-    def _places(self, contract: CallContract | None) -> Sequence[int]:
-        return contract.tensors if contract is not None else range(len(self._paths))
 
     def _values(self, leaves: Sequence[Any]) -> dict[str, int]:
         """The named dimensions of a request; raises `ContractError` naming what does not fit."""
@@ -157,11 +157,6 @@ class Bucketed:
 
 def _key(bucket: Values) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(bucket.items()))
-
-
-def _contract(manifest: PackageManifest) -> CallContract:
-    model = manifest.models[0]
-    return CallContract.of(model.name, model.contract, torch.device("cpu"))
 
 
 def _value(dim: BucketedDim, leaf: Any) -> int | str:

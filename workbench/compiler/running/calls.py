@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from workbench.compiler.running.checking import CallContract
-from workbench.compiler.running.fast_contract_check import FastContractCheck, fast_contract_check
+from workbench.compiler.contract.calling import FastCheck, declared, defaults
+from workbench.compiler.contract.contract import CONSTANTS, Leaf
+from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.running.checking import (
+    CallContract,
+    fits_layout,
+    is_contiguous,
+    is_dynamic,
+)
 from workbench.compiler.running.signature import CallSignature
 from workbench.errors import ContractError
 
@@ -26,7 +34,9 @@ def build_call(
     checked.
     """
     if contract is None:
-        return _foreign(signature, run)
+        return lambda *args, **kwargs: run(
+            [leaf for leaf in signature.leaves(args, kwargs) if isinstance(leaf, torch.Tensor)]
+        )
     examine = _examiner(contract, check)
     if signature.is_plain:
         return _plain(signature, contract, examine, run, check=check)
@@ -37,20 +47,12 @@ def build_call(
     return call
 
 
-def _foreign(signature: CallSignature, run: Run) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        leaves = signature.leaves(args, kwargs)
-        return run([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)])
-
-    return call
-
-
-def _test(contract: CallContract, check: bool) -> FastContractCheck:
+def _test(contract: CallContract, check: bool) -> FastCheck:
     """The test that stands before the library: the contract, or only that they are tensors."""
     if check:
-        return fast_contract_check(contract)
+        return _fast_check(contract)
     tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
-    return FastContractCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
+    return FastCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
 
 
 def _examiner(contract: CallContract, check: bool) -> Callable[[Sequence[Any]], list[Any]]:
@@ -96,17 +98,18 @@ def _plain(
     """A function with the parameters themselves, where every leaf is one of them."""
     assert signature.signature is not None
     given = signature.given()
+    parameters = signature.signature.parameters
     scope: dict[str, Any] = {
         "_wb_run": run,
         "_wb_examine": examine,
         "_wb_same": signature.check_default,
+        **defaults(parameters.values(), "_wb_default_"),
     }
     names = {name: f"_wb_v{index}" for index, name in enumerate(given)}
-    parameters = signature.signature.parameters
     rest = [name for name in parameters if name not in names]
     for index, name in enumerate(rest):
         names[name] = f"_wb_o{index}"
-    lines = [f"def call({_declared(parameters.values(), scope)}):"]
+    lines = [f"def call({declared([*parameters.values()], '_wb_default_')}):"]
     lines += [f"    {names[name]} = {name}" for name in parameters]
     for name in rest:
         lines.append(f"    if {names[name]} is not _wb_default_{name}:")
@@ -122,25 +125,98 @@ def _plain(
     return call
 
 
-def _declared(parameters: Any, scope: dict[str, Any]) -> str:
-    """The parameters as source; defaults stand in the scope."""
-    shown: list[str] = []
-    last: Any = None
-    for parameter in parameters:
-        kind = parameter.kind
-        if last is inspect.Parameter.POSITIONAL_ONLY and kind is not last:
-            shown.append("/")
-        if kind is inspect.Parameter.KEYWORD_ONLY and kind is not last:
-            shown.append("*")
-        text = parameter.name
-        if parameter.default is not inspect.Parameter.empty:
-            scope[f"_wb_default_{parameter.name}"] = parameter.default
-            text += f"=_wb_default_{parameter.name}"
-        shown.append(text)
-        last = kind
-    return ", ".join([*shown, *(["/"] if last is inspect.Parameter.POSITIONAL_ONLY else [])])
-
-
 def _compiled(source: str, scope: dict[str, Any], name: str) -> Any:
     exec(compile(source, "<call of a package>", "exec"), scope)
     return scope[name]
+
+
+# the quick test
+
+
+def _fast_check(contract: CallContract) -> FastCheck:
+    """The contract as one expression over the leaves: `_wb_v0`, `_wb_v1`, etc."""
+    scope: dict[str, Any] = {}
+    tests = [*_tensors(contract, scope)]
+    for index, leaf in enumerate(contract.leaves):
+        if leaf.kind != "tensor":
+            tests.append(_constant(index, leaf, scope))
+        elif is_dynamic(leaf):
+            tests.append(_layout(index, leaf, scope))
+    names: dict[str, str] = {}
+    for index, leaf in enumerate(contract.leaves):
+        for axis, size in enumerate(leaf.shape):
+            if isinstance(size, Dynamic) and leaf.kind == "tensor":
+                tests.extend(_size(f"_wb_v{index}.size({axis})", size, names))
+    for relation in contract.relations:
+        tree = ast.parse(relation.source, mode="eval")
+        tests.append(f"({ast.unparse(_Renamed(names).visit(tree))})")
+    return FastCheck(" and ".join(tests) or "True", scope)
+
+
+def _tensors(contract: CallContract, scope: dict[str, Any]) -> Iterator[str]:
+    places = contract.tensors
+    if not places:
+        return
+    leaves = [contract.leaves[index] for index in places]
+    guard = tp.TENSOR_GUARDS.get()(
+        *[_like(leaf, contract.device) for leaf in leaves],
+        dynamic_dims_sizes=[[s if isinstance(s, int) else None for s in f.shape] for f in leaves],
+        dynamic_dims_strides=[
+            [None] * len(f.stride) if is_dynamic(f) else list(f.stride) for f in leaves
+        ],
+    )
+    scope["_wb_tensors"] = guard.check
+    yield f"_wb_tensors({', '.join(f'_wb_v{index}' for index in places)})"
+
+
+def _like(leaf: Leaf, device: torch.device) -> torch.Tensor:
+    """A tensor of the same kind; its sizes are given apart, so that it takes no memory."""
+    at = device if leaf.device == device.type else torch.device(leaf.device)
+    return torch.empty((1,) * len(leaf.shape), dtype=getattr(torch, leaf.dtype), device=at)
+
+
+def _constant(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
+    try:
+        value = ast.literal_eval(leaf.value)
+    except (ValueError, SyntaxError):
+        return "False"  # looked at slowly
+    if not isinstance(value, CONSTANTS) or type(value).__name__ != leaf.type:
+        return "False"
+    if value is None or isinstance(value, bool):
+        return f"_wb_v{index} is {value!r}"
+    scope[f"_wb_c{index}"], scope[f"_wb_t{index}"] = value, type(value)
+    return f"type(_wb_v{index}) is _wb_t{index} and _wb_v{index} == _wb_c{index}"
+
+
+def _layout(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
+    if is_contiguous(leaf):
+        return f"_wb_v{index}.is_contiguous()"
+    scope["_wb_fits"], scope[f"_wb_f{index}"] = fits_layout, leaf
+    return f"_wb_fits(_wb_f{index}, _wb_v{index})"
+
+
+def _size(size: str, dim: Dynamic, names: dict[str, str]) -> Iterator[str]:
+    if dim.name is None:
+        low, high = dim.min or 0, dim.max
+        if low > 0 or high is not None:
+            yield f"{low} <= {size}" + (f" <= {high}" if high is not None else "")
+        return
+    if (known := names.get(dim.name)) is not None:
+        scaled = known if dim.scale == 1 else f"{dim.scale} * {known}"
+        yield f"{size} == {scaled}" + (f" + {dim.offset}" if dim.offset else "")
+        return
+    name = names[dim.name] = f"_wb_d{len(names)}"
+    low = max(dim.min or 0, 0)
+    found = f"({name} := {size})"
+    if (dim.scale, dim.offset) != (1, 0):
+        yield f"({size} - {dim.offset}) % {dim.scale} == 0"
+        found = f"({name} := ({size} - {dim.offset}) // {dim.scale})"
+    yield f"{low} <= {found}" + (f" <= {dim.max}" if dim.max is not None else "")
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._names.get(node.id, node.id), node.ctx)

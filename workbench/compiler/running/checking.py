@@ -8,7 +8,6 @@ a tensor, a gradient that nobody asks for, the stride of a dimension of size 1).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import torch
 
 from workbench.compiler.contract.contract import (
-    CONSTANTS,
     LAYOUT_CURE,
     Contract,
     Leaf,
@@ -25,8 +23,8 @@ from workbench.compiler.contract.contract import (
     listing,
 )
 from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.running.relations import Relation, read_relations
 from workbench.errors import ContractError
 
 _TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -96,16 +94,14 @@ class CallContract:
                 f"{leaf.path}: requires grad, and a package computes no gradients: pass "
                 ".detach(), or call under torch.no_grad()"
             )
-        if value.device.type == self.device.type and value.device != self._place(value):
+        has_index = self.device.index is not None and value.device.type == self.device.type
+        if has_index and value.device != self.device:
             yield f"{leaf.path}: on {value.device}, the package was loaded on {self.device}"
         if not misfits and not fits_layout(leaf, value):
             yield (
                 f"{leaf.path}: expected {layout_words(leaf)}, got stride {list(value.stride())}: "
                 f"{LAYOUT_CURE}"
             )
-
-    def _place(self, value: torch.Tensor) -> torch.device:
-        return self.device if self.device.index is not None else value.device
 
 
 def kind_problem(value: torch.Tensor) -> str | None:
@@ -178,12 +174,3 @@ def layout_words(leaf: Leaf) -> str:
     if is_dynamic(leaf) and order is not None:
         return f"memory in the order of dimensions {list(order)}"
     return f"stride {list(leaf.stride)}"
-
-
-def constant_of(leaf: Leaf) -> tuple[Any, bool]:
-    """(value, whether it could be read) of a leaf that is a constant."""
-    try:
-        value = ast.literal_eval(leaf.value)
-    except (ValueError, SyntaxError):
-        return None, False
-    return value, isinstance(value, CONSTANTS) and type(value).__name__ == leaf.type

@@ -1,4 +1,7 @@
-"""A compiled model in this process, driven through its C interface: handles, runs, weights."""
+"""A compiled model in this process, driven through its C interface or by torch's own binding.
+
+A container has several runners and two sets of weights, one of them in use.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_bool, c_char_p, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from weakref import finalize
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.running.library import Library
+from workbench.compiler.running.library import BACKTRACE, Library
+from workbench.errors import ArtifactError, RunError
 
 Tensors = Sequence[torch.Tensor]
 _TENSOR_CONSTANT = 3  # constant_type.h
+BINDING_NOTE = (
+    "it calls operators that only torch's Python binding can run, which holds the GIL: runners "
+    "take turns instead of working in parallel"
+)
 
 
 @dataclass(frozen=True)
@@ -30,34 +38,6 @@ class Constant:
     fqn: str
     folded: bool
     fixed: bool
-
-
-class Container(Protocol):
-    """A compiled model with several runners and two sets of weights, one of them in use."""
-
-    constants: tuple[Constant, ...]
-    specs: tuple[str, str]
-
-    def run(self, inputs: list[torch.Tensor]) -> list[Any]:
-        """Run once; the outputs have no grad. Raises `RunError`."""
-
-    def current(self) -> dict[str, torch.Tensor]:
-        """The weights in use by the library's names, as views of its memory."""
-
-    def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
-        """Hand over all weights; `inactive` fills the set that is not in use."""
-
-    def fold(self, *, inactive: bool) -> None:
-        """Compute what follows from the weights alone, where the library has such."""
-
-    def swap(self) -> None:
-        """Use the other set of weights from now on; no call may be running."""
-
-    def forget_inactive(self, *, all_replaced: bool) -> None:
-        """Free the weights that are not in use; `all_replaced` says that no old one still is."""
-
-    def close(self) -> None:
-        """Free everything; no call may be running."""
 
 
 class _Entry(ctypes.Structure):
@@ -76,12 +56,16 @@ class NativeContainer:
     """A container behind the C interface of its library; calls of `run` are really parallel.
 
     The library takes over the handles of the inputs and clears their places; what an error left
-    in the places, of inputs or of outputs, is freed here.
+    in the places, of inputs or of outputs, is freed here. The outputs of `run` have no grad; a call
+    that fails raises `RunError`.
     """
 
     def __init__(self, path: Path, *, runners: int, device: str, on_gpu: bool) -> None:
         self.library = Library(path)
-        self._stream = _cuda_stream(device) if on_gpu else None
+        index = torch.device(device).index
+        self._stream: Callable[[], int] | None = None  # that of the calling thread, at each call
+        if on_gpu:
+            self._stream = lambda: int(torch.cuda.current_stream(index).cuda_stream)
         self._delete_handle = self.library.torch_function(
             "aoti_torch_delete_tensor_object", c_void_p
         )
@@ -172,21 +156,24 @@ class NativeContainer:
         return found
 
     def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
-        """Hand over all weights; the library uses the tensors' own memory, which is kept here."""
+        """Hand over all weights; `inactive` fills the set that is not in use.
+
+        The library uses the tensors' own memory, which is kept here.
+        """
         held = Held(tensors, self._delete_handle)
         update = self.library.function("UpdateUserManagedConstantBufferPairs")
         self.library.check(update(self._handle, held.entries, held.count, inactive, False))
         self._held[self._active ^ inactive] = held  # frees what the set has used before
 
     def fold(self, *, inactive: bool) -> None:
-        """Compute what follows from the weights alone."""
+        """Compute what follows from the weights alone, where the library has such."""
         stream = self._stream() if self._stream else None
         self.library.check(
             self.library.function("RunConstantFolding")(self._handle, inactive, stream, None)
         )
 
     def swap(self) -> None:
-        """Use the other set of weights from now on."""
+        """Use the other set of weights from now on; no call may be running."""
         self.library.check(self.library.function("SwapConstantBuffer")(self._handle))
         self._active = not self._active
 
@@ -201,7 +188,7 @@ class NativeContainer:
             self.library.check(self.library.function("FreeInactiveConstantBuffer")(self._handle))
 
     def close(self) -> None:
-        """Free the models, the weights and the library."""
+        """Free the models, the weights and the library; no call may be running."""
         self._end()
 
 
@@ -230,7 +217,64 @@ def _end(library: Library, container: c_void_p, held: dict[bool, Held]) -> None:
     library.close()
 
 
-def _cuda_stream(device: str) -> Callable[[], int]:
-    """The stream of the calling thread, read at each call."""
-    index = torch.device(device).index
-    return lambda: int(torch.cuda.current_stream(index).cuda_stream)
+class BindingContainer:
+    """The same as `NativeContainer`, by torch's `AOTIModelContainerRunner…`.
+
+    Only the binding makes torch's proxy executor, which a library needs that calls operators of
+    others. It holds the GIL while the model runs, so that runners take turns.
+    """
+
+    def __init__(self, path: Path, *, runners: int, device: str) -> None:
+        cuda = device.startswith("cuda")
+        make = (tp.AOTI_CUDA_RUNNER if cuda else tp.AOTI_CPU_RUNNER).get()
+        more = (device, str(path.parent)) if cuda else ()
+        try:
+            self._runner: Any = make(str(path), runners, *more)
+        except RuntimeError as error:
+            raise ArtifactError(
+                f"torch cannot start the compiled library: {_reason(error)}. Import what registers "
+                "its operators first."
+            ) from error
+        names = self._runner.get_constant_names_to_original_fqns()
+        self.constants = tuple(Constant(name, fqn, False, False) for name, fqn in names.items())
+        specs = self._runner.get_call_spec()
+        self.specs = (specs[0], specs[1])
+
+    def run(self, inputs: list[torch.Tensor]) -> list[Any]:
+        """Run once; raises `RunError`."""
+        try:
+            found: list[Any] = self._runner.run(inputs)
+        except RuntimeError as error:
+            raise RunError(f"The compiled code failed: {_reason(error)}.") from error
+        return found
+
+    def current(self) -> dict[str, torch.Tensor]:
+        """The weights in use by the library's names."""
+        found = self._runner.extract_constants_map(False)
+        return {c.name: found[c.fqn] for c in self.constants if c.fqn in found}
+
+    def set_weights(self, tensors: Mapping[str, torch.Tensor], *, inactive: bool) -> None:
+        """Copy all weights into the library: the binding cannot keep the tensors themselves."""
+        self._runner.update_constant_buffer(dict(tensors), inactive, False)
+
+    def fold(self, *, inactive: bool) -> None:
+        """The binding computes it at the next call, while no other runs."""
+
+    def swap(self) -> None:
+        """Use the other set of weights from now on."""
+        self._runner.swap_constant_buffer()
+
+    def forget_inactive(self, *, all_replaced: bool) -> None:
+        """Free the set that is not in use, which the binding has copied whole."""
+        self._runner.free_inactive_constant_buffer()
+
+    def close(self) -> None:
+        """Free the models and the library."""
+        self._runner = None
+
+
+def _reason(error: RuntimeError) -> str:
+    return str(error).partition(BACKTRACE)[0].strip().rstrip(".")
+
+
+Container = NativeContainer | BindingContainer

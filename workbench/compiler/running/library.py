@@ -2,19 +2,24 @@
 
 The C interface is `torch/csrc/inductor/aoti_runtime/interface.h`. Its functions return 0, or 1
 after an error whose text belongs to the thread. A call through ctypes releases the GIL.
+
+The interface writes every error to `std::cerr` too, with a dump of the C++ stack, before it returns
+the code. The one library is given a stream without a buffer in its place; `std::cerr` itself, and
+with it everybody else, stays as it is.
 """
 
 from __future__ import annotations
 
 import _ctypes
 import ctypes
+import mmap
 import re
-from collections.abc import Callable
-from ctypes import POINTER, byref, c_bool, c_char_p, c_int32, c_size_t, c_void_p
+import struct
+from collections.abc import Callable, Iterator
+from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int32, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
-from workbench.compiler.running.quiet import silence
 from workbench.errors import ArtifactError, RunError
 
 PREFIX = "AOTInductorModelContainer"
@@ -37,7 +42,15 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "FreeInactiveConstantBuffer": (c_void_p,),
 }
 _FAILED_CALL = re.compile(r"(\w+)\(.*\) API call failed at ", re.DOTALL)
-_BACKTRACE = "\nException raised from "
+BACKTRACE = "\nException raised from "
+_STREAM = b"_ZSt4cerr"
+_ANCHOR = b"AOTInductorModelContainerRun"
+_MAKE_STREAM = "_ZNSoC1EPSt15basic_streambufIcSt11char_traitsIcEE"  # std::ostream(std::streambuf*)
+_STREAM_BYTES = 1024  # a std::ostream of libstdc++ takes 272
+_RELA, _DYNSYM = 4, 11
+_ADDRESS_SLOTS = {62: (6, 1), 183: (1025, 257)}  # by processor: GLOB_DAT, absolute address
+_PAGE = mmap.PAGESIZE
+_READ, _WRITE = 1, 2
 
 
 class Library:
@@ -51,7 +64,7 @@ class Library:
                 f"The compiled library cannot be loaded here: {error}. wb.check(path) compares "
                 "what it needs with this machine."
             ) from error
-        self.is_quiet = silence(self._dll, path)
+        _silence(self._dll, path)
         self._functions: dict[str, Callable[..., int]] = {}
 
     def function(self, name: str) -> Callable[..., int]:
@@ -97,7 +110,7 @@ class Library:
         except AttributeError:
             return "it does not say why"
         text = (message.value or b"").decode(errors="replace")
-        text = text.partition(_BACKTRACE)[0].strip()
+        text = text.partition(BACKTRACE)[0].strip()
         call = _FAILED_CALL.match(text)
         if call:
             told = self.torch_function(
@@ -110,3 +123,67 @@ class Library:
     def close(self) -> None:
         """Give the library back; nothing of it may be in use."""
         _ctypes.dlclose(self._dll._handle)
+
+
+def _silence(dll: ctypes.CDLL, path: Path) -> None:
+    """Give the library another stream; it is left as it is where that cannot be."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            anchor, slots = _places(data)
+        except (struct.error, ValueError, IndexError):
+            return
+    if anchor is None or not slots:
+        return
+    try:
+        base = (ctypes.cast(dll[_ANCHOR.decode()], c_void_p).value or 0) - anchor
+        make = dll[_MAKE_STREAM]
+        protect = dll["mprotect"]
+    except AttributeError:
+        return
+    make.argtypes, make.restype = (c_void_p, c_void_p), None
+    protect.argtypes, protect.restype = (c_void_p, c_size_t, c_int), c_int
+    stream = ctypes.create_string_buffer(_STREAM_BYTES)
+    make(stream, None)
+    dll.silent_stream = stream  # type: ignore[attr-defined]  # lives as long as the library
+    for place in (base + slot for slot in slots):
+        # where the linker has resolved an address; its page may be read-only by now
+        if protect(place - place % _PAGE, _PAGE, _READ | _WRITE):
+            return
+        c_void_p.from_address(place).value = ctypes.addressof(stream)
+
+
+def _places(data: mmap.mmap) -> tuple[int | None, list[int]]:
+    """Where the anchor function stands in the library, and each address of the stream."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return None, []
+    kinds = _ADDRESS_SLOTS.get(struct.unpack_from("<H", data, 18)[0], ())
+    sections = list(_sections(data))
+    anchor, slots = None, []
+    for kind, offset, size, link in sections:
+        if kind == _DYNSYM:
+            names = sections[link][1]
+            for at in range(offset, offset + size, 24):
+                if _is_named(data, names, at, _ANCHOR):
+                    anchor = struct.unpack_from("<Q", data, at + 8)[0]
+        elif kind == _RELA and sections[link][0] == _DYNSYM:
+            symbols, names = sections[link][1], sections[sections[link][3]][1]
+            for at in range(offset, offset + size, 24):
+                place, info = struct.unpack_from("<QQ", data, at)
+                wanted = info & 0xFFFFFFFF in kinds
+                if wanted and _is_named(data, names, symbols + 24 * (info >> 32), _STREAM):
+                    slots.append(place)
+    return anchor, slots
+
+
+def _is_named(data: mmap.mmap, names: int, symbol: int, name: bytes) -> bool:
+    at = names + struct.unpack_from("<I", data, symbol)[0]
+    return data[at : at + len(name) + 1] == name + b"\0"
+
+
+def _sections(data: mmap.mmap) -> Iterator[tuple[int, int, int, int]]:
+    """Kind, offset, size and linked section of each section."""
+    start = struct.unpack_from("<Q", data, 0x28)[0]
+    entry, count = struct.unpack_from("<HH", data, 0x3A)
+    for index in range(count):
+        fields = struct.unpack_from("<IIQQQQI", data, start + index * entry)
+        yield fields[1], fields[4], fields[5], fields[6]

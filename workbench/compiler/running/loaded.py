@@ -13,13 +13,16 @@ import torch
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
 from workbench.compiler.aot_files import load_steps
-from workbench.compiler.running import binding
-from workbench.compiler.running.binding import BindingContainer
-from workbench.compiler.running.container import Container, NativeContainer
+from workbench.compiler.running.container import (
+    BINDING_NOTE,
+    BindingContainer,
+    Container,
+    NativeContainer,
+)
 from workbench.compiler.running.mapped import BackgroundHash, map_constants
+from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
 from workbench.compiler.running.trees import nested, read_tree
-from workbench.compiler.running.unpacking import Unpacking
 from workbench.compiler.running.weights import CONSTANT, Weights
 from workbench.errors import ArtifactError, ContractError, UsageError, WorkbenchError
 
@@ -72,7 +75,10 @@ class LoadedModel:
         if self.device.type == "cpu":
             unpacking.remove()  # the library is open
         load_steps.begin(load_steps.GUARDS)
-        self._checked_call = self._build(check)
+        from workbench.compiler.running.calls import build_call
+
+        run = self._running()
+        self._checked_call = build_call(self.signature, self.contract, run, check=check)
         self._call = self._checked_call if not self.weights.missing else self._no_weights
         self._hash = self._hashing(package)
 
@@ -105,7 +111,7 @@ class LoadedModel:
 
     def _started(self, library: Path, runners: int) -> Container:
         if self.model.needs_proxy:
-            self.notes.append(binding.NOTE)
+            self.notes.append(BINDING_NOTE)
             return BindingContainer(library, runners=runners, device=str(self.device))
         return NativeContainer(
             library, runners=runners, device=str(self.device), on_gpu=self.device.type == "cuda"
@@ -130,11 +136,6 @@ class LoadedModel:
         if not members or package.manifest is None:
             return None
         return BackgroundHash(package, sorted(members), self._refuse)
-
-    def _build(self, check: bool) -> Callable[..., Any]:
-        from workbench.compiler.running.calls import build_call
-
-        return build_call(self.signature, self.contract, self._running(), check=check)
 
     def _running(self) -> Callable[[list[Any]], Any]:
         """One run in a place of its own, its outputs nested."""
@@ -235,7 +236,6 @@ def _device(model: PackagedModel) -> torch.device:
 def _rows_of(container: Container) -> dict[str, PackagedConstant]:
     """What the library of torch's own package says about its weights."""
     found = container.current()
-    fixed = {constant.name for constant in container.constants if constant.fixed}
     return {
         constant.name: PackagedConstant(
             name=constant.name,
@@ -244,7 +244,7 @@ def _rows_of(container: Container) -> dict[str, PackagedConstant]:
             stride=tuple(found[constant.name].stride()),
             dtype=str(found[constant.name].dtype).removeprefix("torch."),
             size=found[constant.name].nbytes,
-            kind=CONSTANT if constant.name in fixed else "parameter",
+            kind=CONSTANT if constant.fixed else "parameter",
         )
         for constant in container.constants
         if constant.name in found

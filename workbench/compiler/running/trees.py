@@ -11,6 +11,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
@@ -33,11 +34,6 @@ class Tree:
     context: Any = None
     children: tuple[Tree, ...] = ()
     text: str = ""  # the context as it was written
-
-    @property
-    def leaves(self) -> int:
-        """How many leaves there are below, or 1 for a leaf."""
-        return 1 if self.type is None else sum(child.leaves for child in self.children)
 
     @property
     def keys(self) -> tuple[str | int, ...] | None:
@@ -111,22 +107,15 @@ def nested(tree: Tree) -> Callable[[list[Any]], Any]:
         return lambda leaves: leaves[0]
     flat = all(child.type is None for child in tree.children)
     if flat and tree.type in ("builtins.tuple", "builtins.list"):
-        plain = _PLAIN[tree.type]
-        return lambda leaves: plain(leaves)
+        return _PLAIN[tree.type]
     build = builder(tree)
     return lambda leaves: build(iter(leaves))
 
 
 def _maker(tree: Tree) -> Callable[[list[Any]], Any]:
     """What makes a container of another type from its children, found at the first use."""
-    found: list[Callable[[list[Any]], Any]] = []
-
-    def make(children: list[Any]) -> Any:
-        if not found:
-            found.append(_registered(tree) or _by_name(tree))
-        return found[0](children)
-
-    return make
+    found = cache(lambda: _registered(tree) or _by_name(tree))
+    return lambda children: found()(children)
 
 
 def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
@@ -134,23 +123,16 @@ def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
     kind = tp.TREE_TYPES.get().get(tree.type)
     if kind is None:
         return None
-    row = tp.TREE_SERIALIZED.get()[kind]
-    read = row.from_dumpable_context
+    read = tp.TREE_SERIALIZED.get()[kind].from_dumpable_context
     if tree.type == _NAMED_TUPLE:
-        made = _named_tuple(tree)
+        try:
+            made = read(tree.text)
+        except NotImplementedError:  # torch does not know the class
+            made = _import(tree.text)
         return tuple if made is None else lambda children: made(*children)
     context = tree.context if read is None else read(tree.text)
     unflatten = tp.TREE_NODES.get()[kind].unflatten_fn
     return lambda children: unflatten(children, context)
-
-
-def _named_tuple(tree: Tree) -> Any | None:
-    """The class of a named tuple, as torch knows it or as it can be imported."""
-    row = tp.TREE_SERIALIZED.get()[tp.TREE_TYPES.get()[_NAMED_TUPLE]]
-    try:
-        return row.from_dumpable_context(tree.text)
-    except NotImplementedError:
-        return _import(tree.text)
 
 
 def _by_name(tree: Tree) -> Callable[[list[Any]], Any]:

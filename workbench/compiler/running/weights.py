@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -18,66 +19,59 @@ from workbench.errors import UsageError
 CONSTANT, BUFFER = "constant", "buffer"
 
 
+@dataclass(eq=False)
 class Weights:
     """All weights of one model, in two sets: one is filled while the other is in use.
 
     A call sees one set from its start to its end. Between two sets it waits for the calls that
-    run, for the time of a pointer swap.
+    run, for the time of a pointer swap. `rows` are its constants by the library's names.
     """
 
-    def __init__(
-        self,
-        model: str,
-        rows: Mapping[str, PackagedConstant],
-        container: Container,
-        slots: Slots,
-        device: torch.device,
-    ) -> None:
-        self._model = model
-        self._rows = rows
-        self._container = container
-        self._slots = slots
-        self._device = device
-        self._lock = Lock()
-        self._folds = any(constant.folded for constant in container.constants)
-        self._now: dict[str, torch.Tensor] = {}
+    model: str
+    rows: Mapping[str, PackagedConstant]
+    container: Container
+    slots: Slots
+    device: torch.device
+    _lock: Lock = field(default_factory=Lock)
+    _now: dict[str, torch.Tensor] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names in the module of what can be replaced."""
-        return tuple(row.fqn for row in self._rows.values() if row.kind != CONSTANT)
+        return tuple(row.fqn for row in self.rows.values() if row.kind != CONSTANT)
 
     @property
     def missing(self) -> list[str]:
         """The names of what the library needs and nobody has given yet."""
-        return [row.fqn for name, row in self._rows.items() if name not in self._now]
+        return [row.fqn for name, row in self.rows.items() if name not in self._now]
 
     def keep_own(self) -> None:
         """Use what the library itself holds."""
-        self._container.fold(inactive=False)
-        self._now = self._container.current()
+        self.container.fold(inactive=False)
+        self._now = self.container.current()
 
     def start(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Hand over the first weights, which nobody can be using yet; some may come later."""
         self._now = dict(tensors)
         if not self.missing:
-            self._container.set_weights(self._now, inactive=False)
-            self._container.fold(inactive=False)
+            self.container.set_weights(self._now, inactive=False)
+            self.container.fold(inactive=False)
 
     def update(self, state: Any, *, partial: bool) -> None:
         """Swap in new weights; raises `UsageError` naming each one that does not fit."""
         given = _tensors(state)
         with self._lock:
-            self._slots.require_open()
+            self.slots.require_open()
             fresh = self._checked(given, partial=partial)
             everything = {**self._now, **fresh}
-            if lacks := self._rows.keys() - everything.keys():
+            if lacks := self.rows.keys() - everything.keys():
                 raise UsageError(
-                    f"{self._model} was packaged without {', '.join(sorted(lacks))}, which no "
+                    f"{self.model} was packaged without {', '.join(sorted(lacks))}, which no "
                     "state_dict holds: package it again."
                 )
-            if self._now.keys() != self._rows.keys():
-                self._first(everything)
+            if self._now.keys() != self.rows.keys():  # the file held none: nothing was called
+                self.container.set_weights(everything, inactive=False)
+                self.container.fold(inactive=False)
             else:
                 self._swap(everything)
             self._now = everything
@@ -85,36 +79,32 @@ class Weights:
     def close(self) -> None:
         """Wait for running calls and for new weights on their way, then free the model."""
         with self._lock:
-            self._slots.close(self._container.close)
-
-    def _first(self, everything: dict[str, torch.Tensor]) -> None:
-        """The first complete set, where the file held none: nothing was called before."""
-        self._container.set_weights(everything, inactive=False)
-        self._container.fold(inactive=False)
+            self.slots.close(self.container.close)
 
     def _swap(self, everything: dict[str, torch.Tensor]) -> None:
-        container = self._container
+        container = self.container
         container.set_weights(everything, inactive=True)
-        if not self._folds:
+        if not any(constant.folded for constant in container.constants):
             container.fold(inactive=True)  # only says that there is nothing to compute
-            with self._slots.all():
+            with self.slots.all():
                 container.swap()
         else:
-            with self._slots.all():
+            with self.slots.all():
                 self._fold_and_swap()
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-        container.forget_inactive(all_replaced=_is_disjoint(self._now, everything))
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        replaced = all(everything[name] is not tensor for name, tensor in self._now.items())
+        container.forget_inactive(all_replaced=replaced)
 
     def _fold_and_swap(self) -> None:
         try:
-            self._container.fold(inactive=True)
+            self.container.fold(inactive=True)
         except BaseException:
             # a runner is left with the new weights: swapping there and back sets all of them
-            self._container.swap()
-            self._container.swap()
+            self.container.swap()
+            self.container.swap()
             raise
-        self._container.swap()
+        self.container.swap()
 
     def _checked(
         self, given: Mapping[str, torch.Tensor], *, partial: bool
@@ -122,7 +112,7 @@ class Weights:
         problems: list[str] = []
         fresh: dict[str, torch.Tensor] = {}
         known: set[str] = set()
-        for name, row in self._rows.items():
+        for name, row in self.rows.items():
             if row.kind == CONSTANT:
                 continue
             names = (row.fqn, *row.aliases)
@@ -138,18 +128,11 @@ class Weights:
             problems += [f"{n}: the model has no such weight" for n in given if n not in known]
         if problems:
             raise UsageError(
-                f"These weights do not fit {self._model}; nothing was changed:\n{listing(problems)}"
+                f"These weights do not fit {self.model}; nothing was changed:\n{listing(problems)}"
             )
-        return {name: self._copied(self._rows[name], value) for name, value in fresh.items()}
-
-    def _copied(self, row: PackagedConstant, value: torch.Tensor) -> torch.Tensor:
-        """The weight in memory of its own, laid out as the library expects."""
-        fresh = TensorLike.named(row.shape, row.stride, row.dtype).empty(self._device)
-        return fresh.copy_(value.detach())
-
-
-def _is_disjoint(old: Mapping[str, torch.Tensor], new: Mapping[str, torch.Tensor]) -> bool:
-    return all(new[name] is not tensor for name, tensor in old.items())
+        likes = {n: TensorLike.named(r.shape, r.stride, r.dtype) for n, r in self.rows.items()}
+        # in memory of their own, laid out as the library expects
+        return {n: likes[n].empty(self.device).copy_(v.detach()) for n, v in fresh.items()}
 
 
 def _tensors(state: Any) -> dict[str, torch.Tensor]:

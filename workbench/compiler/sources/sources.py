@@ -16,7 +16,6 @@ from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
-from workbench.compiler.sources.source_line_index import SourceLineIndex
 from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -72,25 +71,18 @@ class Places:
 
         Of torch, when there is no other: torch's own modules have lines too.
         """
-        try:
-            return self._innermost[stack_trace]
-        except KeyError:
-            frame = self._find(stack_trace)
-            self._innermost[stack_trace] = frame
-            return frame
+        if stack_trace not in self._innermost:
+            self._innermost[stack_trace] = self._find(stack_trace)
+        return self._innermost[stack_trace]
 
     def _find(self, stack_trace: str) -> Frame | None:
         frames = [Frame(f, int(line), name) for f, line, name in _FRAME.findall(stack_trace)]
         mine = [frame for frame in frames if self.is_user(frame.file)]
-        for frame in mine:
-            if "site-packages" not in frame.file:
-                self._note(frame)
-        self._callers[stack_trace] = tuple(reversed(mine[:-1]))
         found = (mine or frames)[-1:]
-        if not found:
-            return None
-        self._note(found[0])
-        return found[0]
+        for frame in (*(f for f in mine if "site-packages" not in f.file), *found):
+            self.note(frame.file, frame.line, frame.function)
+        self._callers[stack_trace] = tuple(reversed(mine[:-1]))
+        return found[0] if found else None
 
     def callers(self, stack_trace: str) -> tuple[Frame, ...]:
         """The user frames around the innermost one, nearest first."""
@@ -98,12 +90,9 @@ class Places:
             self.innermost(stack_trace)
         return self._callers[stack_trace]
 
-    def _note(self, frame: Frame) -> None:
-        self.frames.setdefault((frame.file, frame.function), set()).add(frame.line)
-
     def note(self, file: str, line: int, function: str) -> None:
         """Record a line whose function belongs in the report."""
-        self._note(Frame(file, line, function))
+        self.frames.setdefault((file, function), set()).add(line)
 
     def shown(self, file: str) -> str:
         """The name of a file in the report."""
@@ -169,6 +158,36 @@ class _Found:
     lines: Sequence[str]
 
 
+class SourceLineIndex:
+    """The functions of a report by file, and the ids of their lines.
+
+    `L:s0:12` is line 12, in the innermost function of the report around it.
+    """
+
+    def __init__(self) -> None:
+        self._spans: dict[str, list[tuple[int, int, str]]] = {}
+        self._ids: dict[tuple[str, int], str | None] = {}
+
+    def add(self, shown: str, first: int, last: int, source: str) -> None:
+        """Note where a source of a shown file begins and ends, before ids are asked for."""
+        self._spans.setdefault(shown, []).append((first, last, source))
+
+    def is_within(self, shown: str, line: int) -> bool:
+        """Whether a source noted so far has the line."""
+        return any(first <= line <= last for first, last, _ in self._spans.get(shown, ()))
+
+    def of(self, shown: str | None, line: int | None) -> str | None:
+        """The id of a line of a shown file, or None when its function is not in the report."""
+        if shown is None or line is None:
+            return None
+        key = (shown, line)
+        if key not in self._ids:
+            fits = [s for s in self._spans.get(shown, ()) if s[0] <= line <= s[1]]
+            inner = max(fits, default=None)
+            self._ids[key] = None if inner is None else f"L:{inner[2]}:{line}"
+        return self._ids[key]
+
+
 class SourceTable:
     """The source rows of a report and the ids of their lines."""
 
@@ -182,17 +201,14 @@ class SourceTable:
                 if block is not None:
                     found.setdefault((file, block.first), block)
         self.rows: list[Source] = []
-        self._ids = SourceLineIndex()
+        ids = SourceLineIndex()
+        self.line_id = ids.of
         for n, block in enumerate(found.values()):
             shown = places.shown(block.file)
             text = texts.add("".join(block.lines).rstrip("\n"))
             kind = places.kind(block.file)
             self.rows.append(Source(f"s{n}", block.name, shown, block.first, text, kind))
-            self._ids.add(shown, block.first, block.last, f"s{n}")
-
-    def line_id(self, shown: str | None, line: int | None) -> str | None:
-        """The id of a line of a shown file, or None when its function is not in the report."""
-        return self._ids.of(shown, line)
+            ids.add(shown, block.first, block.last, f"s{n}")
 
 
 class CallSites:

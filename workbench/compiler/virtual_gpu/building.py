@@ -18,14 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.analysis.gpu_model.triton_source import TritonSource, read_source, without_heuristics
-from workbench.compiler.internals.process_patches import ProcessPatches
-from workbench.compiler.machine_code.assembly_rows import AssemblyRows
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.assembly_rows import AssemblyRows, joined
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig, code_of
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.reading_code import read_code, read_resources
-from workbench.compiler.machine_code.spans import joined
 from workbench.compiler.sources.sources import Places
-from workbench.compiler.virtual_gpu.build_messages import Build, BuildJob, Built
+from workbench.compiler.virtual_gpu.messages import Build, BuildJob, Built
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
@@ -197,15 +196,11 @@ def _options(source: TritonSource, build: Build, device: Device) -> dict[str, An
         options["enable_fp_fusion"] = source.options["enable_fp_fusion"]
     if device.is_amd:  # what is no argument of the function is an option of AMD's compiler
         return options | {k: v for k, v in build.values.items() if k not in source.signature}
-    options["launch_pdl"] = bool(source.options.get("launch_pdl", False)) and _has_pdl(device)
+    # since Hopper a kernel can be started before the one in front of it has ended
+    options["launch_pdl"] = bool(source.options.get("launch_pdl")) and device.spec.major >= 9
     if source.options.get("disable_ftz"):
         options["enable_reflect_ftz"] = False
     return options
-
-
-def _has_pdl(device: Device) -> bool:
-    """Whether a kernel can be started before the one in front of it has ended."""
-    return device.spec.major >= 9
 
 
 def _check_libraries(ttir: str, device: Device) -> None:

@@ -10,6 +10,7 @@ import pickle
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -21,10 +22,12 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.virtual_gpu.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
+    LoopBody,
     OperatorRef,
     captured_nodes,
+    layout_of,
+    loop_body,
 )
-from workbench.compiler.virtual_gpu.loop_bodies import LoopBody, layout_of, loop_body
 
 PANE = "captured_graphs"
 WITHOUT_BIAS = " without its bias"
@@ -76,26 +79,19 @@ class CapturedGraph:
         return named.union(*(part.targets for part in self.parts.values()))
 
 
-class GraphKeeper:
-    """Keeps every graph that is lowered while it is entered."""
+class GraphKeeper(Patches):
+    """Keeps every graph that is lowered until it is closed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.graphs: list[CapturedGraph] = []
-        self._patches = Patches()
-
-    def __enter__(self) -> GraphKeeper:
-        self._patches.__enter__()
-        self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._keep)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._patches.close()
+        self.observe(tp.LOG_POST_FUSION, PANE, before=self._keep)
 
     def added(self, program: Program | NoProgram) -> Program | NoProgram:
         """The program with the graphs, or with the reason why they cannot be kept."""
         if isinstance(program, NoProgram):
             return program
-        why = self._patches.missing.get(PANE) or self._patches.failed.get(PANE)
+        why = self.missing.get(PANE) or self.failed.get(PANE)
         if why is not None:
             return replace(program, no_graphs=why)
         if not self.graphs:
@@ -170,7 +166,7 @@ def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
     kernels: dict[tuple[int, int], UsersKernel] = {}
     for node in module.graph.nodes:
         if node.op == "get_attr":
-            value = _attribute(module, node.target)
+            value = attrgetter(node.target)(module)
             if isinstance(value, torch.fx.GraphModule):
                 parts[node.target] = captured(value)
             elif isinstance(value, torch.Tensor):
@@ -189,9 +185,3 @@ def _keep_kernel(kwargs: Mapping[str, Any], kernels: dict[tuple[int, int], Users
     while not hasattr(kernel, "__name__"):
         kernel = kernel.fn
     kernels[numbers] = UsersKernel(kernel.__name__, dict(table.get_constant_args(numbers[1])))
-
-
-def _attribute(module: Any, path: str) -> Any:
-    for part in path.split("."):
-        module = getattr(module, part)
-    return module

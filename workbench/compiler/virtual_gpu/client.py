@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from workbench.compiler.virtual_gpu.build_messages import BuildJob, Built
-from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
+from workbench.compiler.virtual_gpu.messages import Build, BuildJob, Built, CrossCompilation, Job
+from workbench.processes.caller_context import CallerContext
 from workbench.processes.messages import ProgressCallback
-from workbench.processes.worker import Worker
-from workbench.report import Report
+from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings
 
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
@@ -38,20 +37,10 @@ class CrossCompiler(Worker):
 
     program = "workbench.compiler.virtual_gpu.worker"
     hidden = HIDDEN
-    no_training: str | None = None
-    """Why it cannot compile a backward pass."""
-
-    def on_ready(self, value: Any) -> None:
-        """Take what the worker says when it can be asked."""
-        self.no_training = value
 
     def variables(self) -> Mapping[str, str]:
         """Caches of its own, no other device."""
         return own_caches()
-
-    def compile(self, job: Job, progress: ProgressCallback | None = None) -> Report:
-        """The record of `compiled`."""
-        return self.compiled(job, progress).report
 
     def compiled(self, job: Job, progress: ProgressCallback | None = None) -> CrossCompilation:
         """Compile for a virtual GPU and return the record and the program.
@@ -82,3 +71,34 @@ def warm_worker() -> CrossCompiler:
 @cache
 def _worker_of(pid: int) -> CrossCompiler:
     return CrossCompiler()
+
+
+def build_all(
+    builds: Iterable[Build], worker: CrossCompiler, progress: ProgressCallback | None = None
+) -> Mapping[str, Built]:
+    """Every build by its id, in order; one that ends the worker has a note instead of code.
+
+    Raises `CaptureError` when no worker can be started.
+    """
+    waiting = {build.id: build for build in builds}
+    order, start = list(waiting), time.monotonic()
+    found: dict[str, Built] = {}
+
+    def hear(built: Built) -> None:
+        waiting.pop(built.id, None)
+        found[built.id] = built
+        if progress is not None:
+            progress(f"{built.id} ({len(found)} of {len(order)})", time.monotonic() - start)
+
+    at_once = 2
+    while waiting:
+        worker.start()
+        try:
+            worker.build(BuildJob(tuple(waiting.values()), CallerContext.current(), at_once), hear)
+        except WorkerEnded:
+            if at_once == 1:  # in order, so that the first without an answer is the one
+                id = next(iter(waiting))
+                died = "Triton's compiler ended its process while it compiled this for"
+                hear(Built(id, None, note=f"{died} {waiting[id].gpu.target}."))
+            at_once = 1
+    return {id: found[id] for id in order}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.dynamic_rblock import can_be_added
+from workbench.compiler.virtual_gpu.device.inductor_offline import can_be_added
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided
 from workbench.report import Node, Report, Table
 from workbench.report.machine_rows import Fidelity

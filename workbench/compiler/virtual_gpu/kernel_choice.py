@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,13 +28,7 @@ class Chosen:
 
 
 def triton_kernels(report: Report) -> list[Kernel]:
-    """The kernels that Triton compiled.
-
-    Raises
-    ------
-    UsageError
-        There is none; the message says why and what to do.
-    """
+    """The kernels that Triton compiled; raises `UsageError`, which says why, if there is none."""
     measured = set(report.resources.columns.get("kernel", ()))
     found = [kernel for kernel in report.kernels if kernel.id in measured]
     if found:
@@ -59,13 +53,7 @@ def triton_kernels(report: Report) -> list[Kernel]:
 
 
 def kernel_named(report: Report, name: str) -> Kernel:
-    """The Triton kernel of this id or name.
-
-    Raises
-    ------
-    UsageError
-        There is none; the message lists those that there are.
-    """
+    """The Triton kernel of this id or name; raises `UsageError`, which lists them, if none is."""
     kernels = triton_kernels(report)
     for kernel in kernels:
         if name in (kernel.id, kernel.name):
@@ -77,41 +65,26 @@ def kernel_named(report: Report, name: str) -> Kernel:
 def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]) -> list[Chosen]:
     """Each kernel in its first configuration, or the one that `configs` has for its id.
 
-    Raises
-    ------
-    UsageError
-        A kernel or configuration in `configs` does not exist.
+    Raises `UsageError` when a kernel or configuration in `configs` does not exist.
     """
     by_kernel: dict[str, dict[str, Resources]] = {}
     for row in report.resources:
         by_kernel.setdefault(row.kernel, {})[row.config] = row
     wanted = {kernel_named(report, name).id: config for name, config in configs.items()}
-    return list(_chosen(report, kernels, by_kernel, wanted))
-
-
-def _chosen(
-    report: Report,
-    kernels: Sequence[Kernel],
-    by_kernel: Mapping[str, Mapping[str, Resources]],
-    wanted: Mapping[str, str],
-) -> Iterator[Chosen]:
     ttir = {row.config: row for row in report.assembly if row.stage == "ttir"}
+    found = []
     for kernel in kernels:
         rows = by_kernel[kernel.id]
         config = wanted.get(kernel.id, next(iter(rows)))
         if config not in rows:
             known = ", ".join(f"{row.config} {row.choice}".strip() for row in rows.values())
             raise UsageError(f"{kernel.id} has no configuration {config!r}. It has {known}.")
-        row = rows[config]
-        code = ttir.get(config)
-        yield Chosen(
-            kernel=kernel.id,
-            row=row,
-            source=report.texts.get(kernel.text or ""),
-            ttir=None if code is None else report.texts.get(code.text or ""),
-            ttir_lines=() if code is None else code.lines,
-            values=values_of(row.choice),
-        )
+        code, source = ttir.get(config), report.texts.get(kernel.text or "")
+        text = None if code is None else report.texts.get(code.text or "")
+        lines = () if code is None else code.lines
+        values = values_of(rows[config].choice)
+        found.append(Chosen(kernel.id, rows[config], source, text, lines, values))
+    return found
 
 
 def values_of(choice: str) -> dict[str, Any]:

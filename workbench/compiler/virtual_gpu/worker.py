@@ -6,26 +6,64 @@ its top.
 
 from __future__ import annotations
 
+import signal
+import threading
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from workbench.compiler.virtual_gpu.device import native_hooks
-from workbench.compiler.virtual_gpu.stopping import Stoppable
 from workbench.processes.messages import Done
 from workbench.processes.parent import Parent
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
-    from workbench.compiler.virtual_gpu.build_messages import BuildJob
-    from workbench.compiler.virtual_gpu.messages import Job
+    from workbench.compiler.virtual_gpu.messages import BuildJob, Job
+
+_SIGNAL = signal.SIGUSR1
+
+
+class Stoppable:
+    """What runs in `with` ends with `KeyboardInterrupt` once `stop` is called; make it in main.
+
+    A signal reaches the main thread also while it waits for a process such as the assembler.
+    """
+
+    def __init__(self) -> None:
+        self._is_wanted = False
+        self._is_running = False
+        signal.signal(_SIGNAL, self._on_signal)
+
+    def __enter__(self) -> None:
+        self._is_running = True
+        if self._is_wanted:  # asked for before there was anything to stop
+            self._interrupt()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_running = False
+
+    def stop(self) -> None:
+        """Interrupt what runs, or what will run next."""
+        self._is_wanted = True
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, _SIGNAL)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._is_running and self._is_wanted:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        self._is_running = self._is_wanted = False
+        raise KeyboardInterrupt
 
 
 def main(parent: Parent) -> None:
     """Serve the process at the other end until it goes away."""
     with parent.starting():
         no_training = native_hooks.load_before_torch(Settings.from_environment())
-        from workbench.compiler.virtual_gpu.build_messages import BuildJob
         from workbench.compiler.virtual_gpu.building import build_job
         from workbench.compiler.virtual_gpu.compiling import compile_job, import_compiler
+        from workbench.compiler.virtual_gpu.messages import BuildJob
 
         import_compiler()
     stoppable = Stoppable()
@@ -37,5 +75,5 @@ def main(parent: Parent) -> None:
             return Done()
         return compile_job(job, parent, no_training, stoppable)
 
-    parent.done(no_training)
+    parent.done()
     parent.serve(answer)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-
-from workbench.specs.opcodes.occurring import opcodes_in
 
 _TABLES = {
     "ptx": "ptx",
@@ -19,6 +17,14 @@ _TABLES = {
     "ttgir": "triton",
     "llir": "llvm",
 }
+
+
+_SASS = re.compile(r"^\s*(?:/\*[0-9a-f]{4,}\*/)?\s*(@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.M)
+_PTX = re.compile(r"^\s*\{?\s*(@!?%?\w+\s+)?(\.?[a-z]\w*(?:(?:\.|::)\w+)*)(?=[\s;]|$)", re.M)
+_AMD = re.compile(r"^\s*(\.?[a-z]\w+)(?=\s|$)", re.M)
+_MLIR = re.compile(r'^\s*(?:[%\w:#, ]+ = )?"?([a-z]\w*\.[a-z_0-9.]*\w)', re.M)
+_LLVM = re.compile(r"^[ \t]+(?:%[\w.]+ = )?(?:(?:tail|musttail|notail) )?([a-z]\w*)(?=\s)", re.M)
+_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +112,37 @@ def _table(name: str) -> _Table:
         patterns=tuple((re.compile(p), words) for p, words in data.get("patterns", {}).items()),
         of=data.get("of", {}),
     )
+
+
+def opcodes_in(stage: str, text: str) -> set[str]:
+    """The opcodes of a text with their modifiers, `@` or `@!` where one has a predicate."""
+    return set(_FOUND[stage](text)) if stage in _FOUND else set()
+
+
+def _sass(text: str) -> Iterator[str]:
+    for predicate, opcode in _SASS.findall(text):
+        yield opcode
+        if predicate:
+            yield predicate.rstrip()[:2].rstrip("UP")
+
+
+def _ptx(text: str) -> Iterator[str]:
+    for predicate, opcode in _PTX.findall(text.replace(";", ";\n").replace("{", "{\n")):
+        yield opcode
+        if predicate:
+            yield predicate[: 1 + (predicate[1] == "!")]
+
+
+def _llvm(text: str) -> Iterator[str]:
+    yield from _LLVM.findall(text)
+    yield from _INTRINSIC.findall(text)
+
+
+_FOUND: Mapping[str, Callable[[str], Iterable[str]]] = {
+    "sass": _sass,
+    "ptx": _ptx,
+    "amdgcn": _AMD.findall,
+    "ttir": _MLIR.findall,
+    "ttgir": _MLIR.findall,
+    "llir": _llvm,
+}

@@ -9,7 +9,8 @@ from typing import Any
 
 from workbench.artifacts.inspect.report import ArtifactReport
 from workbench.artifacts.inspect.rows import LEVELS
-from workbench.artifacts.inspect.text import TITLES, size_words
+from workbench.artifacts.inspect.text import TITLES
+from workbench.number_text import number_text
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, Grid, frame_call, grid
 from workbench.views.static_html.limits import Limits
@@ -36,7 +37,7 @@ _TITLES = {
     "symbols": "Symbols of the libraries",
 }
 _OPEN = ("models", "inputs", "outputs", "needs", "outside")
-_SIZES = ("size", "bytes")
+_SIZES = ("size", "B")
 _NUMBERS = ("constants", "exports", "imports", "registers")
 
 
@@ -47,7 +48,7 @@ def fragment(report: ArtifactReport) -> str:
         tables = ((name, _table(report, name, limits)) for name in _TITLES)
         return {
             "name": os.path.basename(report.path),
-            "facts": [TITLES[report.kind], size_words(report.size), report.signature],
+            "facts": [TITLES[report.kind], number_text(report.size, "bytes"), report.signature],
             "digest": report.digest or "digest not computed: wb.inspect(path, verify=True)",
             "warnings": list(_warnings(report)),
             "notes": report.notes,
@@ -80,7 +81,7 @@ def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
 def _column(name: str) -> Column:
     title = name.replace("_", " ")
     if name in _SIZES:
-        return Column(title, name, "bytes")
+        return Column(title, name, "B")
     return Column(title, name, "number" if name in _NUMBERS else "code")
 
 
@@ -98,5 +99,5 @@ def _sources(report: ArtifactReport, limits: Limits) -> Iterator[dict[str, Any]]
     for text in report.texts:
         kept = text.text if text.text is not None and len(text.text) <= left else None
         left -= len(kept or "")
-        facts = f"{text.language}, {size_words(text.size)}"
+        facts = f"{text.language}, {number_text(text.size, 'bytes')}"
         yield {"name": text.name, "facts": facts, "text": kept}

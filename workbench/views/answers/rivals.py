@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.views.static_html.others import rivals_summary
-from workbench.views.words.units import number_text, seconds_text
+from workbench.views.words.units import ms_text, number_text
 
 if TYPE_CHECKING:
     from workbench.report.rivals import Rivals
@@ -17,10 +16,12 @@ def sentence(found: Rivals) -> str:
     """Which choice won, and by how much."""
     winner, second = found.winner, found.runner_up
     how = " by a cost model, nothing was timed" if found.is_model else ""
-    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {_time(winner.time_ms)}{how}"
+    words = f"{found.op}: {winner.choice} ({winner.kind}) takes {ms_text(winner.time_ms)}{how}"
     if second is None:
         return f"{words}; it was the only choice."
-    ratio = f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else _time(second.time_ms)
+    ratio = (
+        f"{number_text(found.ratio, 'ratio')} as long" if found.ratio else ms_text(second.time_ms)
+    )
     return f"{words}; {second.choice} ({second.kind}), the next, takes {ratio}."
 
 
@@ -34,16 +35,7 @@ def text(found: Rivals) -> str:
     return "\n".join(parts)
 
 
-def fragment(found: Rivals) -> str:
-    """The sentence and both codes beside each other; it needs no style sheet."""
-    return rivals_summary(sentence(found), codes(found))
-
-
 def codes(found: Rivals) -> list[tuple[str, str]]:
     """Each choice with its code."""
     both = [(found.winner, found.winner_code), (found.runner_up, found.runner_up_code)]
     return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]
-
-
-def _time(milliseconds: float | None) -> str:
-    return "–" if milliseconds is None else seconds_text(milliseconds * 1e-3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from workbench.report.file_rows import RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
-from workbench.report.roundtrip_rows import RoundTripWay
 from workbench.views.words.units import bytes_text, difference_text, number_text, seconds_text
 
 TITLES = {
@@ -31,7 +31,14 @@ WORDS = {
     "first_call": "first call",
 }
 """What each phase is, in a few words."""
-COLUMNS = ("imports", "load", "first call", "to first result", "steady")
+_COLUMNS = {
+    "imports": "imports_s",
+    "load": "load_s",
+    "first call": "first_call_s",
+    "to first result": "first_result_s",
+    "steady": "steady_s",
+}
+"""The times of a way, by title."""
 _BAR = 40
 
 
@@ -45,11 +52,6 @@ def words_of(phase: str) -> str:
     return WORDS.get(phase, phase)
 
 
-def times_of(way: RoundTripWay) -> tuple[float | None, ...]:
-    """The times of a way in the order of `COLUMNS`."""
-    return way.imports_s, way.load_s, way.first_call_s, way.first_result_s, way.steady_s
-
-
 def against_eager(way: RoundTripWay) -> str:
     """How the outputs of a way compare with eager's, in a few words."""
     if way.ok is None:
@@ -61,7 +63,7 @@ def against_eager(way: RoundTripWay) -> str:
     return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
 
 
-def missed_budget(missed: MissedBudget) -> str:
+def _missed_budget(missed: MissedBudget) -> str:
     """One budget that was missed, and by how much."""
     name, value, limit = missed.name, missed.value, missed.limit
     words = words_of(name).replace("_", " ")
@@ -72,8 +74,10 @@ def missed_budget(missed: MissedBudget) -> str:
     )
 
 
-def text(trip: RoundTrip) -> str:
+def text(trip: RoundTrip | MissedBudget) -> str:
     """A table of the ways, and a waterfall for each that ran, drawn over its own time."""
+    if isinstance(trip, MissedBudget):
+        return _missed_budget(trip)
     lines = [
         f"RoundTrip({trip.name}, {bytes_text(trip.size)}: {'ok' if trip.ok else 'NOT ok'})",
         *_table(trip.ways),
@@ -87,18 +91,15 @@ def text(trip: RoundTrip) -> str:
 
 def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
     width = max(len(title_of(way.way)) for way in ways)
-    head = "".join(f"{title:>17}" for title in COLUMNS)
+    head = "".join(f"{title:>17}" for title in _COLUMNS)
     yield f"  {'':<{width}}{head}  against eager"
     for way in ways:
         if not way.ran:
-            yield f"  {title_of(way.way):<{width}}  did not run: {_line(way.note)}"
+            note = (way.note or "no reason recorded").strip().splitlines()[0]
+            yield f"  {title_of(way.way):<{width}}  did not run: {note}"
             continue
-        times = "".join(f"{seconds_text(value):>17}" for value in times_of(way))
+        times = "".join(f"{seconds_text(getattr(way, name)):>17}" for name in _COLUMNS.values())
         yield f"  {title_of(way.way):<{width}}{times}  {against_eager(way)}"
-
-
-def _line(note: str | None) -> str:
-    return (note or "no reason recorded").strip().splitlines()[0]
 
 
 def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Short answers as HTML: a check of a file, two cache keys, a recommended setting."""
+"""Short answers as HTML: a check, cache keys, a recommendation, rivals, a round trip."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from functools import singledispatch
 from os import PathLike
 from typing import Any
 
-from workbench.analysis.sweep.recommendation import Recommendation
+from workbench.analysis.sweep.recommending import Recommendation
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
+from workbench.report.rivals import Rivals
+from workbench.report.roundtrip import RoundTrip
+from workbench.views.answers.rivals import codes, sentence
+from workbench.views.panes.artifact import ways
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, grid
 from workbench.views.static_html.limits import SUMMARIES
+from workbench.views.static_html.tables import columns_of
+from workbench.views.tables.columns import specs
 from workbench.views.words.units import ABSENT
 
 _CHECK = (
@@ -56,6 +62,31 @@ def _(why: WhyRecompiled) -> str:
 def _(found: Recommendation) -> str:
     """The sentence and the code."""
     return _answer("", (), [], sentence=found.sentence, text=found.code)
+
+
+@fragment.register
+def _(found: Rivals) -> str:
+    """The sentence and both codes, each whole, beside each other."""
+    shown = {"sentence": sentence(found), "codes": codes(found)}
+    return render.summary("rivals", lambda _: {"found": shown})
+
+
+@fragment.register
+def _(trip: RoundTrip) -> str:
+    """The ways side by side and the phases of each that ran."""
+    found = ways(trip.ways, trip.phases)
+    columns = columns_of(specs({"ways": found})["ways"])
+    return render.summary(
+        "trip",
+        lambda limits: {
+            "name": trip.name,
+            "size": trip.size,
+            "ok": trip.ok,
+            "notes": trip.notes,
+            "ways": grid("", columns, found, limits),
+            "trips": [way for way in found if way["ran"]],
+        },
+    )
 
 
 def progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:

@@ -30,12 +30,8 @@ _CHARTS: Mapping[str, tuple[str, _Draw]] = {  # by name: the table that it needs
 def plot(report: Report, name: str) -> Figure:
     """One chart: `phases`, `fusion`, `traffic`, `kernels`, `graph`, `autotune` or `roofline`.
 
-    Of several GPUs `matrix`; of the kernel that was ranked last `ranked_configs`.
-
-    Raises
-    ------
-    UsageError
-        When there is no chart of that name, or nothing to draw; the message says why.
+    Of several GPUs `matrix`; of the kernel that was ranked last `ranked_configs`. Raises
+    `UsageError` when there is no chart of that name, or nothing to draw; the message says why.
     """
     if name not in _CHARTS:
         raise UsageError(f"There is no chart {name!r}. Take one of: {', '.join(_CHARTS)}.")

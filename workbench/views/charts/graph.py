@@ -1,21 +1,80 @@
-"""The calls of kernels as boxes and what flows between them as lines."""
+"""The calls of kernels as boxes, in layers, in columns when many, with what flows between them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.analysis.fusion.fusion import Call, calls
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
-from workbench.views.charts.flow import WIDTH, Flow, flow, short_ops
-from workbench.views.charts.sheet import INK, RULE, sheet
-from workbench.views.layout import NODE_HEIGHT
-from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.charts.sheet import INK, KERNEL_COLOURS, RULE, sheet
+from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
+from workbench.views.words.places import few_words, ops_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+WIDTH = 176.0
+LAYERS = 26  # in one column
+MOST = 110  # calls; more cannot be told apart
+_GAP = 44.0
+_LETTERS = 21
 _PIXELS = 80.0  # of the layout for an inch
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Calls with their centres, and lines between them as points x, y, x, y, …, in pixels.
+
+    `far` are the lines from column to column, to be drawn behind and paler.
+    """
+
+    calls: list[Call]
+    places: list[tuple[float, float]]
+    lines: list[list[float]]
+    far: list[list[float]]
+    width: float
+    height: float
+    left_out: int
+
+
+def flow(report: Report) -> Flow:
+    """The picture of the first calls of a report."""
+    every = calls(report)
+    shown = every[:MOST]
+    layout = layered([call.inputs for call in shown], width=WIDTH)
+    pitch = NODE_HEIGHT + GAP_Y
+    columns = [level // LAYERS for level in layout.level]
+    used = max(columns, default=0) + 1
+    starts, left = [], 0.0
+    for column in range(used):
+        inside = [x for x, c in zip(layout.x, columns, strict=True) if c == column]
+        first = min(inside, default=0.0) - WIDTH / 2
+        starts.append(left - first)
+        left += max(inside, default=0.0) + WIDTH / 2 - first + _GAP
+    places = [
+        (x + starts[c], y - c * LAYERS * pitch)
+        for x, y, c in zip(layout.x, layout.y, columns, strict=True)
+    ]
+    lines, far = [], []
+    for route in layout.routes:
+        a, b = int(route[0]), int(route[1])
+        if len(route) > 2 and columns[a] == columns[b]:
+            shift = columns[a] * LAYERS * pitch
+            points = zip(route[2::2], route[3::2], strict=True)
+            lines.append([v for x, y in points for v in (x + starts[columns[a]], y - shift)])
+        elif columns[a] != columns[b]:  # out on the right, in on the left
+            (x0, y0), (x1, y1) = places[a], places[b]
+            far.append([x0 + WIDTH / 2, y0, x1 - WIDTH / 2, y1])
+    height = max((y for _, y in places), default=0.0) + NODE_HEIGHT / 2
+    return Flow(shown, places, lines, far, left - _GAP, height, len(every) - len(shown))
+
+
+def short_ops(call: Call) -> str:
+    """The operators of a call, whole words only: `add, mul +3`."""
+    return few_words(ops_of(call.kernel).split(", "), _LETTERS)
 
 
 def draw(report: Report) -> Figure:

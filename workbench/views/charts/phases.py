@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.report import Phase, Report
-from workbench.views.charts.sheet import INK, sheet, short
-from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
+from workbench.views.words.places import short
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
@@ -21,41 +20,21 @@ _CHARACTER = 0.0072  # of the width, at 8 points
 _NARROWEST = 0.0008  # of the whole: under one pixel
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One phase of the flame chart; start and width are shares of the whole."""
-
-    name: str
-    start: float
-    width: float
-    depth: int
-    duration: str
-
-
-@dataclass(frozen=True)
-class Flame:
-    """The timeline of one thread."""
-
-    thread: str
-    total: str
-    bars: tuple[Bar, ...]
-
-
 def draw(report: Report) -> Figure:
     """One row for each depth of each thread; names where they fit, the longest in a list."""
     phases = list(report.phases)
     start = min(phase.start_s for phase in phases)
     whole = max(phase.start_s + phase.duration_s for phase in phases) - start or 1.0
-    charts = flames(phases)
-    depths = [max((bar.depth for bar in chart.bars), default=0) + 1 for chart in charts]
+    charts = by_thread(phases, whole * _NARROWEST)
+    depths = [max((phase.depth for phase in own), default=0) + 1 for own in charts.values()]
     rows = sum(depths) + len(charts) - 1
     with sheet(_ROW * rows + 0.22 * _LISTED + 1.5) as (figure, axes):
         level = 0
         ticks = []
-        for chart, depth in zip(charts, depths, strict=True):
-            ticks.append((level, chart.thread))
-            for bar in chart.bars:
-                _bar(axes, bar, level, whole)
+        for (thread, own), depth in zip(charts.items(), depths, strict=True):
+            ticks.append((level, thread))
+            for phase in own:
+                _bar(axes, phase, level, phase.start_s - start, whole)
             level += depth + 1
         axes.set_ylim(rows - 0.4, -0.6)
         axes.set_xlim(0, whole)
@@ -67,14 +46,13 @@ def draw(report: Report) -> Figure:
     return figure
 
 
-def _bar(axes: Axes, bar: Bar, level: int, whole: float) -> None:
-    row = level + bar.depth
-    colour = KERNEL_COLOURS[bar.depth % 8]
-    left, width = bar.start * whole, bar.width * whole
+def _bar(axes: Axes, phase: Phase, level: int, left: float, whole: float) -> None:
+    row, width = level + phase.depth, phase.duration_s
+    colour = KERNEL_COLOURS[phase.depth % 8]
     axes.barh(row, width, left=left, height=0.9, color=colour, alpha=0.3, linewidth=0)
     axes.barh(row, width, left=left, height=0.9, fill=False, edgecolor="#ffffff", linewidth=1.2)
-    room = int(bar.width / _CHARACTER) - 2
-    names = (f"{bar.name} {bar.duration}", bar.name, bar.duration)
+    room, duration = int(width / whole / _CHARACTER) - 2, seconds_text(width)
+    names = (f"{phase.name} {duration}", phase.name, duration)
     text = next((name for name in names if len(name) <= room), None)
     if text is not None:
         axes.text(left + 0.004 * whole, row, text, va="center", fontsize=8, color=INK, clip_on=True)
@@ -90,25 +68,12 @@ def _longest(report: Report) -> str:
     return "\n".join(["longest by self time", *rows])
 
 
-def flames(phases: list[Phase]) -> list[Flame]:
-    """One flame chart for each thread, on a common time axis, the busiest thread first."""
-    start = min(phase.start_s for phase in phases)
-    whole = max(phase.start_s + phase.duration_s for phase in phases) - start or 1.0
+def by_thread(phases: list[Phase], narrowest: float) -> dict[str, list[Phase]]:
+    """The phases of at least `narrowest` seconds by thread, the busiest thread first."""
     threads: dict[str, list[Phase]] = defaultdict(list)
     for phase in phases:
         threads[phase.thread].append(phase)
-    found = []
-    for thread, own in sorted(threads.items(), key=lambda item: -sum(p.self_s for p in item[1])):
-        bars = tuple(
-            Bar(
-                phase.name,
-                (phase.start_s - start) / whole,
-                phase.duration_s / whole,
-                phase.depth,
-                seconds_text(phase.duration_s),
-            )
-            for phase in sorted(own, key=lambda phase: (phase.depth, phase.start_s))
-            if phase.duration_s / whole >= _NARROWEST
-        )
-        found.append(Flame(thread, seconds_text(whole), bars))
-    return found
+    busiest = sorted(threads.items(), key=lambda item: -sum(phase.self_s for phase in item[1]))
+    return {
+        thread: [phase for phase in own if phase.duration_s >= narrowest] for thread, own in busiest
+    }

@@ -7,9 +7,9 @@ from html import escape
 
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
-from workbench.views.charts.flow import WIDTH, Flow, flow, short_ops
+from workbench.views.charts.graph import WIDTH, flow, short_ops
+from workbench.views.charts.sheet import KERNEL_COLOURS
 from workbench.views.layout import NODE_HEIGHT
-from workbench.views.words.palette import KERNEL_COLOURS
 
 _PAD = 8
 
@@ -29,6 +29,11 @@ def picture(report: Report) -> str | None:
         corner = f"M{x - WIDTH / 2:.0f} {y - NODE_HEIGHT / 2:.0f}"
         box = f"{corner}h{WIDTH:.0f}v{NODE_HEIGHT:.0f}h-{WIDTH:.0f}z"
         boxes.setdefault(marks[call.kernel.id], []).append(box)
+    texts = "".join(
+        f'<text x="{x - WIDTH / 2 + 6:.0f}" y="{y - NODE_HEIGHT / 2 + 15:.0f}">'
+        f"{escape(call.kernel.id)} {escape(short_ops(call))}</text>"
+        for call, (x, y) in zip(drawn.calls, drawn.places, strict=True)
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{-_PAD} {-_PAD} {width:.0f} {height:.0f}" font-family="sans-serif" '
@@ -36,7 +41,7 @@ def picture(report: Report) -> str | None:
         f'<g fill="none"><path stroke="#d5dae1" d="{_lines(drawn.far)}"/>'
         f'<path stroke="#808b98" d="{_lines(drawn.lines)}"/></g>'
         f'<g fill="#fff">{"".join(_boxes(mark, paths) for mark, paths in boxes.items())}</g>'
-        f'<g fill="#1b1f24">{"".join(_texts(drawn))}</g></svg>'
+        f'<g fill="#1b1f24">{texts}</g></svg>'
     )
 
 
@@ -59,11 +64,3 @@ def _boxes(mark: str, paths: list[str]) -> str:
     colour = KERNEL_COLOURS[int(mark[1:])] if mark.startswith("g") else "#808b98"
     dash = ' stroke-dasharray="4 3"' if mark == "fb" else ""
     return f'<path stroke="{colour}"{dash} d="{"".join(paths)}"/>'
-
-
-def _texts(drawn: Flow) -> list[str]:
-    return [
-        f'<text x="{x - WIDTH / 2 + 6:.0f}" y="{y - NODE_HEIGHT / 2 + 15:.0f}">'
-        f"{escape(call.kernel.id)} {escape(short_ops(call))}</text>"
-        for call, (x, y) in zip(drawn.calls, drawn.places, strict=True)
-    ]

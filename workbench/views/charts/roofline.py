@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.charts.flow import few_words
-from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
-from workbench.views.words.palette import KERNEL_COLOURS
-from workbench.views.words.places import ops_of
-from workbench.views.words.units import number_text, plural, seconds_text
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, RULE, sheet
+from workbench.views.words.places import few_words, ops_of
+from workbench.views.words.units import number_text, plural, us_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,17 +96,19 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     """The kernels beside the chart, the longest first."""
     from matplotlib.lines import Line2D
 
+    def dot(face: str, edge: str) -> Line2D:
+        return Line2D([], [], ls="", marker="o", markerfacecolor=face, markeredgecolor=edge)
+
     groups: dict[tuple[str, str], list[KernelRoofline]] = {}
     for row in sorted(rows, key=lambda row: -(row.measured_us or row.bound_us or 0.0)):
         what = few_words(ops_of(kernels[row.kernel]).split(", "), _LETTERS)
-        groups.setdefault((what, _time(row)), []).append(row)
+        time = us_text(row.bound_us if row.measured_us is None else row.measured_us)
+        groups.setdefault((what, time), []).append(row)
     handles, words = [], []
     for (what, time), same in list(groups.items())[:MOST]:
         colour = _COLOURS.get(same[0].bound or "", FAINT)
         face = "#ffffff" if same[0].measured_us is None else colour
-        handles.append(
-            Line2D([], [], linestyle="", marker="o", markerfacecolor=face, markeredgecolor=colour)
-        )
+        handles.append(dot(face, colour))
         words.append(f"{few_words([row.kernel for row in same], 12)}  {what}  {time}")
     if len(groups) > MOST:
         handles.append(Line2D([], [], linestyle=""))
@@ -119,23 +119,13 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     )
     legend.set_alignment("left")
     legend.get_title().set_fontsize(8)
-    bounds = [
-        Line2D([], [], linestyle="", marker="o", markerfacecolor="#ffffff", markeredgecolor=colour)
-        for colour in _COLOURS.values()
-    ]
-    axes = figure.axes[0]
-    axes.legend(
-        bounds,
+    figure.axes[0].legend(
+        [dot("#ffffff", colour) for colour in _COLOURS.values()],
         [f"bound by {name}" for name in _COLOURS],
         loc="lower right",
         fontsize=8,
         frameon=False,
     )
-
-
-def _time(row: KernelRoofline) -> str:
-    time = row.bound_us if row.measured_us is None else row.measured_us
-    return seconds_text(None if time is None else time * 1e-6)
 
 
 def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
@@ -159,11 +149,9 @@ def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
                 color=INK,
             )
             box = text.get_window_extent()
-            if (
-                _is_free(box, taken)
-                and axes.bbox.contains(box.x0, box.y0)
-                and (axes.bbox.contains(box.x1, box.y1))
-            ):
+            corners = ((box.x0, box.y0), (box.x1, box.y1))
+            is_inside = all(axes.bbox.contains(*corner) for corner in corners)
+            if is_inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
             text.remove()
@@ -175,10 +163,6 @@ def _mark(axes: Axes, row: KernelRoofline, y: float | None) -> Bbox:
 
     across, up = axes.transData.transform((row.intensity or 1.0, y or row.attainable_tflops or 1.0))
     return Bbox.from_bounds(across - 5, up - 5, 10, 10)
-
-
-def _is_free(box: Bbox, taken: Iterable[Bbox]) -> bool:
-    return not any(box.overlaps(other) for other in taken)
 
 
 def _clusters(rows: list[KernelRoofline]) -> Iterator[tuple[tuple[float, float], list[str]]]:

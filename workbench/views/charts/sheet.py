@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT, RULE, PALE = "#1b1f24", "#4f5965", "#d5dae1", "#c5ccd5"
+KERNEL_COLOURS = (
+    *("#2f6db3", "#d4582a", "#1f8a5b", "#a3418f"),
+    *("#a88600", "#2492b8", "#4a369c", "#5a4030"),
+)
+"""For pictures that cannot follow a theme."""
 WIDTH = 9.0  # inches
 _STYLE = {
     "axes.edgecolor": "#808b98",
@@ -42,11 +47,6 @@ def sheet(height: float, *, width: float = WIDTH) -> Iterator[tuple[Figure, Axes
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         yield figure, axes
-
-
-def short(text: str, limit: int) -> str:
-    """A label that fits; the tables hold the whole of it."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def unit_of(most: float) -> tuple[float, str]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.views.charts.sheet import FAINT, INK, PALE, sheet, short
-from workbench.views.words.palette import KERNEL_COLOURS
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE, sheet
+from workbench.views.words.places import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.views.charts.heat import shade_colour
-from workbench.views.charts.sheet import FAINT, RULE, sheet, short
+from workbench.views.charts.sheet import FAINT, RULE, sheet
+from workbench.views.words.places import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff, KernelMatch
 from workbench.analysis.diff.kernels import label_of
 from workbench.analysis.diff.sources import difference
 from workbench.report import Report
-from workbench.report.listing_diff import Kind
+from workbench.report.side_by_side import SideBySide
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, delta_text, side_words, value_text
+from workbench.views.wire.codec import row_of
 from workbench.views.wire.diff import DiffDocument, DiffKernels, DiffLine, DiffPart, DiffRow
 
 VERSION = 1
@@ -80,16 +81,16 @@ def _row(
     found = [places.get((which, one))
              for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
              for one in ids.split(",")]  # fmt: skip
-    return {
-        "item": change.item,
-        "change": CHANGES[change.change],
-        "a": value_text(change, change.a),
-        "b": value_text(change, change.b),
-        "delta": delta_text(change),
-        "note": change.note,
-        "where": stages.get(f"{side}{id.partition(':')[0]}", ""),
-        "kernels": sorted({place for place in found if place is not None}),
-    }
+    return row_of(
+        DiffRow,
+        change,
+        change=CHANGES[change.change],
+        a=value_text(change, change.a),
+        b=value_text(change, change.b),
+        delta=delta_text(change),
+        where=stages.get(f"{side}{id.partition(':')[0]}", ""),
+        kernels=sorted({place for place in found if place is not None}),
+    )
 
 
 def _kernels(diff: Diff) -> Iterator[DiffKernels]:
@@ -136,24 +137,15 @@ def _lines(diff: Diff, match: KernelMatch) -> Iterator[DiffLine]:
     found = difference(diff, match)
     if found is None:
         return
-    if not found.before or not found.after:  # a whole source, on one side only
-        for n, line in enumerate((found.before or found.after).split("\n"), 1):
-            yield (
-                _line("removed", n, line) if found.before else _line("added", None, None, n, line)
-            )
-        return
-    for row in found.rows:
-        yield _line(*row)
-
-
-def _line(
-    kind: Kind,
-    left: int | None,
-    before: str | None,
-    right: int | None = None,
-    after: str | None = None,
-) -> DiffLine:
-    return {"kind": kind, "left": left, "right": right, "before": before, "after": after}
+    rows: Iterable[SideBySide] = found.rows
+    if not found.after:  # a whole source, on one side only
+        lines = enumerate(found.before.split("\n"), 1)
+        rows = (SideBySide("removed", n, line, None, None) for n, line in lines)
+    elif not found.before:
+        lines = enumerate(found.after.split("\n"), 1)
+        rows = (SideBySide("added", None, None, n, line) for n, line in lines)
+    for row in rows:
+        yield row_of(DiffLine, row, left=row.before_line, right=row.after_line)
 
 
 def title(a: Report, b: Report) -> str:

@@ -10,6 +10,7 @@ from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMat
 from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
 from workbench.views.diff.words import difference_text, joined, value_text
+from workbench.views.words.places import short
 from workbench.views.words.units import plural
 
 _SHOWN = 3
@@ -112,12 +113,8 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
 def _label(diff: Diff, match: KernelMatch) -> str:
     rows_a, rows_b = diff.kernel_rows
     rows = [rows_a[id] for id in match.a] or [rows_b[id] for id in match.b]
-    names = dict.fromkeys(_few(label_of(kernel)) for kernel in rows)
+    names = dict.fromkeys(short(label_of(kernel), 32) for kernel in rows)
     return f"{joined([row.id for row in rows], 4)} ({joined(list(names))})"
-
-
-def _few(label: str) -> str:
-    return label if len(label) <= 32 else f"{label[:31]}…"
 
 
 def _sources(diff: Diff) -> Iterator[Sentence]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from textwrap import wrap
-
-import pandas
+from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
+from workbench.report.presenting import presenter
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, difference_text, side_words, value_text
+from workbench.views.words.places import short
 from workbench.views.words.units import ABSENT
+
+if TYPE_CHECKING:
+    import pandas
 
 _ROWS = 4
 _WIDTH = 100
@@ -37,11 +40,12 @@ def text(diff: Diff) -> str:
             if part not in _IN_SENTENCES:
                 lines += _rows(part, rows)
     lines += [f"not compared  {TITLES[part]}: {why}" for part, why in diff.missing]
-    return "\n".join(_cut(line) for line in lines)
+    return "\n".join(short(line, _WIDTH) for line in lines)
 
 
 def _rows(part: str, rows: list[Change]) -> Iterator[str]:
-    seen = [row for row in rows if _is_seen(row)]
+    # those whose difference three digits show
+    seen = [r for r in rows if part == "kernels" or value_text(r, r.a) != value_text(r, r.b)]
     for row in seen[:_ROWS]:
         if part == "kernels":
             ids = f"{row.id_a or ABSENT} → {row.id_b or ABSENT}"
@@ -52,19 +56,9 @@ def _rows(part: str, rows: list[Change]) -> Iterator[str]:
         yield f"  {len(rows) - len(seen[:_ROWS])} more in .frame({part!r})"
 
 
-def _is_seen(row: Change) -> bool:
-    """Whether three digits show the difference."""
-    return value_text(row, row.a) != value_text(row, row.b) or row.part == "kernels"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
-
-
 def frame(diff: Diff, part: str | None) -> pandas.DataFrame:
     """See `Diff.frame`."""
     if part is not None and part not in PARTS:
         raise UsageError(f"There is no part {part!r}. Take one of: {', '.join(PARTS)}.")
     rows = [change for change in diff.changes if part in (None, change.part)]
-    columns = [column.name for column in fields(Change)]
-    return pandas.DataFrame({name: [getattr(row, name) for row in rows] for name in columns})
+    return presenter().rows_frame(rows, Change)

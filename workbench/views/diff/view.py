@@ -42,5 +42,4 @@ def display(diff: Diff) -> None:
         raise NotImplementedError  # a terminal: IPython then takes the text
     publish(shell, live_output(DiffView(diff)))
     html = saved(diff, embed=options.embed, carries_bundle=carries_bundle(shell))
-    data: dict[str, Any] = {"text/plain": text(diff), "text/html": html}
-    publish(shell, data)
+    publish(shell, {"text/plain": text(diff), "text/html": html})

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from workbench.analysis.diff.difference import Change, Value
 from workbench.report import Report
-from workbench.views.words.units import ABSENT, bytes_text, count_text, percent_text, seconds_text
+from workbench.views.words.units import (
+    ABSENT,
+    bytes_text,
+    count_text,
+    percent_text,
+    seconds_text,
+    us_text,
+)
 
 TITLES: Mapping[str, str] = {
     "outcome": "Outcome",
@@ -59,7 +66,7 @@ def value_text(change: Change, value: Value) -> str:
         case "s":
             return seconds_text(value)
         case "us":
-            return seconds_text(value * 1e-6)
+            return us_text(value)
         case "share":
             return percent_text(value, 1)
     return count_text(value)

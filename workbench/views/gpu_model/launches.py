@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
-import pandas
-
-from workbench.analysis.gpu_model.launch_costs import KernelLaunch, Launches
-from workbench.views.charts.sheet import sheet
-from workbench.views.words.palette import KERNEL_COLOURS
-from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
+from workbench.analysis.gpu_model.launches import Launches
+from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.words.units import bytes_text, percent_text, plural, us_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,12 +14,6 @@ if TYPE_CHECKING:
 _LANES = ("CPU", "GPU", "CPU, with\nCUDA graphs", "GPU, with\nCUDA graphs")
 _HOST, _DEVICE = KERNEL_COLOURS[1], KERNEL_COLOURS[0]
 _THINNEST = 0.001  # of the width of the figure, so that a bar can be seen
-
-
-def frame(found: Launches) -> pandas.DataFrame:
-    """A row for each launch; see `Launches.frame`."""
-    names = [column.name for column in fields(KernelLaunch)]
-    return pandas.DataFrame({name: [getattr(row, name) for row in found.rows] for name in names})
 
 
 def plot(found: Launches) -> Figure:
@@ -49,39 +39,22 @@ def plot(found: Launches) -> Figure:
         axes.set_ylim(len(_LANES) - 0.5, -0.5)
         axes.set_xlim(0, max(found.plain_us, found.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
-        axes.set_title(_title(found))
+        count = plural(len(found.rows), "launch", "launches")
+        both = f"{us_text(found.plain_us)} one by one, {us_text(found.graph_us)} with CUDA graphs"
+        axes.set_title(f"{count}: {both}")
     return figure
 
 
 def text(found: Launches) -> str:
     """The figures, what they say, and what they leave out."""
+    waits = found.plain_us - found.device_us
+    who = "the GPU waits for it" if waits > found.device_us / 2 else "mostly ahead of the GPU"
     where = f" on {found.target}" if found.target else ""
     lines = [f"Launches({plural(len(found.rows), 'launch', 'launches')}{where}, by a model)"]
-    lines.append(f"  the kernels alone     {_us(found.device_us):>8}  on the GPU")
-    lines.append(f"  launching them        {_us(found.host_us):>8}  on the CPU, {_who(found)}")
-    lines.append(f"  the call              {_us(found.plain_us):>8}")
+    lines.append(f"  the kernels alone     {us_text(found.device_us):>8}  on the GPU")
+    lines.append(f"  launching them        {us_text(found.host_us):>8}  on the CPU, {who}")
+    lines.append(f"  the call              {us_text(found.plain_us):>8}")
+    copies = f", copies {bytes_text(found.copied_bytes)} of inputs" if found.copied_bytes else ""
     change = percent_text(found.plain_us - found.graph_us, found.plain_us)
-    lines.append(
-        f"  with CUDA graphs      {_us(found.graph_us):>8}  saves {change}{_copies(found)}"
-    )
+    lines.append(f"  with CUDA graphs      {us_text(found.graph_us):>8}  saves {change}{copies}")
     return "\n".join([*lines, *(f"  {note}" for note in found.notes)])
-
-
-def _who(found: Launches) -> str:
-    waits = found.plain_us - found.device_us
-    return "the GPU waits for it" if waits > found.device_us / 2 else "mostly ahead of the GPU"
-
-
-def _copies(found: Launches) -> str:
-    return f", copies {bytes_text(found.copied_bytes)} of inputs" if found.copied_bytes else ""
-
-
-def _title(found: Launches) -> str:
-    return (
-        f"{plural(len(found.rows), 'launch', 'launches')}: {_us(found.plain_us)} one by one, "
-        f"{_us(found.graph_us)} with CUDA graphs"
-    )
-
-
-def _us(value: float) -> str:
-    return seconds_text(value * 1e-6)

@@ -1,8 +1,10 @@
-"""What a matrix answers: tables, heat maps, the difference of two listings, a summary."""
+"""What a matrix answers: tables, heat maps, a page, the difference of two listings, a summary."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import pandas
@@ -12,16 +14,12 @@ from workbench.analysis.gpu_model.target_spread import spread, spreads
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.charts import heat
-from workbench.views.charts.flow import few_words
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.limits import HEAT_BYTES
 from workbench.views.tables import frames
-from workbench.views.words.places import ops_of
-from workbench.views.words.units import (
-    ABSENT,
-    number_text,
-    percent_text,
-    plural,
-    seconds_text,
-)
+from workbench.views.words.places import few_words, ops_of, title_of
+from workbench.views.words.units import ABSENT, number_text, percent_text, plural, us_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +36,15 @@ SHADES = "those that differ most on top; stronger colour: further from the best 
 ESTIMATES = ("occupancy", "bound_us")
 _ROWS = 8
 _LETTERS = 34
+_SOURCE = (
+    "The kernels as generated for the first GPU, compiled for each. Registers, spills, shared "
+    "memory and instructions are counted in compiled code; nothing was run."
+)
+_REMARKS = (
+    Column("Kernel", "kernel", "code"),
+    Column("GPU", "target", "code"),
+    Column("Remark", "note", "prose"),
+)
 
 
 def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
@@ -109,7 +116,7 @@ def words(metric: str, value: float | None) -> str:
     if metric == "occupancy":
         return percent_text(value, 1)
     if metric == "bound_us":
-        return seconds_text(value * 1e-6)
+        return us_text(value)
     return number_text(value, "bytes" if metric == "smem_bytes" else "whole")
 
 
@@ -151,3 +158,30 @@ def _line(kernel: str, metric: str, values: Iterable[str]) -> str:
 def _check(metric: str) -> None:
     if metric not in METRICS:
         raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")
+
+
+def page(matrix: Matrix, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page with a table for each figure; written to `path` when given."""
+    title = f"{title_of(matrix.report)} on several GPUs"
+    return render.page(title, render.body("heat", _view(matrix)), path)
+
+
+def fragment(matrix: Matrix) -> str:
+    """The first figure as a table, the others folded; it needs no style sheet."""
+    return render.summary("heat", _view(matrix), limit=HEAT_BYTES)
+
+
+def _view(matrix: Matrix) -> render.View:
+    cells = matrix.report.matrix
+    count = plural(len(kernel_labels(matrix)), "Triton kernel")
+    title = f"{title_of(matrix.report)}: {count} on {', '.join(matrix.targets)}"
+    used = (name for name in METRICS if any(getattr(cell, name) is not None for cell in cells))
+    maps = [heat_map(matrix, metric) for metric in used]
+    rows = [asdict(cell) for cell in cells if cell.note]
+    return lambda limits: {
+        "title": title,
+        "notes": [f"{SHADES.capitalize()}. {_SOURCE}"],
+        "maps": maps,
+        "limits": limits,
+        "grid": grid("Remarks", _REMARKS, rows, limits, call=".frame()"),
+    }

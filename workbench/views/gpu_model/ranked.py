@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,11 @@ from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.views.charts import heat
 from workbench.views.static_html import render
-from workbench.views.static_html.grids import Column, Grid, grid
-from workbench.views.static_html.limits import Limits
-from workbench.views.static_html.others import heat_body, heat_summary
+from workbench.views.static_html.grids import Column, grid
+from workbench.views.static_html.limits import HEAT_BYTES
 from workbench.views.tables import frames
 from workbench.views.words.places import ops_of
-from workbench.views.words.units import ABSENT, percent_text, plural, seconds_text
+from workbench.views.words.units import ABSENT, percent_text, plural, us_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +33,7 @@ _COLUMNS = (
     Column("Model", "model_us", "us"),
     Column("Registers", "registers", "number"),
     Column("Spills", "spills", "number"),
-    Column("Shared", "smem_bytes", "bytes"),
+    Column("Shared", "smem_bytes", "B"),
     Column("Occupancy", "occupancy", "share"),
     Column("Remark", "remark"),
 )
@@ -120,11 +118,7 @@ def _words(row: RankedConfig, *, is_timed: bool) -> str:
     sign = next((word for start, word in _SIGNS if (row.rejection or "").startswith(start)), "")
     if row.rank is None:
         return sign or ABSENT
-    value = (
-        seconds_text(None if row.model_us is None else row.model_us * 1e-6)
-        if is_timed
-        else percent_text(row.occupancy or 0.0, 1)
-    )
+    value = us_text(row.model_us) if is_timed else percent_text(row.occupancy or 0.0, 1)
     return f"{value}, {sign}" if sign else value
 
 
@@ -143,7 +137,7 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{row.rank or ABSENT:>3}"
     yield f"{row.choice or 'as it is':<28}"
     yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
-    yield f"{seconds_text(None if row.model_us is None else row.model_us * 1e-6):>8}"
+    yield f"{us_text(row.model_us):>8}"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
     yield f"{ABSENT if row.occupancy is None else percent_text(row.occupancy, 1):>5}"
     yield row.rejection or ""
@@ -153,16 +147,23 @@ def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
     """A self-contained page with the heat map and the rows; written to `path` when given."""
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
     title = f"{ranked.kernel} ({ops_of(kernel)}) on {ranked.target}"
-    body = heat_body(title, [MODEL], [heat_map(ranked)], partial(_table, ranked))
+    body = render.body("heat", _view(ranked, title))
     return render.page(f"Configurations of {ranked.kernel}", body, path)
 
 
 def fragment(ranked: RankedConfigs) -> str:
     """The heat map and the rows for a notebook; it needs no style sheet."""
-    title = f"{ranked.kernel} on {ranked.target}"
-    return heat_summary(title, [MODEL], [heat_map(ranked)], partial(_table, ranked))
+    view = _view(ranked, f"{ranked.kernel} on {ranked.target}")
+    return render.summary("heat", view, limit=HEAT_BYTES)
 
 
-def _table(ranked: RankedConfigs, limits: Limits) -> Sequence[Grid | None]:
+def _view(ranked: RankedConfigs, title: str) -> render.View:
+    drawn = heat_map(ranked)
     rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
-    return [grid("All configurations", _COLUMNS, rows, limits, call=".frame()")]
+    return lambda limits: {
+        "title": title,
+        "notes": [MODEL],
+        "maps": [drawn],
+        "limits": limits,
+        "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),
+    }

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.views.layout.order import order
-from workbench.views.layout.place import place
-from workbench.views.layout.proper import proper
-from workbench.views.layout.ranks import consumers, ranks
+from workbench.views.layout.place import order, place
+from workbench.views.layout.proper import consumers, proper, ranks
 
 NODE_WIDTH = 104.0
 NODE_HEIGHT = 22.0

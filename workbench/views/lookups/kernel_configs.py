@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
-from workbench.report.machine_rows import CODE_STAGES, Assembly, MatrixCell, Resources
+from workbench.report.machine_rows import CODE_STAGES, MatrixCell, Resources
 from workbench.views.wire.code import Config
 from workbench.views.words.units import bytes_text, number_text, percent_text, plural
 
@@ -15,7 +15,9 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
     """By kernel, its configurations in the order of the compiler, then those for other GPUs."""
     stages: dict[tuple[str, str], dict[str, str | None]] = defaultdict(dict)
     for row in report.assembly:
-        stages[row.kernel, row.config][row.stage] = _why(row, report)
+        is_kept = row.text is not None and row.text in report.texts
+        why = None if is_kept else row.note or "It was not kept in the report."
+        stages[row.kernel, row.config][row.stage] = why
     rows = {row.config: row for row in report.resources}
     cells = {row.config: row for row in report.matrix}
     found: dict[str, list[Config]] = defaultdict(list)
@@ -26,7 +28,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
                 "id": config,
                 "target": cell.target if cell else report.request.target,
                 "choice": _choice(own or cell),
-                "facts": list(_facts(own) if own else _cell_facts(cell) if cell else ()),
+                "facts": list(_facts(own or cell)),
                 "note": (own or cell or _NOTHING).note,
                 "stages": {stage: texts[stage] for stage in CODE_STAGES if stage in texts},
             }
@@ -55,12 +57,6 @@ def why_no_assembly(report: Report) -> str | None:
 _NOTHING = Resources("", "", "", 0, 0)
 
 
-def _why(row: Assembly, report: Report) -> str | None:
-    if row.text is not None and row.text in report.texts:
-        return None
-    return row.note or "It was not kept in the report."
-
-
 def _choice(row: Resources | MatrixCell | None) -> str:
     if row is None:
         return ""
@@ -72,44 +68,36 @@ def _choice(row: Resources | MatrixCell | None) -> str:
     return ", ".join(words)
 
 
-def _facts(row: Resources) -> Iterator[tuple[str, str]]:
+def _facts(row: Resources | MatrixCell | None) -> Iterator[tuple[str, str]]:
+    if row is None:
+        return
     if row.registers is not None:
         yield "Registers", str(row.registers)
+    yield from _counted(row) if isinstance(row, Resources) else _compared(row)
+    if row.occupancy is not None:
+        limit = f", limited by {row.limiter}" if row.limiter else ""
+        model = " (estimate)" if row.estimate else ""
+        yield "Occupancy", f"{percent_text(row.occupancy)}{limit}{model}"
+    if row.instructions is not None:
+        yield "Instructions", number_text(row.instructions, "whole")
+
+
+def _counted(row: Resources) -> Iterator[tuple[str, str]]:
     if row.scalar_registers is not None:
         yield "Scalar registers", str(row.scalar_registers)
     if row.spill_stores is not None:
-        yield "Spills", _spills(row.spill_stores, row.spill_loads)
+        stores, loads = row.spill_stores, row.spill_loads
+        words = f"{plural(stores, 'store')}, {plural(loads or 0, 'load')}"
+        known = str(stores) if loads is None else words
+        yield "Spills", known if stores or loads else "none"
     if row.stack:
         yield "Stack", bytes_text(row.stack)
     if row.smem_static is not None or row.smem_dynamic is not None:
         yield "Shared memory", bytes_text((row.smem_static or 0) + (row.smem_dynamic or 0))
-    yield from _occupancy(row)
-    if row.instructions is not None:
-        yield "Instructions", number_text(row.instructions, "whole")
 
 
-def _cell_facts(row: MatrixCell) -> Iterator[tuple[str, str]]:
-    if row.registers is not None:
-        yield "Registers", str(row.registers)
+def _compared(row: MatrixCell) -> Iterator[tuple[str, str]]:
     if row.spills is not None:
         yield "Spills", str(row.spills) if row.spills else "none"
     if row.smem_bytes is not None:
         yield "Shared memory", bytes_text(row.smem_bytes)
-    yield from _occupancy(row)
-    if row.instructions is not None:
-        yield "Instructions", number_text(row.instructions, "whole")
-
-
-def _spills(stores: int, loads: int | None) -> str:
-    if not stores and not loads:
-        return "none"
-    return str(stores) if loads is None else f"{plural(stores, 'store')}, {plural(loads, 'load')}"
-
-
-def _occupancy(row: Resources | MatrixCell) -> Iterator[tuple[str, str]]:
-    if row.occupancy is None:
-        return
-    words = percent_text(row.occupancy)
-    if row.limiter:
-        words += f", limited by {row.limiter}"
-    yield "Occupancy", f"{words} (estimate)" if row.estimate else words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from workbench.report import Report
 from workbench.report.column_filter import linked_pairs
@@ -35,14 +34,12 @@ def groups_of_kernels(report: Report) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     lowered = dict(linked_pairs(report, "graph-lowered"))
     for kernel in report.kernels:
+        # a record may name no graph that was lowered from that of its nodes
+        own = kernel.graph if kernel.graph.startswith("i") else "i0"
+        graph = lowered.get(kernel.graph, own)
         for name in kernel.scheduler_nodes:
-            full = name if ":" in name else f"{_lowered(lowered, kernel.graph)}:{name}"
+            full = name if ":" in name else f"{graph}:{name}"
             group = group_of.get(full)
             if group is not None and group not in found[kernel.id]:
                 found[kernel.id].append(group)
     return dict(found)
-
-
-def _lowered(named: Mapping[str, str], graph: str) -> str:
-    """The lowered graph of a kernel whose record names no graph with its nodes."""
-    return named.get(graph, graph if graph.startswith("i") else "i0")

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from workbench.analysis.fusion.kinds import fallen_places
 from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
-from workbench.analysis.source.calls import callers, in_call_order
-from workbench.analysis.source.lines import call_sites, line_states
+from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
 from workbench.views.wire import document as wire
+from workbench.views.wire.codec import row_of
 from workbench.views.words.cuda_graphs import cuts, remedy
 from workbench.views.words.places import text_of
+
+WORDS: Mapping[str, str] = {
+    "captured": "Captured",
+    "break": "Graph break",
+    "fallback": "Fallback",
+    "folded": "Constant-folded",
+    "outside": "Runs in Python",
+    "plain": "",
+}
+"""By the state of a line; `typescript.py` writes the same table to the front end."""
+SIGNS: Mapping[str, str] = {
+    "captured": "✓",
+    "break": "↯",
+    "fallback": "↗",
+    "folded": "=",
+    "outside": "–",
+    "plain": "•",
+}
 
 
 def sources(report: Report) -> list[wire.Source]:
     """The functions, the user's own and callers first; lines without a mark are plain."""
     reader = _Marks(report)
-    found: list[wire.Source] = []
-    for source in in_call_order(report, reader.calls):
-        text = text_of(report, source.text)
-        lines = [] if text is None else text.split("\n")
-        found.append(
-            {
-                "id": source.id,
-                "name": source.name,
-                "file": source.file,
-                "kind": source.kind,
-                "first": source.first_line,
-                "lines": lines,
-                "marks": list(reader.of(source, lines)),
-            }
-        )
-    return found
+    return [reader.of(source) for source in in_call_order(report, reader.calls)]
 
 
 def annotated(report: Report, file: str, text: str) -> wire.Source:
@@ -41,15 +44,8 @@ def annotated(report: Report, file: str, text: str) -> wire.Source:
     lines = text.rstrip().split("\n")
     first = next((n for n, line in enumerate(lines, 1) if line.strip()), 1)
     marks = list(_Marks(report).of_file(file, first, len(lines)))
-    return {
-        "id": "",
-        "name": "",
-        "file": file,
-        "kind": "user",
-        "first": first,
-        "lines": lines[first - 1 :],
-        "marks": marks,
-    }
+    whole = Source("", "", file, first, None)
+    return row_of(wire.Source, whole, first=first, lines=lines[first - 1 :], marks=marks)
 
 
 class _Marks:
@@ -64,9 +60,15 @@ class _Marks:
         self.times = line_times(report)
         self.notes = line_notes(report)
 
-    def of(self, source: Source, lines: list[str]) -> Iterable[wire.Line]:
-        for number in range(source.first_line, source.first_line + len(lines)):
-            yield from self._line(f"L:{source.id}:{number}", (source.file, number))
+    def of(self, source: Source) -> wire.Source:
+        first, text = source.first_line, text_of(self.report, source.text)
+        lines = [] if text is None else text.split("\n")
+        marks = [
+            mark
+            for number in range(first, first + len(lines))
+            for mark in self._line(f"L:{source.id}:{number}", (source.file, number))
+        ]
+        return row_of(wire.Source, source, first=first, lines=lines, marks=marks)
 
     def of_file(self, file: str, first: int, last: int) -> Iterable[wire.Line]:
         """The lines of a file that belong to functions of the report, each once."""
@@ -82,15 +84,8 @@ class _Marks:
         notes, sites = self.notes.get(place, []), self.sites.get(id, [])
         state = self.states.get(place, "plain")
         if state != "plain" or here.kernels or notes or sites:
-            yield {
-                "id": id,
-                "state": state,
-                "kernels": list(here.kernels),
-                "bytes": here.bytes,
-                "time_us": self.times.get(id),
-                "called_in": sites,
-                "notes": notes,
-            }
+            more = {"time_us": self.times.get(id), "called_in": sites, "notes": notes}
+            yield row_of(wire.Line, here, id=id, state=state, **more)
 
 
 def line_times(report: Report) -> dict[str, float]:
@@ -107,14 +102,9 @@ def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
     """By file and line: breaks, fallbacks, cuts between CUDA graphs, each with what to do."""
     found: dict[tuple[str, int], list[wire.Note]] = defaultdict(list)
     for item in report.breaks:
-        text = item.hints[0] if item.hints else item.explanation
+        title, text = f"Graph break: {item.kind}.", (*item.hints, item.explanation)[0]
         found[item.file, item.line].append(
-            {
-                "title": f"Graph break: {item.kind}.",
-                "text": text,
-                "tone": "break",
-                "select": item.id,
-            }
+            {"title": title, "text": text, "tone": "break", "select": item.id}
         )
     ops = {kernel.id: kernel.name.removeprefix("torch.ops.") for kernel in report.kernels}
     for place, kernels in fallen_places(report).items():

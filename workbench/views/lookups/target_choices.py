@@ -19,10 +19,8 @@ ONLY_A_RECORD = (
 )
 
 
-def targets(report: Report, live: wire.Targets | None = None) -> wire.Targets:
-    """What can be compiled for in place; without a live session only what there would be."""
-    if live is not None:
-        return live
+def asleep(report: Report) -> wire.Targets:
+    """What could be compiled for in place in a live session."""
     name = report.request.target
     return {"present": name, "choices": [{"name": name, "words": name}], "why_not": _ASLEEP}
 

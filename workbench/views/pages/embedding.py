@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from math import inf
 from typing import Any, cast
@@ -41,6 +41,10 @@ def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embed
 
     The limit is that of the record as text in the page. `left_out` says why a part is missing.
     """
+    too_big = (
+        f"This part does not fit into the {bytes_text(limit)} that are kept here. "
+        "Run the cell again, or use the saved report."
+    )
     whole = int(limit / _BASE64)
     kept = _trimmed(shown, whole)
     room, build = _Room(report, Budget(whole)), Parts(report)
@@ -52,7 +56,7 @@ def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embed
         if is_wanted and room.may_hold(name) and room.take(name, part := build(name)):
             parts[name] = part
         elif len(left_out) < _LISTED:
-            left_out[name] = _LIGHT if embed == "light" else _too_big(limit)
+            left_out[name] = _LIGHT if embed == "light" else too_big
     return {"document": kept, "parts": parts, "left_out": left_out}
 
 
@@ -111,13 +115,6 @@ _LIGHT = (
 )
 
 
-def _too_big(limit: int) -> str:
-    return (
-        f"This part does not fit into the {bytes_text(limit)} that are kept here. "
-        "Run the cell again, or use the saved report."
-    )
-
-
 def _least_sizes(report: Report) -> dict[str, float]:
     """By part: bytes that it takes at the least.
 
@@ -130,15 +127,18 @@ def _least_sizes(report: Report) -> dict[str, float]:
     for (a, before), (b, after) in pairwise(nodes.items()):
         found[f"changes:{a}:{b}"] = abs(before - after) * _ROW
     for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
-        for row in rows:
-            if row.text is not None and row.text in report.texts:
-                if row.text not in lengths:
-                    lengths[row.text] = len(report.texts[row.text])
-                found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
-    for code in report.assembly:
-        if code.text is not None and code.text in report.texts:
-            found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
+        for row in _kept(report, rows):
+            if row.text not in lengths:
+                lengths[row.text] = len(report.texts[row.text])
+            found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    for code in _kept(report, report.assembly):
+        found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
     return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
+
+
+def _kept(report: Report, rows: Iterable[Any]) -> list[Any]:
+    """The rows whose text is in the report."""
+    return [row for row in rows if row.text is not None and row.text in report.texts]
 
 
 def part_names(report: Report) -> Iterator[str]:
@@ -148,12 +148,8 @@ def part_names(report: Report) -> Iterator[str]:
     starts = [g.id for g in graphs if g.stage == "dynamo"]
     first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
     yield from (f"graph:{id}" for id in first)
-    for kernel in report.kernels:
-        if kernel.text is not None and kernel.text in report.texts:
-            yield f"code:{kernel.id}"
-    for wrapper in report.wrappers:
-        if wrapper.text is not None and wrapper.text in report.texts:
-            yield f"wrapper:{wrapper.id}"
+    yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
+    yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
     rest = [g.id for g in graphs if g.id not in first]
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
@@ -175,7 +171,7 @@ _COMPARED = 3  # configurations of a kernel whose comparison with its first is k
 
 def _machine_code(report: Report) -> Iterator[str]:
     """Each kernel's first configuration before all others, and stages as they are looked at."""
-    rows = [row for row in report.assembly if row.text is not None and row.text in report.texts]
+    rows = _kept(report, report.assembly)
     configs = dict.fromkeys((row.kernel, row.config) for row in rows)
     places: dict[str, int] = {}
     count: dict[str, int] = {}

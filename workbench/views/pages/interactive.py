@@ -6,8 +6,15 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from workbench.views.pages.outputs import PLAIN
 from workbench.views.wire.codec import bundle, packed_text, short_hash
+
+PLAIN = "mathjax_ignore"
+"""The class of what a notebook does not typeset: MathJax passes over it."""
+
+
+def output(content: str) -> str:
+    """One element; what stands between two "$" in it, such as in `"$a$"`, is no formula."""
+    return f'<div class="{PLAIN}">{content}</div>'
 
 
 def interactive(summary: str, record: bytes, *, kind: str, carries_bundle: bool) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import cast
 
 from workbench.report import Report
-from workbench.report.roundtrip_rows import RoundTripPhase, RoundTripWay
+from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.views.answers.roundtrip import against_eager, title_of, words_of
 from workbench.views.panes.pane import Content, Pane, Setting
 from workbench.views.wire import document as wire
@@ -20,6 +19,8 @@ from workbench.views.wire.artifact import (
     TripPhase,
     TripWay,
 )
+from workbench.views.wire.codec import row_of
+from workbench.views.words.places import absent_parts
 from workbench.views.words.units import bytes_text, difference_text, plural
 
 _OF_THIS_MACHINE = ("host", "cpu", "cuda", "")  # targets that are loaded where they were made
@@ -37,16 +38,12 @@ def _saved_file(report: Report, saved: tuple[str, int] | None) -> SavedFile:
     """The tables of the pane."""
     return {
         "advice": _advice(report, saved),
-        "members": [
-            cast(Member, {"id": f"Z:m{n}", **_fields(row)}) for n, row in enumerate(report.members)
-        ],
+        "members": [row_of(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
         "contract": [
-            cast(ContractLeaf, {"id": f"Z:c{n}", **_fields(row)})
-            for n, row in enumerate(report.contract)
+            row_of(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
         ],
         "requirements": [
-            cast(Requirement, {"id": f"Z:r{n}", **_fields(row)})
-            for n, row in enumerate(report.requirements)
+            row_of(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(report.requirements)
         ],
         "ways": ways(report.roundtrip, report.roundtrip_phases),
         "leaves": list(_leaves(report)),
@@ -71,13 +68,17 @@ def _advice(report: Report, saved: tuple[str, int] | None) -> str | None:
 
 def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:
     """Facts in groups: the file, the request, the environment, the caches, what is missing."""
+    caches = [
+        (event.cache, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
+        for event in report.cache
+    ]
     groups: list[tuple[str, list[tuple[str, str]]]] = [
         ("File", [*_file_rows(report, saved), *_runs_on(report, saved)]),
         ("Inputs", _inputs(report)),
-        ("Request", [row for row in _request_rows(report) if row[0] != "Inputs"]),
-        ("Environment", list(_environment_rows(report))),
-        ("What torch's caches answered", _caches(report)),
-        ("What could not be captured", _missing(report)),
+        ("Request", [row for row in _request_rows(report) if row[1]]),
+        ("Environment", [row for row in _environment_rows(report) if row[1]]),
+        ("What torch's caches answered", caches),
+        ("What could not be captured", absent_parts(report)),
     ]
     return [{"title": title, "facts": rows} for title, rows in groups if rows]
 
@@ -112,10 +113,9 @@ def _request_rows(report: Report) -> tuple[tuple[str, str], ...]:
     """What was asked for, in words."""
     request = report.request
     train = {True: "training", False: "evaluation", None: ""}[request.training]
-    rows = (
+    return (
         ("Name", request.name),
         ("Kind", request.kind),
-        ("Inputs", "; ".join(request.inputs)),
         ("Dynamic shapes", request.dynamic_shapes or "none"),
         ("Backend", request.backend),
         ("Mode", request.mode or "default"),
@@ -127,13 +127,12 @@ def _request_rows(report: Report) -> tuple[tuple[str, str], ...]:
         ("Guards", request.guards),
         ("Capture", request.capture),
     )
-    return tuple((name, value) for name, value in rows if value)
 
 
 def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
     """Where it was compiled."""
     there = report.environment
-    rows = (
+    return (
         ("aot-workbench", there.workbench),
         ("torch", there.torch),
         ("triton", there.triton or "not installed"),
@@ -144,7 +143,6 @@ def _environment_rows(report: Report) -> tuple[tuple[str, str], ...]:
         ("Cores, threads", f"{there.cores}, {there.threads}" if there.cores else ""),
         *there.variables,
     )
-    return tuple((name, value) for name, value in rows if value)
 
 
 def _inputs(report: Report) -> list[tuple[str, str]]:
@@ -157,23 +155,6 @@ def _inputs(report: Report) -> list[tuple[str, str]]:
     return found
 
 
-def _caches(report: Report) -> list[tuple[str, str]]:
-    return [
-        (event.cache, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
-        for event in report.cache
-    ]
-
-
-def _missing(report: Report) -> list[tuple[str, str]]:
-    absent = [part for part in report.capabilities if not part.available]
-    return [(part.name, part.reason or "no reason recorded") for part in absent]
-
-
-def _fields(row: object) -> dict[str, object]:
-    names = type(row).__dataclass_fields__  # type: ignore[attr-defined]
-    return {name: getattr(row, name) for name in names}
-
-
 def file_of(report: Report) -> tuple[str, int] | None:
     """The path and the size in bytes of the file, where there is one."""
     facts = {row.name: row.value for row in report.artifact}
@@ -183,54 +164,36 @@ def file_of(report: Report) -> tuple[str, int] | None:
 
 def ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
     """The ways of a round trip, each with its phases."""
-    phases: dict[str, list[RoundTripPhase]] = {}
-    for phase in of_phases:
-        phases.setdefault(phase.way, []).append(phase)
+    phases: dict[str, list[TripPhase]] = {}
+    for row in of_phases:
+        id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
+        made = row_of(TripPhase, row, id=id, name=row.phase, title=title)
+        phases.setdefault(row.way, []).append(made)
     return [
-        {
-            "id": f"Z:{way.way}",
-            "name": way.way,
-            "title": title_of(way.way),
-            "ran": way.ran,
-            "ok": way.ok,
-            "against": against_eager(way) if way.ran else "did not run",
-            "imports_s": way.imports_s,
-            "load_s": way.load_s,
-            "first_call_s": way.first_call_s,
-            "first_result_s": way.first_result_s,
-            "total_s": way.total_s,
-            "steady_s": way.steady_s,
-            "note": way.note,
-            "phases": [_phase(row) for row in phases.get(way.way, ())],
-        }
+        row_of(
+            TripWay,
+            way,
+            id=f"Z:{way.way}",
+            name=way.way,
+            title=title_of(way.way),
+            against=against_eager(way) if way.ran else "did not run",
+            phases=phases.get(way.way, []),
+        )
         for way in rows
     ]
 
 
-def _phase(row: RoundTripPhase) -> TripPhase:
-    return {
-        "id": f"Z:{row.way}:{row.phase}",
-        "name": row.phase,
-        "title": words_of(row.phase),
-        "start_s": row.start_s,
-        "duration_s": row.duration_s,
-    }
-
-
 def _leaves(report: Report) -> list[TripLeaf]:
     return [
-        {
-            "id": f"Z:o{n}",
-            "way": title_of(row.way),
-            "leaf": row.leaf,
-            "dtype": row.dtype,
-            "shape": str(list(row.shape)),
-            "bit_exact": row.bit_exact,
-            "ok": row.ok,
-            "max_abs_error": row.max_abs_error if math.isfinite(row.max_abs_error) else None,
-            "tolerance": f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
-            "note": row.note,
-        }
+        row_of(
+            TripLeaf,
+            row,
+            id=f"Z:o{n}",
+            way=title_of(row.way),
+            shape=str(list(row.shape)),
+            max_abs_error=row.max_abs_error if math.isfinite(row.max_abs_error) else None,
+            tolerance=f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
+        )
         for n, row in enumerate(report.roundtrip_leaves)
     ]
 

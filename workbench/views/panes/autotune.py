@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
-from typing import cast
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
+from workbench.views.wire.codec import row_of
 from workbench.views.wire.machine import Ranked
 
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "
     "-m max-autotune lets it time templates against library calls."
 )
-
 _NOTHING_ON_A_GPU = (
     "Inductor had nothing to choose from in this mode. "
     '`compiled.rank_configs("k0")` compiles the configurations of a kernel and ranks them by a '
@@ -29,25 +26,12 @@ _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes o
 
 def document(report: Report, setting: Setting) -> Content:
     """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
-    data = {"choices": _choices(report), "ranked": _ranked(report)}
+    choices = [row_of(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
     count = len(report.autotune) + len(report.ranked_configs) or None
-    return Content(data, count, empty=None if count else _empty(report))
-
-
-def _empty(report: Report) -> wire.Note | None:
-    """Why there is no choice to show, or None."""
-    if len(report.autotune) or len(report.ranked_configs):
-        return None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
-    return missing(report, "autotune", "Nothing was timed.", text)
-
-
-def _choices(report: Report) -> list[wire.Choice]:
-    """Every choice that the autotuner timed."""
-    rows = [{**asdict(choice), "state": _state(choice)} for choice in report.autotune]
-    for row in rows:
-        del row["text"]  # the view has no place for it: `report.rivals()` shows the code
-    return [cast(wire.Choice, row) for row in rows]
+    empty = missing(report, "autotune", "Nothing was timed.", text)
+    data = {"choices": choices, "ranked": _ranked(report)}
+    return Content(data, count, empty=None if count else empty)
 
 
 def _state(choice: AutotuneChoice) -> str:
@@ -65,29 +49,11 @@ def _ranked(report: Report) -> list[Ranked]:
         range(len(rows)),
         key=lambda at: (order[rows[at].kernel, rows[at].target], rows[at].rank or last, at),
     )
-    return [_ranked_row(at, rows[at]) for at in places]
+    return [row_of(Ranked, rows[at], id=f"r{at}", sizes=_sizes(rows[at])) for at in places]
 
 
-def _ranked_row(index: int, row: RankedConfig) -> Ranked:
-    sizes = {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
-    return {
-        "id": f"r{index}",
-        "kernel": row.kernel,
-        "target": row.target,
-        "choice": row.choice,
-        "sizes": sizes,
-        "warps": row.warps,
-        "stages": row.stages,
-        "registers": row.registers,
-        "spills": row.spills,
-        "smem_bytes": row.smem_bytes,
-        "occupancy": row.occupancy,
-        "limiter": row.limiter,
-        "model_us": row.model_us,
-        "rank": row.rank,
-        "rejection": row.rejection,
-        "note": row.note,
-    }
+def _sizes(row: RankedConfig) -> dict[str, int]:
+    return {name: int(size) for name, size in _SIZE.findall(row.choice) if name not in _OWN}
 
 
 PANE = Pane("autotune", "Autotune", document)

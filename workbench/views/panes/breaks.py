@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from workbench.analysis.source.rewrites import rewrite_of
-from workbench.report import Break, Guard, Node, Report
+from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import rows_with
 from workbench.views.lookups.linked_ids import line_ids
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
+from workbench.views.wire.codec import row_of
 
 _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
@@ -20,6 +20,7 @@ _DTYPES = (
 _ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
 _STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
 _INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
+_STATE = re.compile(r"_(parameters|buffers|modules)\b")
 _GLOBAL = "torch's global state"
 
 
@@ -31,7 +32,7 @@ def document(report: Report, setting: Setting) -> Content:
         "breaks": _breaks(report),
         "guards": _guards(report, tensors),
         "sandbox": setting.sandbox or _sandbox(tensors, report.request.kind),
-        "recompiles": _recompiles(report),
+        "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],
     }
     has_any = count or len(report.guards)
     return Content(data, count, is_problem=count > 0, empty=None if has_any else empty)
@@ -40,46 +41,14 @@ def document(report: Report, setting: Setting) -> Content:
 def _breaks(report: Report) -> list[wire.Break]:
     """Every graph break on its line."""
     line_of = line_ids(report)
-    found: list[wire.Break] = []
-    for item in report.breaks:
-        found.append(
-            {
-                "id": item.id,
-                "file": item.file,
-                "line": item.line,
-                "line_id": line_of.get((item.file, item.line)),
-                "function": item.function,
-                "text": item.text,
-                "kind": item.kind,
-                "gb_id": item.gb_id,
-                "reason": item.reason,
-                "explanation": item.explanation,
-                "hints": list(item.hints),
-                "count": item.count,
-                "rewrite": _rewrite(report, item),
-            }
-        )
-    return found
-
-
-def _rewrite(report: Report, item: Break) -> wire.Rewrite | None:
-    """A change of the line that takes the break away, where one is known to be right."""
-    change = rewrite_of(report, item)
-    if change is None:
-        return None
-    return {
-        "title": change.title,
-        "why": change.why,
-        "before": list(change.before),
-        "after": list(change.after),
-    }
-
-
-def _recompiles(report: Report) -> list[wire.Recompile]:
-    """Every further compilation, with the guard that failed."""
     return [
-        {"compile_id": row.compile_id, "function": row.function, "reason": row.reason}
-        for row in report.recompiles
+        row_of(
+            wire.Break,
+            item,
+            line_id=line_of.get((item.file, item.line)),
+            rewrite=change and row_of(wire.Rewrite, change),
+        )
+        for item, change in ((item, rewrite_of(report, item)) for item in report.breaks)
     ]
 
 
@@ -88,16 +57,13 @@ def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:
     inputs = {item["path"]: item for item in tensors}
     line_of = line_ids(report)
     return [
-        {
-            "id": guard.id,
-            "kept": guard.kept,
-            "kind": guard.kind,
-            "source": guard.source,
-            "path": path(guard.source),
-            "text": _guard_text(guard, inputs.get(guard.source)),
-            "why_dropped": guard.why_dropped,
-            "line_id": line_of.get((guard.file or "", guard.line or 0)),
-        }
+        row_of(
+            wire.Guard,
+            guard,
+            path=path(guard.source),
+            text=_guard_text(guard, inputs.get(guard.source)),
+            line_id=line_of.get((guard.file or "", guard.line or 0)),
+        )
         for guard in report.guards
     ]
 
@@ -114,7 +80,7 @@ def path(source: str) -> list[str]:
     return [root[0], *steps] if is_whole else [source]
 
 
-def _guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
+def _guard_text(guard: Guard, tensor: wire.Input | None) -> str:
     """What a guard compares, without torch's own marks."""
     text = " and ".join(part for part in guard.code if "_dynamo_" not in part)
     if text or tensor is None or guard.kind != "TENSOR_MATCH":
@@ -122,9 +88,10 @@ def _guard_text(guard: Guard, tensor: wire.Input | None = None) -> str:
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
 
 
-def _sandbox(tensors: Sequence[wire.Input], kind: str = "aot_compile") -> wire.Sandbox:
+def _sandbox(tensors: Sequence[wire.Input], kind: str) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
-    inputs = [item for item in tensors if _is_argument(item["path"])]
+    own = (item for item in tensors if item["path"].startswith("L["))
+    inputs = [item for item in own if not _STATE.search(item["path"])]
     why = "The call has no tensor whose guards could be tried."
     if inputs:
         why = (
@@ -134,10 +101,6 @@ def _sandbox(tensors: Sequence[wire.Input], kind: str = "aot_compile") -> wire.S
         if kind == "trace":
             why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
     return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
-
-
-def _is_argument(source: str) -> bool:
-    return source.startswith("L[") and not re.search(r"_(parameters|buffers|modules)\b", source)
 
 
 def _tensors(report: Report) -> Iterator[wire.Input]:

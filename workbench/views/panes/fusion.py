@@ -8,14 +8,14 @@ from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
-from workbench.views.wire.machine import CudaGraphs
+from workbench.views.wire.codec import row_of
+from workbench.views.wire.machine import CudaGraph, CudaGraphs
 from workbench.views.words.cuda_graphs import headline, name_of, reasons, remedy
 from workbench.views.words.places import ops_of
 
-_NOTHING = 0.005
+_NOTHING = 0.005  # of the traffic of a group
 _MOST = 5000
 """Pairs that a document holds; the fusion table has all of them."""
 
@@ -51,30 +51,23 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     found: list[wire.Group] = []
     for saving in savings:
         node = after[saving.id]
-        parts = [before.get((node.graph, m.rpartition(":")[2])) for m in node.members]
+        members = [member.rpartition(":")[2] for member in node.members]
+        parts = [before.get((node.graph, member)) for member in members]
         origins = [o for part in parts if part is not None for o in part.origins]
-        found.append(
-            {
-                "id": node.id,
-                "graph": node.graph,
-                "name": node.name,
-                "kernel": saving.kernel,
-                "kind": kinds.get(saving.kernel or "", ""),
-                "label": labels.get(saving.kernel or "") or node.name,
-                "parts": [member.rpartition(":")[2] for member in node.members] or [node.name],
-                "nodes": list(dict.fromkeys([*origins, *node.origins])),
-                "before": saving.before,
-                "after": saving.after,
-                "saved": _saved(saving),
-            }
+        share = 1 - saving.after / saving.before if saving.before else 0.0
+        made = row_of(
+            wire.Group,
+            saving,
+            graph=node.graph,
+            name=node.name,
+            kind=kinds.get(saving.kernel or "", ""),
+            label=labels.get(saving.kernel or "") or node.name,
+            parts=members or [node.name],
+            nodes=list(dict.fromkeys([*origins, *node.origins])),
+            saved=round(share, 4) if share > _NOTHING else None,
         )
+        found.append(made)
     return found
-
-
-def _saved(saving: Saving) -> float | None:
-    """The share of its traffic that a group saves; None where that is next to nothing."""
-    saved = 1 - saving.after / saving.before if saving.before else 0.0
-    return round(saved, 4) if saved > _NOTHING else None
 
 
 def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:
@@ -83,24 +76,9 @@ def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Reje
     found: list[wire.Rejected] = []
     for pair in pairs[:_MOST]:
         why = why_not(pair)
-        found.append(
-            {
-                "id": f"f0:{pair.row}",
-                "graph": pair.graph,
-                "a": pair.a,
-                "b": pair.b,
-                "a_nodes": list(why.a_nodes),
-                "b_nodes": list(why.b_nodes),
-                "a_kernel": why.a_kernel,
-                "b_kernel": why.b_kernel,
-                "reason": why.reason,
-                "why": why.sentence,
-                "help": why.help,
-                "shared_bytes": pair.shared,
-                "shared": list(why.shared),
-                "rounds": pair.rounds,
-            }
-        )
+        own = {"graph": pair.graph, "a": pair.a, "b": pair.b, "rounds": pair.rounds}
+        more = {"id": f"f0:{pair.row}", "shared_bytes": pair.shared, "why": why.sentence}
+        found.append(row_of(wire.Rejected, why, **own, **more))
     return found
 
 
@@ -113,17 +91,8 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
     return {
         "summary": "; ".join((said, *reasons(report))),
         "parts": [
-            {
-                "id": f"c{number}",
-                "name": name_of(part, parts),
-                "verdict": part.verdict,
-                "reason": part.reason,
-                "help": remedy(part.reason),
-                "kernels": list(part.kernels),
-                "lines": list(part.lines),
-                "copied_bytes": part.copied_bytes,
-            }
-            for number, part in enumerate(parts)
+            row_of(CudaGraph, part, id=f"c{n}", name=name_of(part, parts), help=remedy(part.reason))
+            for n, part in enumerate(parts)
         ],
     }
 

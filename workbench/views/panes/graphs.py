@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from workbench.report import Graph, Report
 from workbench.report.column_filter import linked_pairs
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
+from workbench.views.wire.codec import row_of
 
 _STAGE_NAMES = {
     "dynamo": "Captured graph",
@@ -41,18 +41,13 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
             first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
             following[first[:-1]][second[:-1]] = None
     return [
-        {
-            "id": graph.id,
-            "stage": graph.stage,
-            "title": f"{graph.compile_id or '?'} · {_stage_name(graph)}"
-            if several
-            else _stage_name(graph),
-            "compile_id": graph.compile_id,
-            "node_count": graph.node_count,
-            "is_backward": graph.is_backward,
-            "part": f"graph:{graph.id}",
-            "next": [id for id in following[graph.id] if id != graph.id],
-        }
+        row_of(
+            wire.GraphHead,
+            graph,
+            title=(f"{graph.compile_id or '?'} · " if several else "") + _stage_name(graph),
+            part=f"graph:{graph.id}",
+            next=[id for id in following[graph.id] if id != graph.id],
+        )
         for graph in report.graphs
     ]
 

@@ -9,11 +9,11 @@ from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.lookups.kernel_configs import configs, why_no_assembly
 from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
+from workbench.views.wire.codec import row_of
 from workbench.views.words.places import line_numbers, ops_of, text_of
-from workbench.views.words.units import bytes_text, count_text, number_text, plural, seconds_text
+from workbench.views.words.units import bytes_text, count_text, number_text, plural, us_text
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
@@ -61,32 +61,22 @@ class _Ties:
         return self.lengths[key]
 
     def kernel(self, kernel: Kernel) -> wire.Kernel:
-        lines = self._length(kernel.text)
-        return {
-            "id": kernel.id,
-            "label": ops_of(kernel),
-            "name": kernel.name,
-            "kind": self.kinds[kernel.id],
-            "mark": self.marks[kernel.id],
-            "language": kernel.language,
-            "graph": self.graphs.get(kernel.graph, kernel.graph),
-            "is_backward": kernel.is_backward,
-            "ops": list(kernel.ops),
-            "nodes": list(kernel.nodes),
-            "lines": list(kernel.lines),
-            "groups": self.groups.get(kernel.id, []),
-            "buffers": self.buffers.get(kernel.id, []),
-            "bytes_read": kernel.bytes_read,
-            "bytes_written": kernel.bytes_written,
-            "flops": kernel.flops,
-            "time_us": kernel.time_us,
-            "calls": kernel.calls,
-            "code": f"code:{kernel.id}" if lines else None,
-            "code_lines": lines,
-            "wrapper": self.wrappers.get(kernel.id),
-            "facts": _facts(self.report, kernel, self.kinds[kernel.id], lines),
-            "configs": self.configs.get(kernel.id, []),
-        }
+        id, lines, kind = kernel.id, self._length(kernel.text), self.kinds[kernel.id]
+        return row_of(
+            wire.Kernel,
+            kernel,
+            label=ops_of(kernel),
+            kind=kind,
+            mark=self.marks[id],
+            graph=self.graphs.get(kernel.graph, kernel.graph),
+            groups=self.groups.get(id, []),
+            buffers=self.buffers.get(id, []),
+            code=f"code:{id}" if lines else None,
+            code_lines=lines,
+            wrapper=self.wrappers.get(id),
+            facts=_facts(self.report, kernel, kind, lines),
+            configs=self.configs.get(id, []),
+        )
 
 
 def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[str, str]]:
@@ -95,7 +85,7 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     is_generated = kernel.language in GENERATED
     ratio = kernel.flops / moved if kernel.flops and moved else None
     intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
-    time = "" if kernel.time_us is None else f"{seconds_text(kernel.time_us * 1e-6)}, measured"
+    time = "" if kernel.time_us is None else f"{us_text(kernel.time_us)}, measured"
     rows = (
         ("Name", kernel.name),
         ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import machine as wire
+from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import Note
+from workbench.views.words.units import plural
 
 _LINE = 'wb.matrix(compiled, targets=["a100", "h100", "b200"])'
 _NOTHING = (
@@ -51,29 +52,9 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
 def _cell(cell: MatrixCell | None) -> wire.MatrixCell | None:
     if cell is None:
         return None
-    return {
-        "id": cell.config,
-        "choice": _configuration(cell.choice, cell.warps, cell.stages),
-        "registers": cell.registers,
-        "spills": cell.spills,
-        "smem_bytes": cell.smem_bytes,
-        "occupancy": cell.occupancy,
-        "limiter": cell.limiter,
-        "instructions": cell.instructions,
-        "bound": cell.bound,
-        "bound_us": cell.bound_us,
-        "estimate": cell.estimate,
-        "note": cell.note,
-    }
-
-
-def _configuration(choice: str, warps: int | None, stages: int | None) -> str:
-    """A configuration in words: `XBLOCK=128, 4 warps, 1 stage`."""
-    parts = [choice] if choice else []
-    for count, word in ((warps, "warp"), (stages, "stage")):
-        if count is not None:
-            parts.append(f"{count} {word}{'s' * (count != 1)}")
-    return ", ".join(parts)
+    counts = ((cell.warps, "warp"), (cell.stages, "stage"))
+    words = [cell.choice, *(plural(count, noun) for count, noun in counts if count is not None)]
+    return row_of(wire.MatrixCell, cell, id=cell.config, choice=", ".join(filter(None, words)))
 
 
 PANE = Pane("matrix", "Matrix", document)

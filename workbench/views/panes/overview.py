@@ -10,10 +10,10 @@ from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
 from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.artifact import file_of
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
 from workbench.views.wire import document as wire
 from workbench.views.words.cuda_graphs import remark
+from workbench.views.words.places import absent_parts
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 
@@ -22,28 +22,22 @@ def document(report: Report, setting: Setting) -> Content:
     data = {
         "figures": figures(report, setting.saved or file_of(report)),
         "notes": _notes(report, setting.dropped),
-        "missing": _missing_parts(report),
+        "missing": [
+            {"title": name.replace("_", " "), "text": why, "tone": "fallback"}
+            for name, why in absent_parts(report)
+        ],
         "sources": sources(report),
     }
     has_text = any(text is not None for text in report.sources.columns.get("text", ()))
-    return Content(data, empty=None if has_text else _empty(report))
-
-
-def _empty(report: Report) -> wire.Note:
     part = "source lines" if report.why_missing("sources") is None else "sources"
-    return missing(report, part, "No source.", "No source text was recorded.")
+    empty = missing(report, part, "No source.", "No source text was recorded.")
+    return Content(data, empty=None if has_text else empty)
 
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
     """The six figures; `saved` is the path and the size in bytes of the artifact."""
-    return [
-        _graphs(report),
-        _ops(report),
-        _kernels(report),
-        _traffic(report),
-        _time(report),
-        _artifact(report, saved),
-    ]
+    own = (_graphs, _ops, _kernels, _traffic, _time)
+    return [*(figure(report) for figure in own), _artifact(report, saved)]
 
 
 def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure:
@@ -131,17 +125,6 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
     for text in report.request.notes:
         found.append({"title": "Note.", "text": text, "tone": "plain"})
     return [*found, *remark(report)]
-
-
-def _missing_parts(report: Report) -> list[wire.Note]:
-    """What could not be captured, and why."""
-    found: list[wire.Note] = []
-    for part in report.capabilities:
-        if not part.available:
-            reason = part.reason or "no reason recorded"
-            title = part.name.replace("_", " ")
-            found.append({"title": title, "text": reason, "tone": "fallback"})
-    return found
 
 
 PANE = Pane("overview", "Overview", document)

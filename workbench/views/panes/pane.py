@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.report import Report
 from workbench.views.wire import document as wire
+from workbench.views.wire.document import Note
 from workbench.views.wire.machine import Targets
 
 
@@ -45,3 +46,19 @@ class Pane:
     id: wire.PaneId
     title: str
     document: Callable[[Report, Setting], Content]
+
+
+def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
+    """Why `part` is absent: the recorded reason, the failed step, or the sentence `otherwise`."""
+    reason = report.why_missing(part)
+    text = otherwise
+    if reason is not None:
+        text = _sentence(reason)
+    elif not report.outcome.ok:
+        step = report.outcome.step or "an earlier step"
+        text = f"The compilation failed in {step}, before this part was reached."
+    return {"title": title, "text": text, "tone": "plain"}
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.report.machine_rows import KernelRoofline
-from workbench.views.panes.missing import missing
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import Note
-from workbench.views.wire.roofline import Roof, RooflinePoint
+from workbench.views.wire.machine import Roof, RooflinePoint
 
 _LINE = 'wb.aot_compile(fn, args, target="h100")'
 _NOTHING = (
@@ -57,37 +56,19 @@ def _points(report: Report) -> list[RooflinePoint]:
     measured = {row.target for row in rows} - {
         row.target for row in rows if row.measured_us is None and row.bound_us is not None
     }
-    times = [_time(row, row.target in measured) * calls.get(row.kernel, 1) for row in rows]
+    times = [
+        ((row.measured_us if row.target in measured else row.bound_us) or 0.0)
+        * calls.get(row.kernel, 1)
+        for row in rows
+    ]
     totals: dict[str, float] = {}
     for row, time in zip(rows, times, strict=True):
         totals[row.target] = totals.get(row.target, 0.0) + time
+    shares = (time / (totals[row.target] or 1.0) for row, time in zip(rows, times, strict=True))
     return [
-        _point(row, time / totals[row.target] if totals[row.target] else 0.0)
-        for row, time in zip(rows, times, strict=True)
+        row_of(RooflinePoint, row, share=round(share, 4))
+        for row, share in zip(rows, shares, strict=True)
     ]
-
-
-def _time(row: KernelRoofline, is_measured: bool) -> float:
-    return (row.measured_us if is_measured else row.bound_us) or 0.0
-
-
-def _point(row: KernelRoofline, share: float) -> RooflinePoint:
-    return {
-        "kernel": row.kernel,
-        "target": row.target,
-        "moved_bytes": row.moved_bytes,
-        "flops": row.flops,
-        "rate": row.rate,
-        "intensity": row.intensity,
-        "ridge": row.ridge,
-        "bound": row.bound,
-        "bound_us": row.bound_us,
-        "attainable_tflops": row.attainable_tflops,
-        "measured_us": row.measured_us,
-        "estimate": row.estimate,
-        "share": round(share, 4),
-        "note": row.note,
-    }
 
 
 PANE = Pane("roofline", "Roofline", document)

@@ -6,15 +6,11 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.changes import changes_part
 from workbench.views.parts.code import Codes, wrapper_part
-from workbench.views.parts.compare import compare_part
-from workbench.views.parts.graph import GraphParts
-from workbench.views.parts.stage import Stages
+from workbench.views.parts.graph import GraphParts, changes_part
+from workbench.views.parts.stage import Stages, compare_part
 from workbench.views.parts.table import table_part
 from workbench.views.wire.document import Part
-
-__all__ = ["Part", "Parts", "report_part"]
 
 _FORMS = (
     "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "

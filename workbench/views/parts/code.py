@@ -6,7 +6,8 @@ import re
 from collections import defaultdict, deque
 
 from workbench.errors import UsageError
-from workbench.report import Kernel, KernelLine, Report, Wrapper
+from workbench.report import KernelLine, Report, Wrapper
+from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import CodePart, WrapperPart
 from workbench.views.words.places import text_of
 
@@ -33,24 +34,15 @@ class Codes:
             raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
         text = text_of(self._report, kernel.text)
         if text is None:
-            raise UsageError(f"There is no source of {id}: {_why_no_source(kernel)}.")
+            why = "it was not kept in the report"
+            if kernel.language == "extern":
+                why = f"{kernel.name} is a call of a library"
+            raise UsageError(f"There is no source of {id}: {why}.")
         nodes: list[list[str]] = [[] for _ in text.split("\n")]
         for row in self._lines.get(id, ()):
             if 0 < row.line <= len(nodes):
                 nodes[row.line - 1] = list(row.nodes)
-        return {
-            "kind": "code",
-            "id": id,
-            "text": text,
-            "language": kernel.language,
-            "nodes": nodes,
-        }
-
-
-def _why_no_source(kernel: Kernel) -> str:
-    if kernel.language == "extern":
-        return f"{kernel.name} is a call of a library"
-    return "it was not kept in the report"
+        return row_of(CodePart, kernel, kind="code", text=text, nodes=nodes)
 
 
 def wrapper_part(report: Report, id: str) -> WrapperPart:
@@ -63,12 +55,8 @@ def wrapper_part(report: Report, id: str) -> WrapperPart:
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
     text = _FOLDER.sub(r"\1", text)
-    return {
-        "kind": "wrapper",
-        "id": id,
-        "text": text,
-        "kernels": _kernels_of_lines(report, wrapper, text),
-    }
+    kernels = _kernels_of_lines(report, wrapper, text)
+    return {"kind": "wrapper", "id": id, "text": text, "kernels": kernels}
 
 
 def _kernels_of_lines(report: Report, wrapper: Wrapper, text: str) -> list[str | None]:

@@ -1,13 +1,17 @@
-"""The part `asm:<config>:<stage>`: what one stage made of a kernel, tied to its source."""
+"""The parts `asm:<config>:<stage>` and `compare:<config>:<config>:<stage>`: texts of stages."""
 
 from __future__ import annotations
 
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import Assembly
+from workbench.report.side_by_side import compare
 from workbench.specs.opcodes import explanations
-from workbench.views.wire.code import Opcode, StagePart
+from workbench.views.wire.code import ComparePart, Opcode, StagePart
+from workbench.views.wire.codec import row_of
 from workbench.views.words.places import text_of
+
+_PIECES = 5  # two configurations of two words each, and the stage
 
 
 class Stages:
@@ -20,16 +24,9 @@ class Stages:
     def part(self, name: str) -> StagePart:
         """Build the part of `k0:c0:sass`; raises `UsageError` when there is no such text."""
         row, text = self.text(name)
-        return {
-            "kind": "stage",
-            "config": row.config,
-            "stage": row.stage,
-            "text": text,
-            "lines": list(row.lines),
-            "inlined": list(row.inlined),
-            "ptx": list(row.ptx),
-            "opcodes": _opcodes(row.stage, text),
-        }
+        found = explanations(row.stage, text).items()
+        opcodes = {name: row_of(Opcode, opcode) for name, opcode in found}
+        return row_of(StagePart, row, kind="stage", text=text, opcodes=opcodes)
 
     def text(self, name: str) -> tuple[Assembly, str]:
         """A row and its text; raises `UsageError` when there is none."""
@@ -43,8 +40,26 @@ class Stages:
         return row, text
 
 
-def _opcodes(stage: str, text: str) -> dict[str, Opcode]:
+def compare_part(stages: Stages, name: str) -> ComparePart:
+    """Build the part of `k0:c0:k0:c1:sass`; raises `UsageError` when a text is not there."""
+    *words, last = name.split(":")
+    is_loose = last == "loose"
+    words = words if is_loose else [*words, last]
+    if len(words) != _PIECES:
+        raise UsageError(
+            f"There is no comparison {name!r}: name two configurations and a stage, such as "
+            "compare:k0:c0:k0:c1:sass."
+        )
+    stage = words[4]
+    before, a = stages.text(":".join((*words[:2], stage)))
+    after, b = stages.text(":".join((*words[2:4], stage)))
     return {
-        name: {"text": found.text, "parts": list(found.parts), "source": found.source}
-        for name, found in explanations(stage, text).items()
+        "kind": "compare",
+        "before": before.config,
+        "after": after.config,
+        "stage": stage,
+        "blocks": [
+            (kind, left.start + 1, left.stop, right.start + 1, right.stop)
+            for kind, left, right in compare(a, b, loose=is_loose)
+        ],
     }

@@ -9,7 +9,7 @@ from workbench.report import TABLES, Report
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.wire.document import Cell, TablePart
 
-_LONG = "text"  # names a text that other parts hold
+_TEXTS = ("sources", "graphs", "kernels", "wrappers")  # `text` names one that other parts hold
 
 
 def table_part(report: Report, name: str) -> TablePart:
@@ -18,13 +18,10 @@ def table_part(report: Report, name: str) -> TablePart:
         raise UsageError(f"There is no table {name!r}. Take one of: {', '.join(sorted(TABLES))}.")
     table = getattr(report, name)
     first = [column for column in FIRST_COLUMNS.get(name, ()) if column in table.columns]
-    order = [*first, *(c for c in table.columns if c not in first and not _is_text(name, c))]
+    hidden = ["text"] if name in _TEXTS else []
+    order = [*first, *(c for c in table.columns if c not in (first + hidden))]
     columns = {column: [_cell(value) for value in table.columns[column]] for column in order}
     return {"kind": "table", "name": name, "columns": columns, "rows": len(table)}
-
-
-def _is_text(name: str, column: str) -> bool:
-    return column == _LONG and name in ("sources", "graphs", "kernels", "wrappers")
 
 
 def _cell(value: Any) -> Cell:

@@ -14,9 +14,11 @@ from workbench.views.words.units import (
     ABSENT,
     bytes_text,
     count_text,
+    ms_text,
     number_text,
     percent_text,
     seconds_text,
+    us_text,
 )
 
 CUT = "…"
@@ -27,7 +29,7 @@ Unit = Literal[
     "right",
     "length",
     "number",
-    "bytes",
+    "B",
     "s",
     "ms",
     "us",
@@ -36,19 +38,20 @@ Unit = Literal[
     "ratio",
     "amount",
 ]
-_WORDS: Mapping[str, Callable[[Any], str]] = {
+WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
     "length": lambda value: str(len(value)),
     "number": lambda value: f"{value:,.4g}" if isinstance(value, float) else str(value),
-    "bytes": bytes_text,
+    "B": bytes_text,
     "s": seconds_text,
-    "ms": lambda value: seconds_text(value * 1e-3),
-    "us": lambda value: seconds_text(value * 1e-6),
+    "ms": ms_text,
+    "us": us_text,
     "count": count_text,
     "amount": lambda value: number_text(value, "amount"),
     "share": lambda value: percent_text(value, 1),
     "ratio": lambda value: number_text(value, "ratio"),
 }
+"""Units of what stands on the right, each with how a value is written."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Column:
     @property
     def look(self) -> str:
         """The looks of its cells."""
-        if self.unit in _WORDS:
+        if self.unit in WORDS:
             return "num"
         return "code" if self.unit == "code" else "text"
 
@@ -76,9 +79,9 @@ class Column:
         if fact:
             value = dict(value or ()).get(fact)
         if value is None or value == "":
-            return ABSENT if self.unit in _WORDS else ""
-        if self.unit in _WORDS:
-            return _WORDS[self.unit](value)
+            return ABSENT if self.unit in WORDS else ""
+        if self.unit in WORDS:
+            return WORDS[self.unit](value)
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         is_whole = letters is None or self.unit == "prose" or len(text) <= letters
         return text if is_whole else f"{text[: (letters or 0) - 1]}{CUT}"

@@ -21,6 +21,8 @@ class Limits:
 PAGE = Limits(rows=120, others=40, lines=3000, context=4, letters=None, tables=6, texts=5000)
 SUMMARY_BYTES = 10_000
 """A notebook keeps a summary of each view: it is the first of these that is no longer than that."""
+HEAT_BYTES = 20_000
+"""The same for heat maps with tables below them."""
 SUMMARIES = (
     Limits(rows=24, others=8, lines=80, context=2, letters=160, tables=6),
     Limits(rows=16, others=5, lines=60, context=2, letters=120, tables=2),

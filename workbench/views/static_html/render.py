@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from workbench.views.answers.roundtrip import bar
-from workbench.views.pages.outputs import output
-from workbench.views.static_html.highlight import line_pieces
+from workbench.views.lookups.source_marks import SIGNS, WORDS
+from workbench.views.pages.interactive import output
 from workbench.views.static_html.limits import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
-from workbench.views.static_html.listing import gutter, more_functions
-from workbench.views.static_html.skin import Skin, page_style
-from workbench.views.words.units import bytes_text, seconds_text
-from workbench.views.words.vocabulary import SIGNS, WORDS
+from workbench.views.static_html.listing import gutter, line_pieces
+from workbench.views.words.units import bytes_text, plural, seconds_text
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "
@@ -27,6 +27,22 @@ POLICY = (
 
 View = Callable[[Limits], Mapping[str, Any]]
 """What a template shows, for these limits."""
+_LOOKS: Mapping[str, str] = {
+    "muted": "opacity:.75",
+    "text": "text-align:left",
+    "code": "text-align:left;font-family:monospace",
+    "num": "text-align:right;white-space:nowrap",
+    "scroll": "overflow-x:auto",
+    "pre": "white-space:pre;overflow:auto",
+    "wrap": "white-space:pre-wrap;word-break:normal",
+    "box": "overflow:auto;max-height:420px",
+    "note": "padding:0 8px;border-left:3px solid #888",
+    "warn": "padding:0 8px;border-left:3px solid #d0473a",
+    "del": "display:block;background:rgba(208,71,58,.16)",
+    "ins": "display:block;background:rgba(47,154,105,.18)",
+    "beside": "vertical-align:top;width:50%;text-align:left",
+}
+"""What a sanitiser leaves alone; nothing has a colour of text, so that any theme is readable."""
 
 
 def summary(
@@ -68,9 +84,8 @@ def page(
 
 
 def _rendered(template: str, shown: Mapping[str, Any], *, is_page: bool) -> str:
-    skin = Skin(is_page)
     made = _environment().get_template(f"{template}.html")
-    return made.render(skin=skin, at=skin.at, is_page=is_page, **shown).strip()
+    return made.render(at=partial(_at, is_page), is_page=is_page, **shown).strip()
 
 
 @cache
@@ -86,7 +101,7 @@ def _environment() -> Environment:
         "bytes": bytes_text,
         "seconds": seconds_text,
         "gutter": gutter,
-        "functions": more_functions,
+        "plural": plural,
         "pieces": partial(_pieces, "python"),
     }
     made.globals |= {"bar": bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
@@ -96,3 +111,18 @@ def _environment() -> Environment:
 def _pieces(language: str, text: str) -> list[tuple[str | None, str]]:
     lines = line_pieces(text, language)
     return [piece for line in lines for piece in (*line, (None, "\n"))]
+
+
+def _at(is_page: bool, name: str) -> Markup:
+    """The attribute that gives an element the looks called `name`, as the host needs it."""
+    if is_page:
+        return Markup(' class="{}"').format(name)
+    return Markup(' style="{}"').format(_LOOKS[name])
+
+
+@cache
+def page_style() -> str:
+    """The style sheet of a page: the looks as classes, then what only a page has."""
+    looks = "".join(f".{name}{{{style}}}" for name, style in _LOOKS.items())
+    own = files("workbench.views.static_html").joinpath("page.css").read_text(encoding="utf-8")
+    return looks + own

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from workbench.views.static_html.grids import Column, Grid, Unit, frame_call, grid
+from workbench.views.static_html.grids import WORDS, Column, Grid, Unit, frame_call, grid
 from workbench.views.static_html.limits import Limits
 from workbench.views.wire.document import Document
 from workbench.views.wire.tables import ColumnSpec
@@ -18,8 +18,8 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
         Column("Kind", "kind"),
         Column("Ops in it", "label", "code"),
         Column("Lines", "facts.Lines"),
-        Column("Reads", "bytes_read", "bytes"),
-        Column("Writes", "bytes_written", "bytes"),
+        Column("Reads", "bytes_read", "B"),
+        Column("Writes", "bytes_written", "B"),
         Column("FLOPs", "flops", "count"),
         Column("Time", "time_us", "us"),
     ),
@@ -31,7 +31,7 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
     "rejected": (
         Column("Pair", "pair", "code"),
         Column("Operations", "ops", "code"),
-        Column("Shared", "shared_bytes", "bytes"),
+        Column("Shared", "shared_bytes", "B"),
         Column("Why", "why", "prose"),
         Column("What would help", "help", "prose"),
     ),
@@ -62,20 +62,6 @@ _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFr
     "contract": ("What it takes and gives", "contract"),
     "graphs": ("Graphs of every stage", "graphs"),
 }
-_UNITS: Mapping[str, Unit] = {
-    "code": "code",
-    "kernel": "code",
-    "number": "number",
-    "length": "length",
-    "B": "bytes",
-    "s": "s",
-    "ms": "ms",
-    "us": "us",
-    "share": "share",
-    "count": "count",
-    "amount": "amount",
-}
-"""By the unit or the kind of a column of the interactive view."""
 FIGURES = (
     Column("", "label"),
     Column("", "value", "code"),
@@ -86,7 +72,7 @@ _FIGURES: tuple[tuple[str, str, Unit], ...] = (
     ("registers", "Registers of a thread", "number"),
     ("occupancy", "Occupancy (estimate)", "share"),
     ("spills", "Spills: stores and loads", "number"),
-    ("smem_bytes", "Shared memory of a block", "bytes"),
+    ("smem_bytes", "Shared memory of a block", "B"),
     ("instructions", "Instructions", "number"),
 )
 
@@ -109,7 +95,9 @@ def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
     for spec in specs:
         field, kind = spec.get("field", spec["key"]), spec.get("kind", "text")
         if kind != "bar" and all(each.field != field for each in found):
-            found.append(Column(spec["title"], field, _UNITS.get(spec.get("unit", kind), "")))
+            unit = spec.get("unit", kind)
+            known = unit if unit in WORDS else "code" if kind in ("code", "kernel") else ""
+            found.append(Column(spec["title"], field, cast(Unit, known)))
         if "full" in spec:
             found.append(Column("", spec["full"], "prose"))
     return found
@@ -118,28 +106,23 @@ def columns_of(specs: Iterable[ColumnSpec]) -> list[Column]:
 def matrix(shown: Document, limits: Limits) -> Iterator[Grid]:
     """A table of kernels × GPUs for each figure, then the remarks."""
     targets = shown["matrix_targets"]
-    cells = [(row["kernel"], row["cells"]) for row in shown["matrix"]]
-    found = []
+    found, kernel = [], Column("Kernel", "kernel", "code")
+    cells = [
+        (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
+    ]
     for figure, title, unit in _FIGURES:
-        columns = [Column("Kernel", "kernel", "code"), *(Column(t, t, unit) for t in targets)]
-        rows = [
-            {"kernel": kernel, **{t: cast(Any, c)[figure] if c else None
-                                  for t, c in zip(targets, own, strict=True)}}
-            for kernel, own in cells
-        ]  # fmt: skip
-        if any(row[target] is not None for row in rows for target in targets):
+        columns = [kernel, *(Column(target, target, unit) for target in targets)]
+        values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
+        if any(value is not None for row in values for value in row.values()):
+            rows = [{"kernel": id, **row} for (id, _), row in zip(cells, values, strict=True)]
             found.append(grid(title, columns, rows, limits, call=frame_call("report", "matrix")))
     remarks = [
-        {"kernel": kernel, "target": target, "note": cell["note"]}
-        for kernel, own in cells
-        for target, cell in zip(targets, own, strict=True)
+        {"kernel": id, "target": target, "note": cell["note"]}
+        for id, own in cells
+        for target, cell in own.items()
         if cell and cell["note"]
     ]
-    columns = [
-        Column("Kernel", "kernel", "code"),
-        Column("GPU", "target"),
-        Column("", "note", "prose"),
-    ]
+    columns = [kernel, Column("GPU", "target"), Column("", "note", "prose")]
     found = [*found[: limits.tables], grid("Remarks", columns, remarks, limits)]
     yield from (each for each in found if each is not None)
 

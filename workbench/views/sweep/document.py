@@ -11,9 +11,9 @@ from workbench.analysis.sweep.medians import median_interval
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
-from workbench.views.sweep.figures import best_metric, words_of
-from workbench.views.sweep.words import SHOWN, facts, remarks
+from workbench.views.sweep.figures import best_metric, timed, words_of
 from workbench.views.wire.sweep import SweepDocument, SweepRow
+from workbench.views.words.units import plural, seconds_text
 
 VERSION = 1
 MOST_ROWS = 1000
@@ -23,6 +23,17 @@ _DIGITS = 5
 Better = Literal["more", "less", ""]
 Texts = tuple[tuple[str, str], ...]
 _BETTER: dict[str, Better] = {"speedup": "more", "kernels": "", "artifact_bytes": "less"}
+SHOWN = (
+    ("speedup", "Speed-up"),
+    ("call_us", "Call"),
+    ("compile_s", "Compile"),
+    ("first_call_s", "First call"),
+    ("peak_bytes", "Peak memory"),
+    ("kernels", "Kernels"),
+    ("dram_bytes", "DRAM traffic"),
+    ("artifact_bytes", "Artifact"),
+)
+"""The figures of a table with their titles."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +54,9 @@ class Live:
 def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
     """Everything that a view shows of the sweep itself."""
     here = live or Live(_ended(sweep), variable="_")
-    trials = [*sweep.trials[:MOST_ROWS]]
-    rows = [_row(sweep, trial, here) for trial in trials]
+    rows = [_row(sweep, trial, here) for trial in sweep.trials[:MOST_ROWS]]
     rows += _begun(sweep, here)
-    best = _best(sweep)
+    by_gain = sorted(timed(sweep), key=lambda row: (-(row.speedup or 0.0), row.call_us or 0.0))
     sentence, code = ("", "") if here.status == "running" else _answer(sweep)
     return {
         "version": VERSION,
@@ -67,7 +77,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "elapsed_s": round(sweep.seconds, 1),
         "left_s": left(sweep, here),
         "by": best_metric(sweep),
-        "best": None if best is None else best.title,
+        "best": by_gain[0].title if by_gain else None,
         "sentence": sentence,
         "code": code,
         "facts": facts(sweep) if here.status != "running" else "",
@@ -131,24 +141,7 @@ def _begun(sweep: Sweep, live: Live) -> Iterator[SweepRow]:
 
 
 def _without_figures(sweep: Sweep, texts: Texts, status: str) -> SweepRow:
-    values = dict(texts)
-    return {
-        "id": ", ".join(f"{name}={value}" for name, value in texts) or "as it is",
-        "settings": [values.get(name) for name in sweep.axes],
-        "status": status,
-        "remark": "",
-        "is_model": False,
-        "from_store": False,
-        "can_open": False,
-        "figures": [None] * len(SHOWN),
-        "words": ["–"] * len(SHOWN),
-        "rounds": [],
-    }
-
-
-def _best(sweep: Sweep) -> Trial | None:
-    timed = [trial for trial in sweep.trials if trial.call_us is not None]
-    return max(timed, key=lambda row: (row.speedup or 0.0, -(row.call_us or 0.0)), default=None)
+    return {**_row(sweep, Trial("", texts, status), Live()), "remark": ""}
 
 
 def _answer(sweep: Sweep) -> tuple[str, str]:
@@ -157,3 +150,26 @@ def _answer(sweep: Sweep) -> tuple[str, str]:
     except UsageError as error:
         return str(error), ""
     return found.sentence, found.code
+
+
+def facts(sweep: Sweep) -> str:
+    """How many settings, how long that took, on which machines."""
+    known = f", {sweep.from_store} from the store" if sweep.from_store else ""
+    took = f" in {seconds_text(sweep.seconds)}" if sweep.seconds else ""
+    machines = sorted({trial.machine for trial in sweep.trials if trial.machine})
+    words = [f"{plural(len(sweep.trials), 'setting')}{took}{known}."]
+    words += [f"Measured on {', '.join(machines)}."] if machines else []
+    return " ".join(words)
+
+
+def remarks(trial: Trial) -> Iterator[str]:
+    """How a row ended if it is not done, what was chosen, and why its figures are to be doubted."""
+    if trial.status != "done":
+        yield f"{trial.status}: {trial.reason}" if trial.reason else trial.status
+    if trial.is_model:
+        yield "a model's figure, nothing was run"
+    if trial.chosen:
+        first, *others = trial.chosen.split("; ")
+        yield f"chose {first}" + (f" and {len(others)} more" if others else "")
+    if trial.warning:
+        yield trial.warning

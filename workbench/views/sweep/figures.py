@@ -11,10 +11,10 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts import heat, spots, strands
-from workbench.views.charts.sheet import FAINT, PALE, sheet, short
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet
 from workbench.views.sweep.frame import FIGURES
-from workbench.views.words.palette import KERNEL_COLOURS
-from workbench.views.words.units import bytes_text, number_text, seconds_text
+from workbench.views.words.places import short
+from workbench.views.words.units import bytes_text, number_text, seconds_text, us_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ _MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
 _MOST = 40  # rows of a chart of distributions
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "_s": seconds_text,
-    "_us": lambda value: seconds_text(value / 1e6),
+    "_us": us_text,
     "_bytes": bytes_text,
 }
 
@@ -36,7 +36,9 @@ def plot(sweep: Sweep, chart: str, **choice: Any) -> Figure:
         raise UsageError(
             "Nothing to draw: no setting was measured. Look at the column reason of .frame()."
         )
-    draw = {"heat": heat_map, "parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
+    if chart == "heat":
+        return heat.draw(heat_of(sweep, **choice))
+    draw = {"parallel": parallel, "pareto": pareto, "distribution": rounds}[chart]
     return draw(sweep, **choice)
 
 
@@ -66,17 +68,10 @@ def best_metric(sweep: Sweep) -> str:
     return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
 
 
-def heat_map(
-    sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
-) -> Figure:
-    """One metric over two axes; of several rows in a cell the best."""
-    return heat.draw(heat_of(sweep, x, y, metric))
-
-
 def heat_of(
     sweep: Sweep, x: str | None = None, y: str | None = None, metric: str | None = None
 ) -> heat.Map:
-    """The cells of a heat map, darker: further from the best."""
+    """One metric over two axes, darker: further from the best; of several rows the best."""
     metric = metric or best_metric(sweep)
     if metric not in FIGURES:
         raise UsageError(f"There is no metric {metric!r}. Take one of: {', '.join(FIGURES)}.")
@@ -148,13 +143,9 @@ def parallel(sweep: Sweep) -> Figure:
         strands.Rail(name, tuple(zip(_spread(len(texts)), texts, strict=True)))
         for name, texts in sweep.axes.items()
     ]
+    places = {(rail.name, text): place for rail in rails for place, text in rail.ticks}
     ends = ((0.0, words_of(metric, low)), (1.0, words_of(metric, high)))
     rails.append(strands.Rail(metric, ends if high > low else ends[:1]))
-    places = {
-        (name, text): place
-        for name, texts in sweep.axes.items()
-        for place, text in zip(_spread(len(texts)), texts, strict=True)
-    }
     drawn = []
     for trial, value in zip(rows, values, strict=True):
         height = (value - low) / span

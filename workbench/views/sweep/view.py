@@ -11,7 +11,6 @@ import traitlets
 from workbench.analysis.diff.comparing import compare
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report import Report
 from workbench.report.trials import Trial, apart
 from workbench.settings import options
 from workbench.views import document as whole
@@ -48,7 +47,7 @@ class SweepView(Answering):
         self.cell = ""
         self._shown = sweep
         self._cancel = cancel
-        self._report = lru_cache(_OPEN)(self._read)
+        self._report = lru_cache(_OPEN)(lambda row: self._shown.report(self._trial(row)))
 
     def follow(self, sweep: Sweep, live: Live | None = None) -> None:
         """Show how far the sweep is; without `live` it has ended. Any thread may call this."""
@@ -58,9 +57,6 @@ class SweepView(Answering):
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""
         return f"Workbench view of the sweep of {self._shown.name}"
-
-    def _read(self, row: str) -> Report:
-        return self._shown.report(self._trial(row))
 
     def _trial(self, row: str) -> Trial:
         found = next((trial for trial in self._shown.trials if trial.title == row), None)

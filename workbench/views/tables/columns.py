@@ -50,24 +50,22 @@ def _number(key: str, title: str, width: str, unit: Unit = "", **more: Any) -> C
     return Column(key, title, width, kind="number", unit=unit, **more)
 
 
-def _figure(key: str, title: str, least: int, unit: Unit, hint: str) -> Column:
-    """A figure of a cell of the matrix, which not every matrix has."""
+def _bar(title: str, width: str, field: str, unit: Unit, **more: Any) -> Column:
+    return Column("bar", title, width, field, "bar", unit, **more)
+
+
+def _figure(
+    key: str, title: str, least: int, unit: Unit, hint: str, *, is_optional: bool = True
+) -> Column:
+    """A figure of a cell of the matrix; not every matrix has those that are optional."""
     width = f"minmax({least}px, 0.7fr)"
-    return _number(key, title, width, unit, full="note", hint=hint, is_optional=True)
+    return _number(key, title, width, unit, full="note", hint=hint, is_optional=is_optional)
 
 
 _KERNEL = Column("kernel", "Kernel", "64px", kind="kernel")
 _ESTIMATED_SHARE = "Share (est.)"
-_MEASURED = Column(
-    "measured",
-    "Measured",
-    "76px",
-    "measured_us",
-    "number",
-    "us",
-    absent="estimate",
-    is_optional=True,
-)
+_MEASURED = _number("measured", "Measured", "76px", "us")
+_MODEL = "What the model gives it, an estimate"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 _SPILLS = "Instructions that spill registers to memory and load them again"
@@ -114,7 +112,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("start", "Start", "76px", "s", field="start_s"),
         _number("total", "Total", "76px", "s", field="duration_s"),
         _number("self", "Self", "76px", "s", field="self_s"),
-        Column("bar", "Self time", "minmax(80px, 1.6fr)", "self_s", "bar", "s"),
+        _bar("Self time", "minmax(80px, 1.6fr)", "self_s", "s"),
     ),
     "choices": (
         Column("op", "Operation", "minmax(80px, 0.5fr)", kind="code"),
@@ -122,7 +120,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("kind", "Kind", "minmax(80px, 0.8fr)", look="mut", is_wide=True),
         Column("state", "State", "minmax(90px, 0.5fr)", kind="tag", full="note"),
         _number("time", "Time", "80px", "ms", field="time_ms", absent="not timed"),
-        Column("bar", "Measured", "minmax(60px, 0.8fr)", "time_ms", "bar", "ms", is_optional=True),
+        _bar("Measured", "minmax(60px, 0.8fr)", "time_ms", "ms", is_optional=True),
     ),
     "ranked": (
         _number("rank", "Rank", "44px"),
@@ -132,14 +130,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("spills", "Spills", "46px", "count"),
         _number("shared", "Shared", "64px", "B", field="smem_bytes", is_wide=True),
         _number("occupancy", "Occupancy (est.)", "116px", "share", hint="An estimate"),
-        _number(
-            "time",
-            "Model",
-            "68px",
-            "us",
-            field="model_us",
-            hint="What the model gives it, an estimate",
-        ),
+        _number("time", "Model", "68px", "us", field="model_us", hint=_MODEL),
         Column("why", "Why it loses", "minmax(110px, 1.4fr)", "rejection"),
     ),
     "points": (
@@ -152,16 +143,13 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number(
             "least", "Least (est.)", "80px", "us", field="bound_us", hint=f"{_LEAST}, an estimate"
         ),
-        _MEASURED,
+        replace(_MEASURED, field="measured_us", absent="estimate", is_optional=True),
         _number("share", "Share", "86px", "share", hint="Its part of the time of all calls"),
     ),
     "matrix": (
         _KERNEL,
         Column("target", "GPU", "minmax(64px, 0.6fr)", kind="code"),
-        replace(
-            _figure("registers", "Registers", 69, "count", "Registers of a thread"),
-            is_optional=False,
-        ),
+        _figure("registers", "Registers", 69, "count", "Registers of a thread", is_optional=False),
         _figure("spills", "Spills", 48, "count", _SPILLS),
         _figure("smem_bytes", "Shared", 48, "B", "Shared memory of a block"),
         _figure("occupancy", "Occupancy (est.)", 118, "share", _OCCUPANCY),
@@ -198,15 +186,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("load", "Load", "58px", "s", field="load_s"),
         _number("call", "First call", "70px", "s", field="first_call_s"),
         _number("result", "First result", "84px", "s", field="first_result_s"),
-        Column(
-            "bar",
-            "Imports, load, call",
-            "minmax(80px, 1.2fr)",
-            "first_result_s",
-            "bar",
-            "s",
-            is_wide=True,
-        ),
+        _bar("Imports, load, call", "minmax(80px, 1.2fr)", "first_result_s", "s", is_wide=True),
         _number("steady", "Steady", "58px", "s", field="steady_s"),
         Column("against", "Against eager", "minmax(110px, 1.2fr)", kind="tag", full="note"),
     ),
@@ -241,16 +221,12 @@ _BESIDE = {"groups": "rejected", "rejected": "groups"}
 
 def _columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     for column in COLUMNS[table]:
-        known = not column.is_optional or any(column.value(row) not in (None, "") for row in rows)
-        if (
-            table == "points"
-            and column.key == "share"
-            and all(row["measured_us"] is None for row in rows)
-        ):
+        place = (table, column.key)
+        if place == ("points", "share") and all(row["measured_us"] is None for row in rows):
             yield replace(column, title=_ESTIMATED_SHARE)
-        elif known:
+        elif not column.is_optional or any(column.value(row) not in (None, "") for row in rows):
             yield column
-        if table == "ranked" and column.key == "rank":
+        if place == ("ranked", "rank"):
             yield from _sizes(rows)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a report as pandas DataFrames."""
+"""The tables of a report, and of the GPUs that can be a target, as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
 from workbench.analysis.fusion.why_not import NotFused, not_fused
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report, Table
+from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
 
 _NUMBERS = {
@@ -41,23 +42,14 @@ _MADE: Mapping[str, tuple[type, Callable[[Report], Sequence[Any]]]] = {
     "traffic": (KernelTraffic, traffic_by_kernel),
 }
 """Tables that are made from others when asked for: the type of a row, who makes them."""
-_TEXTS = (
-    "sources",
-    "graphs",
-    "kernels",
-    "wrappers",
-    "assembly",
-    "autotune",
-)  # `text` names a text kept once
+_TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly", "autotune")
+"""Tables whose `text` names a text kept once."""
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:
     """One table of the report: one that was recorded, or `traffic` or `not_fused`, made of them.
 
-    Raises
-    ------
-    UsageError
-        When there is no table of that name; the message lists the names.
+    Raises `UsageError` when there is no table of that name; the message lists the names.
     """
     if name in _MADE:
         row_type, rows = _MADE[name]
@@ -68,7 +60,11 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
         raise UsageError(f"There is no table {name!r}. Take one of: {names}.")
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
-    return _typed(pandas.DataFrame({c: _values(report, name, c) for c in order}))
+    columns = getattr(report, name).columns
+    values = {column: list(columns.get(column, ())) for column in order}
+    if name in _TEXTS:
+        values["text"] = [report.texts.get(key) for key in values["text"]]
+    return _typed(pandas.DataFrame(values))
 
 
 def _typed(made: pandas.DataFrame) -> pandas.DataFrame:
@@ -83,8 +79,32 @@ def _columns(row_type: type) -> list[str]:
     return list(row_type.__dataclass_fields__)  # type: ignore[attr-defined]
 
 
-def _values(report: Report, name: str, column: str) -> list[Any]:
-    values = list(getattr(report, name).columns.get(column, ()))
-    if column == "text" and name in _TEXTS:
-        return [report.texts.get(key) for key in values]
-    return values
+_PARTS = ("matrix", "vector")
+
+
+def targets_frame(gpus: Catalogue) -> pandas.DataFrame:
+    """A row for each GPU: its limits, its memory, and its peak dense rates in TFLOPS (TOPS)."""
+    rows = [gpu.values() for gpu in gpus]
+    rates = [f"{part}.{dtype}" for part in _PARTS for dtype in DTYPES]
+    plain = [column for column in rows[0] if column not in rates] if rows else []
+    used = [rate for rate in rates if any(row[rate] is not None for row in rows)]
+    columns = {column: _series([row[column] for row in rows]) for column in [*plain, *used]}
+    names = {rate: f"{rate.replace('.', '_')}_tflops" for rate in used}
+    return pandas.DataFrame(columns).rename(columns=names)
+
+
+def target_frame(gpu: Gpu) -> pandas.DataFrame:
+    """A row for each number that is known of one GPU, with the document it is from."""
+    rows = [
+        {"field": key, "value": value, "source": gpu.sources[key]}
+        for key, value in gpu.values().items()
+        if value is not None and key in gpu.sources
+    ]
+    return pandas.DataFrame(rows, columns=["field", "value", "source"])
+
+
+def _series(values: list[Any]) -> pandas.Series[Any]:
+    """Whole numbers stay whole where some are missing."""
+    known = [value for value in values if value is not None]
+    is_whole = bool(known) and all(type(value) is int for value in known)
+    return pandas.Series(values, dtype="Int64" if is_whole else None)

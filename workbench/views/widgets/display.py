@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import options
 from workbench.views.document import Setting
-from workbench.views.lookups.source_marks import annotated
+from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
 from workbench.views.pages.report import fragment
 from workbench.views.pages.saved import saved_view
@@ -22,7 +22,6 @@ from workbench.views.widgets.target_switcher import Switch
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
 from workbench.views.words.units import bytes_text
-from workbench.views.words.vocabulary import SIGNS
 
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import CheckGuards, View
@@ -49,6 +48,7 @@ def carrier() -> Carrier:
     return Carrier()
 
 
+@dataclass(eq=False, repr=False)
 class Shown:
     """A report as an output: in a notebook two views, elsewhere HTML or text.
 
@@ -56,22 +56,12 @@ class Shown:
     output that holds a widget, whatever else is in it.
     """
 
-    def __init__(
-        self,
-        report: Report,
-        setting: Setting | None = None,
-        *,
-        check_guards: CheckGuards | None = None,
-        switch: Switch | None = None,
-        view: View | None = None,
-        source: Any = None,
-    ):
-        self.report = report
-        self.setting = setting or Setting()
-        self._check_guards = check_guards
-        self._switch = switch
-        self._view = view
-        self._source = source
+    report: Report
+    setting: Setting = field(default_factory=Setting)
+    check_guards: CheckGuards | None = None
+    switch: Switch | None = None
+    view: View | None = None
+    source: Any = None
 
     def __repr__(self) -> str:
         """The stable text summary."""
@@ -85,12 +75,12 @@ class Shown:
         """The live view, made when it is first asked for."""
         from workbench.views.widgets.report_view import View
 
-        if self._view is None:
-            self._view = View(
-                self.report, self.setting, check_guards=self._check_guards, switch=self._switch
+        if self.view is None:
+            self.view = View(
+                self.report, self.setting, check_guards=self.check_guards, switch=self.switch
             )
-            follow(self._source, self._view)
-        return self._view
+            follow(self.source, self.view)
+        return self.view
 
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
@@ -103,7 +93,7 @@ class Shown:
         shell = kernel_shell()
         if shell is None:
             raise NotImplementedError  # a terminal: IPython then takes the text
-        if self._view is None:  # otherwise it is already on the page
+        if self.view is None:  # otherwise it is already on the page
             publish(shell, live_output(self.live()))
         publish(shell, self.saved(shell))
 
@@ -136,10 +126,7 @@ class Annotated:
 def show(x: Any, setting: Setting | None = None, *, view: View | None = None) -> Shown:
     """What a report, or anything that carries one in `.report`, looks like.
 
-    Raises
-    ------
-    UsageError
-        When `x` is no report and carries none.
+    Raises `UsageError` when `x` is no report and carries none.
     """
     report = x if isinstance(x, Report) else getattr(x, "report", None)
     if not isinstance(report, Report):

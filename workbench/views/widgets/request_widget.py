@@ -1,17 +1,44 @@
-"""A widget that answers each request of its front end exactly once."""
+"""A widget that answers each request once, and the front end that all such widgets share."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import anywidget
+import ipywidgets
 import traitlets
 from ipywidgets import Widget, widget_serialization
 
 from workbench.errors import WorkbenchError
-from workbench.views.widgets.front_end import front_end, live_loader
-from workbench.views.wire.codec import bundle_bytes, pack
+from workbench.views.wire.codec import bundle, bundle_bytes, pack
 from workbench.views.wire.document import Answer
+
+
+class FrontEnd(ipywidgets.Widget):  # type: ignore[misc]
+    """The bundle, gzip of JSON (`js`, `css`); it has no view of its own."""
+
+    packed = traitlets.Bytes().tag(sync=True)
+
+
+def front_end() -> FrontEnd:
+    """The one of this process; opened again where somebody closed all widgets."""
+    found = _made()
+    if found.comm is None:
+        found.open()
+    return found
+
+
+@cache
+def _made() -> FrontEnd:
+    return FrontEnd(packed=bundle_bytes())
+
+
+def live_loader() -> str:
+    """The script of each live view, which finds the front end in the page or in that model."""
+    text = files("workbench.views.widgets").joinpath("live_loader.js").read_text(encoding="utf-8")
+    return text.replace("HASH_OF_BUNDLE", bundle()[1])
 
 
 class Answering(anywidget.AnyWidget):

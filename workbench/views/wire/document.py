@@ -23,10 +23,11 @@ from workbench.views.wire.machine import (
     CudaGraphs,
     MatrixRow,
     Ranked,
+    Roof,
+    RooflinePoint,
     TargetQuestion,
     Targets,
 )
-from workbench.views.wire.roofline import Roof, RooflinePoint
 from workbench.views.wire.sweep import RowQuestion, RowsQuestion
 from workbench.views.wire.tables import ColumnSpec
 

@@ -1,4 +1,4 @@
-"""What the panes about GPUs show: the matrix, ranked configurations, the targets.
+"""What the panes about GPUs show: the matrix, ranked configurations, rooflines, the targets.
 
 See `document.py`. An id such as `k0:a100` names the code of kernel k0 for a GPU.
 Occupancy, bounds and times that a model gives are estimates; registers, spills, shared memory and
@@ -105,3 +105,30 @@ class TargetQuestion(TypedDict):
     """The targets to compile for: one in place, or several to compare."""
 
     targets: list[str]
+
+
+class Roof(TypedDict):
+    """The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use."""
+
+    target: str
+    bandwidth_gbs: float
+    rates: list[tuple[str, float]]
+
+
+class RooflinePoint(TypedDict):
+    """Where one kernel lies under the roof of a GPU; `share` is its part of the time of all."""
+
+    kernel: str
+    target: str
+    moved_bytes: int | None
+    flops: int | None
+    rate: str | None
+    intensity: float | None
+    ridge: float | None
+    bound: str | None
+    bound_us: float | None
+    attainable_tflops: float | None
+    measured_us: float | None
+    estimate: bool
+    share: float
+    note: str | None

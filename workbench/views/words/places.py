@@ -13,6 +13,22 @@ def ops_of(kernel: Kernel) -> str:
     return ", ".join(dict.fromkeys(short)) or kernel.name
 
 
+def short(text: str, limit: int) -> str:
+    """A label or a line that fits; the tables hold the whole of it."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def few_words(words: list[str], letters: int) -> str:
+    """As many words as fit, and how many there are besides."""
+    for count in range(len(words), 0, -1):
+        rest = len(words) - count
+        text = ", ".join(words[:count]) + (f" +{rest}" if rest else "")
+        if len(text) <= letters:
+            return text
+    more = f" +{len(words) - 1}" if len(words) > 1 else ""
+    return short(words[0] if words else "", letters - len(more)) + more
+
+
 def line_numbers(report: Report, kernel: Kernel) -> str:
     """The lines behind a kernel: `12, 14–16`, with file names when the report has several."""
     files = {source.id: source.file for source in report.sources}
@@ -43,6 +59,12 @@ def _ranges(numbers: list[int]) -> str:
 def text_of(report: Report, key: str | None) -> str | None:
     """The text behind a content hash; None when it was not kept."""
     return None if key is None else report.texts.get(key)
+
+
+def absent_parts(report: Report) -> list[tuple[str, str]]:
+    """What could not be captured, and why."""
+    absent = [part for part in report.capabilities if not part.available]
+    return [(part.name, part.reason or "no reason recorded") for part in absent]
 
 
 def title_of(report: Report) -> str:

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.number_text import ABSENT, number_text, plural
-
-__all__ = [
-    "ABSENT",
-    "bytes_text",
-    "count_text",
-    "difference_text",
-    "number_text",
-    "percent_text",
-    "plural",
-    "seconds_text",
-]
+from workbench.number_text import ABSENT as ABSENT
+from workbench.number_text import number_text as number_text
+from workbench.number_text import plural as plural
 
 
 def bytes_text(value: float | None) -> str:
@@ -24,6 +15,16 @@ def bytes_text(value: float | None) -> str:
 def seconds_text(value: float | None) -> str:
     """A duration in seconds: `2 min 5 s`, `4.43 s`, `159 ms`, `15.0 µs`, `0 s`."""
     return number_text(value, "seconds")
+
+
+def ms_text(value: float | None) -> str:
+    """A duration in ms, with the unit that suits it."""
+    return seconds_text(None if value is None else value * 1e-3)
+
+
+def us_text(value: float | None) -> str:
+    """A duration in µs, with the unit that suits it."""
+    return seconds_text(None if value is None else value * 1e-6)
 
 
 def count_text(value: float | None) -> str:

@@ -26,26 +26,26 @@ def blocks(report: Report, name: str) -> list[int]:
 def test_the_rule_of_inductor_is_applied_to_registers_of_the_code(worker: CrossCompiler) -> None:
     x = torch.randn(65536, 8192, device="meta")
     sent = job(wide_norm, x, x, x, torch.randn(8192))
-    report = worker.compile(sent)
+    report = worker.compiled(sent).report
     limit = 65536 // 2048
     big = [row for row in report.resources if row.registers and row.registers > limit]
     assert big, "the case must need many registers"
     sizes = blocks(report, "R0_BLOCK")
     assert any(size // 2 in sizes for size in sizes)
     assert "reductions" not in {row.topic for row in report.fidelity}
-    again = worker.compile(sent)
+    again = worker.compiled(sent).report
     assert list(again.resources) == list(report.resources)
 
 
 def test_small_reductions_keep_their_configurations(worker: CrossCompiler) -> None:
-    few = worker.compile(
+    few = worker.compiled(
         job(wide_norm, *(torch.randn(8, 8192) for _ in range(3)), torch.ones(8192))
-    )
+    ).report
     sizes = blocks(few, "R0_BLOCK")
     assert not any(size // 2 in sizes for size in sizes)
 
 
 def test_it_holds_for_amd(worker: CrossCompiler) -> None:
     x = torch.randn(65536, 8192, device="meta")
-    report = worker.compile(job(wide_norm, x, x, x, torch.randn(8192), gpu=MI300X))
+    report = worker.compiled(job(wide_norm, x, x, x, torch.randn(8192), gpu=MI300X)).report
     assert len(report.resources)

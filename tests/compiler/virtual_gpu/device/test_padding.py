@@ -52,11 +52,11 @@ def test_inductor_pads_by_it(
     worker: CrossCompiler, size: int, dtype: torch.dtype, computed: int
 ) -> None:
     a = torch.empty(size, size, dtype=dtype, device="meta")
-    report = worker.compile(job(product, a, a))
+    report = worker.compiled(job(product, a, a)).report
     assert 2 * computed**3 in [kernel.flops for kernel in report.kernels]
 
 
 def test_the_user_switches_it_off(worker: CrossCompiler) -> None:
     a = torch.empty(4095, 4095, dtype=torch.bfloat16, device="meta")
-    report = worker.compile(job(product, a, a, options={"shape_padding": False}))
+    report = worker.compiled(job(product, a, a, options={"shape_padding": False})).report
     assert [kernel.flops for kernel in report.kernels] == [2 * 4095**3]

@@ -7,13 +7,14 @@ interpreter have the shape (1,) and are such arrays already.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 import triton.language as tl
 from triton.runtime import interpreter as stock
+from triton.runtime.interpreter import TensorHandle
 
 from workbench.compiler.interpreter.triton.memory import Memory
 from workbench.compiler.interpreter.triton.number_formats import decode, encode, is_coded
@@ -25,7 +26,16 @@ Operator = Callable[..., Array]
 
 def handle(data: Array, dtype: Any) -> Handle:
     """An array as Triton's interpreter holds it."""
-    return stock.TensorHandle(data, tl.int1 if data.dtype == np.bool_ else dtype.scalar)
+    return TensorHandle(data, tl.int1 if data.dtype == np.bool_ else dtype.scalar)
+
+
+def _by(op: Operator) -> Callable[..., Handle]:
+    """The method that applies a function element by element."""
+
+    def create(self: BatchedBuilder, *parts: Handle) -> Handle:
+        return self.elementwise(op, *parts)
+
+    return create
 
 
 class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has no types
@@ -39,15 +49,15 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
 
     # programs
     def create_get_program_id(self, axis: int) -> Handle:
-        return stock.TensorHandle(self.programs[axis], tl.int32)
+        return TensorHandle(self.programs[axis], tl.int32)
 
     # memory
     def create_load(self, ptr: Handle, cache: Any, eviction: Any, is_volatile: Any) -> Handle:
-        mask = stock.TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
         return self.create_masked_load(ptr, mask, None, cache, eviction, is_volatile)
 
     def create_store(self, ptr: Handle, val: Handle, cache: Any, eviction: Any) -> None:
-        mask = stock.TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
         self.create_masked_store(ptr, val, mask, cache, eviction)
 
     def create_masked_load(
@@ -58,7 +68,7 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         instead = np.zeros((1,) * ptrs.data.ndim, dtype) if other is None else other.data
         pointers, masks, others = np.broadcast_arrays(ptrs.data, mask.data, instead)
         self.widest = max(self.widest, pointers.size)
-        return stock.TensorHandle(self.memory.load(pointers, masks, others, dtype), element)
+        return TensorHandle(self.memory.load(pointers, masks, others, dtype), element)
 
     def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
         pointers, values, masks = np.broadcast_arrays(ptrs.data, value.data, mask.data)
@@ -79,7 +89,7 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         )
         everywhere = np.ones(pointers.shape, dtype=bool)
         self.memory.keep(np.ascontiguousarray(pointers), everywhere, values.dtype)
-        parts = [stock.TensorHandle(np.ascontiguousarray(a), h.dtype)
+        parts = [TensorHandle(np.ascontiguousarray(a), h.dtype)
                  for a, h in ((pointers, ptr), (compared, cmp), (values, val))]  # fmt: skip
         return super().create_atomic_cas(*parts, sem, scope)
 
@@ -93,9 +103,9 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
             return self._add_coded(pointers, values, masks, val.dtype)
         return super().create_atomic_rmw(
             op,
-            stock.TensorHandle(pointers, ptr.dtype),
-            stock.TensorHandle(values, val.dtype),
-            stock.TensorHandle(masks, tl.int1),
+            TensorHandle(pointers, ptr.dtype),
+            TensorHandle(values, val.dtype),
+            TensorHandle(masks, tl.int1),
             sem,
             scope,
         )
@@ -116,7 +126,7 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         sums = decode(before, dtype).astype(np.float64)
         np.add.at(sums, inverse.ravel(), decode(values, dtype)[masks])
         self.memory.store(places, encode(sums, dtype), ones)
-        return stock.TensorHandle(old, dtype.scalar)
+        return TensorHandle(old, dtype.scalar)
 
     # conversions
     def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
@@ -126,9 +136,9 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         values = decode(src.data, src.dtype)
         if is_coded(dst_type):
             cut = rounding_mode == stock._ir.ROUNDING_MODE.RTZ
-            return stock.TensorHandle(encode(values, dst_type, towards_zero=cut), dst_type.scalar)
+            return TensorHandle(encode(values, dst_type, towards_zero=cut), dst_type.scalar)
         converted = values.astype(stock._get_np_dtype(dst_type))
-        return stock.TensorHandle(converted, dst_type.scalar)
+        return TensorHandle(converted, dst_type.scalar)
 
     # operators element by element
     def elementwise(self, op: Operator, *parts: Handle) -> Handle:
@@ -137,10 +147,10 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         data = op(*(decode(part.data, part.dtype) for part in parts))
         self.widest = max(self.widest, data.size)
         if data.dtype == np.bool_:
-            return stock.TensorHandle(data, tl.int1)
+            return TensorHandle(data, tl.int1)
         if is_coded(dtype):
-            return stock.TensorHandle(encode(data, dtype), dtype)
-        return stock.TensorHandle(data.astype(stock._get_np_dtype(dtype), copy=False), dtype)
+            return TensorHandle(encode(data, dtype), dtype)
+        return TensorHandle(data.astype(stock._get_np_dtype(dtype), copy=False), dtype)
 
     def binary_op(self, lhs: Handle, rhs: Handle, op: Operator) -> Handle:
         return self.elementwise(op, lhs, rhs)
@@ -154,45 +164,80 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
     def create_select(self, cond: Handle, lhs: Handle, rhs: Handle) -> Handle:
         return handle(np.where(cond.data, lhs.data, rhs.data), rhs.dtype)
 
-    def create_minnumf(self, lhs: Handle, rhs: Handle) -> Handle:
-        return self.elementwise(np.fmin, lhs, rhs)
-
-    def create_maxnumf(self, lhs: Handle, rhs: Handle) -> Handle:
-        return self.elementwise(np.fmax, lhs, rhs)
-
     def create_clampf(self, arg: Handle, lo: Handle, hi: Handle, propagate: Any) -> Handle:
         is_strict = propagate == stock._ir.PROPAGATE_NAN.ALL
         least, most = (np.minimum, np.maximum) if is_strict else (np.fmin, np.fmax)
         return self.elementwise(lambda a, low, high: least(most(a, low), high), arg, lo, hi)
 
-    def create_idiv(self, lhs: Handle, rhs: Handle) -> Handle:
-        return self.elementwise(_divide_towards_zero, lhs, rhs)
+    create_minnumf = _by(np.fmin)
+    create_maxnumf = _by(np.fmax)
+    create_fabs = _by(np.abs)
+    create_rsqrt = _by(lambda values: 1 / np.sqrt(values))
+    create_erf = _by(lambda v: torch.erf(torch.from_numpy(np.ascontiguousarray(v))).numpy())
+    create_idiv = _by(lambda a, b: (a - np.fmod(a, b)) // b)  # towards zero
+    create_fma = _by(lambda a, b, c: a.astype(np.float64) * b + c)  # rounded once, as by a GPU
 
     def create_umulhi(self, lhs: Handle, rhs: Handle) -> Handle:
         parts = np.broadcast_arrays(lhs.data, rhs.data)
-        return super().create_umulhi(*(stock.TensorHandle(p, lhs.dtype) for p in parts))
+        return super().create_umulhi(*(TensorHandle(p, lhs.dtype) for p in parts))
 
-    def create_fma(self, x: Handle, y: Handle, z: Handle) -> Handle:
-        def fused(a: Array, b: Array, c: Array) -> Array:
-            wide: Array = a.astype(np.float64) * b + c  # rounded once, as the instruction does
-            return wide
+    # operators that change the shape of a block
+    def create_make_range(self, ret_ty: Any, start: int, stop: int) -> Handle:
+        return TensorHandle(np.arange(start, stop, dtype=np.int32)[None], tl.int32)
 
-        return self.elementwise(fused, x, y, z)
+    def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
+        rows = arg.data.reshape((-1,) + (1,) * len(ret_ty.shape))
+        data = np.broadcast_to(rows, (len(rows), *ret_ty.shape))
+        return TensorHandle(data, arg.dtype.scalar)
 
-    def create_fabs(self, arg: Handle) -> Handle:
-        return self.elementwise(np.abs, arg)
+    def create_unsplat(self, arg: Handle) -> Handle:
+        return TensorHandle(arg.data.reshape(-1), arg.dtype.scalar)
 
-    def create_erf(self, arg: Handle) -> Handle:
-        def erf(values: Array) -> Array:
-            found: Array = torch.erf(torch.from_numpy(np.ascontiguousarray(values))).numpy()
-            return found
+    def create_reshape(self, arg: Handle, shape: Sequence[int], allow_reorder: bool) -> Handle:
+        return TensorHandle(arg.data.reshape((-1, *shape)), arg.dtype.scalar)
 
-        return self.elementwise(erf, arg)
+    def create_trans(self, arg: Handle, perm: Sequence[int]) -> Handle:
+        axes = (0, *(axis + 1 for axis in perm))
+        return TensorHandle(np.transpose(arg.data, axes), arg.dtype.scalar)
 
-    def create_rsqrt(self, arg: Handle) -> Handle:
-        return self.elementwise(lambda values: 1 / np.sqrt(values), arg)
+    def create_expand_dims(self, arg: Handle, axis: int) -> Handle:
+        return TensorHandle(np.expand_dims(arg.data, axis + 1), arg.dtype.scalar)
+
+    def create_broadcast(self, arg: Handle, shape: Sequence[int]) -> Handle:
+        return TensorHandle(np.broadcast_to(arg.data, (len(arg.data), *shape)), arg.dtype.scalar)
+
+    def create_cat(self, lhs: Handle, rhs: Handle) -> Handle:
+        return TensorHandle(np.concatenate(_level(lhs, rhs), axis=1), lhs.dtype.scalar)
+
+    def create_join(self, lhs: Handle, rhs: Handle) -> Handle:
+        return TensorHandle(np.stack(_level(lhs, rhs), axis=-1), lhs.dtype.scalar)
+
+    def create_gather(self, src: Handle, indices: Handle, axis: int) -> Handle:
+        values, places = _level(src, indices)
+        return TensorHandle(np.take_along_axis(values, places, axis=axis + 1), src.dtype.scalar)
+
+    def create_histogram(self, data: Handle, bins: int, mask: Handle | None) -> Handle:
+        rows = data.data.reshape(len(data.data), -1)
+        use = np.ones((1, 1), dtype=bool) if mask is None else mask.data.reshape(len(mask.data), -1)
+        pairs = zip(rows, np.broadcast_to(use, rows.shape), strict=True)
+        counted = [np.bincount(row[valid], minlength=bins)[:bins] for row, valid in pairs]
+        return TensorHandle(np.array(counted, dtype=np.int32), tl.int32)
+
+    def create_dot(self, a: Handle, b: Handle, d: Handle, *_: Any) -> Handle:
+        wide = d.data.dtype
+        left, right = (decode(part.data, part.dtype).astype(wide, copy=False) for part in (a, b))
+        return TensorHandle((np.matmul(left, right) + d.data).astype(wide), d.dtype.scalar)
+
+    def create_assert(self, condition: Handle, message: str) -> None:
+        if not np.all(condition.data):
+            raise AssertionError(message)
+
+    def create_assume(self, condition: Handle) -> None:
+        if not np.all(condition.data):
+            raise AssertionError("what tl.assume promises does not hold")
 
 
-def _divide_towards_zero(a: Array, b: Array) -> Array:
-    divided: Array = (a - np.fmod(a, b)) // b
-    return divided
+def _level(lhs: Handle, rhs: Handle) -> list[Array]:
+    """Both with the same number of programs."""
+    count = max(len(lhs.data), len(rhs.data))
+    return [np.broadcast_to(part.data, (count, *part.data.shape[1:])) for part in (lhs, rhs)]

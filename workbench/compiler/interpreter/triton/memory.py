@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from triton._C.libtriton import interpreter
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +27,7 @@ class Memory:
     def load(self, pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
         """Read where the mask says so, take `other` elsewhere."""
         self._check(pointers, mask, dtype.itemsize, "reads")
-        read: Array = _interpreter().load(
+        read: Array = interpreter.load(
             np.ascontiguousarray(pointers),
             np.ascontiguousarray(mask),
             np.ascontiguousarray(other),
@@ -38,13 +39,13 @@ class Memory:
         """Write where the mask says so."""
         pointers, mask = np.ascontiguousarray(pointers), np.ascontiguousarray(mask)
         self.keep(pointers, mask, values.dtype)
-        _interpreter().store(pointers, np.ascontiguousarray(values), mask)
+        interpreter.store(pointers, np.ascontiguousarray(values), mask)
 
     def keep(self, pointers: Array, mask: Array, dtype: np.dtype[Any]) -> None:
         """Check a write that is about to happen, and remember what it overwrites."""
         self._check(pointers, mask, dtype.itemsize, "writes")
         self._note(pointers, mask)
-        old = _interpreter().load(pointers, mask, np.zeros(pointers.shape, dtype), dtype)
+        old = interpreter.load(pointers, mask, np.zeros(pointers.shape, dtype), dtype)
         self._undo.append((pointers, old, mask))
 
     def mark(self) -> None:
@@ -54,7 +55,7 @@ class Memory:
     def undo(self) -> None:
         """Take back every write since the last mark, the last one first."""
         while self._undo:
-            _interpreter().store(*self._undo.pop())
+            interpreter.store(*self._undo.pop())
 
     def _check(self, pointers: Array, mask: Array, size: int, does: str) -> None:
         if not pointers.size or self._holds(int(pointers.min()), int(pointers.max()), size):
@@ -101,9 +102,3 @@ class Memory:
 def _range(tensor: torch.Tensor) -> tuple[int, int]:
     storage = tensor.untyped_storage()
     return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-
-
-def _interpreter() -> Any:
-    from triton._C.libtriton import interpreter
-
-    return interpreter

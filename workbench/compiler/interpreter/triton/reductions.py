@@ -29,15 +29,11 @@ def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = Fals
     place = 1 if axis is None else 1 + int(axis) % rank
     dtypes = [part.dtype for part in parts]
     reduced = _halved(_same_batch(arrays), place, dtypes, combine_fn)
-    shaped = []
-    for array in reduced:
-        if keep_dims:
-            kept = array.reshape(len(array), *(1,) * rank) if axis is None else array
-        else:
-            kept = array.squeeze(place)
-        shaped.append(kept)
-    made = tuple(_tensor(array, dtype) for array, dtype in zip(shaped, dtypes, strict=True))
-    return made[0] if single else made
+    if not keep_dims:
+        reduced = [array.squeeze(place) for array in reduced]
+    elif axis is None:
+        reduced = [array.reshape(len(array), *(1,) * rank) for array in reduced]
+    return _made(reduced, dtypes, single=single)
 
 
 def scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
@@ -62,7 +58,11 @@ def scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any
         step *= 2
     if backwards:
         arrays = [np.flip(array, place) for array in arrays]
-    made = tuple(_tensor(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+    return _made(arrays, dtypes, single=single)
+
+
+def _made(arrays: Sequence[Array], dtypes: Sequence[Any], *, single: bool) -> Any:
+    made = tuple(map(tensor_of, arrays, dtypes))
     return made[0] if single else made
 
 
@@ -81,13 +81,13 @@ def _same_batch(arrays: Sequence[Array]) -> list[Array]:
 def _halved(arrays: list[Array], place: int, dtypes: Sequence[Any], combine_fn: Any) -> list[Array]:
     while (length := arrays[0].shape[place]) > 1:
         half = length // 2
-        left, right = _along(place, slice(0, half)), _along(place, slice(half, 2 * half))
-        combined = _combined([a[left] for a in arrays], [a[right] for a in arrays],
-                             dtypes, combine_fn)  # fmt: skip
-        arrays = combined
+        halves = (_along(place, slice(0, half)), _along(place, slice(half, 2 * half)))
+        left, right = ([array[part] for array in arrays] for part in halves)
+        arrays = _combined(left, right, dtypes, combine_fn)
     return arrays
 
 
+_PLAIN = ("fp16", "fp32", "fp64", "int32", "int64", "uint32", "uint64")
 _QUICK: dict[str, Callable[[Array, Array], Array]] = {
     "_sum_combine": np.add,
     "_elementwise_max": np.fmax,
@@ -100,18 +100,11 @@ def _combined(
 ) -> list[Array]:
     """The combination, by Triton's own function unless it is one of a few plain ones."""
     dtype = dtypes[0]
-    quick = (
-        _QUICK.get(combine_fn.__name__)
-        if combine_fn.fn.__module__ == tl.standard.__name__
-        else None
-    )
-    if quick is not None and len(left) == 1 and _is_plain(dtype):
+    is_tritons = combine_fn.fn.__module__ == tl.standard.__name__
+    quick = _QUICK.get(combine_fn.__name__) if is_tritons else None
+    if quick is not None and len(left) == 1 and dtype.scalar.name in _PLAIN:
         return [quick(left[0], right[0]).astype(left[0].dtype, copy=False)]
-    tensors = [
-        [_tensor(array, dtype) for array, dtype in zip(side, dtypes, strict=True)]
-        for side in (left, right)
-    ]
-    found = combine_fn(*tensors[0], *tensors[1])
+    found = combine_fn(*map(tensor_of, [*left, *right], [*dtypes, *dtypes]))
     parts = found if isinstance(found, tuple) else (found,)
     return [
         np.array(np.broadcast_to(part.handle.data, old.shape), dtype=old.dtype)
@@ -119,13 +112,8 @@ def _combined(
     ]
 
 
-def _is_plain(dtype: Any) -> bool:
-    return dtype.scalar.name in ("fp16", "fp32", "fp64", "int32", "int64", "uint32", "uint64")
-
-
-def _tensor(array: Array, dtype: Any) -> Any:
+def tensor_of(array: Array, dtype: Any) -> Any:
     """A Triton tensor; the first axis of the array are programs."""
-    scalar = dtype.scalar
-    shape = list(array.shape[1:])
+    scalar, shape = dtype.scalar, list(array.shape[1:])
     held = TensorHandle(np.asarray(array, dtype=_get_np_dtype(scalar)), scalar)
     return tl.core.tensor(held, tl.block_type(scalar, shape) if shape else scalar)

@@ -1,15 +1,16 @@
-"""What torch answers about its GPU while a virtual one is there."""
+"""What torch, Dynamo or Triton's driver answer about the GPU while a virtual one is there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import ProcessPatches
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
+from workbench.errors import WorkbenchError
 
 _TOOLKITS = {"cuda": "13.0", "hip": "7.0"}  # of a build that has none; a real one keeps its own
 Answer = Callable[..., Any]
@@ -55,22 +56,13 @@ def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
 
 def _queries(gpu: Device) -> dict[str, Any]:
     """Public functions of torch.cuda: questions only, nothing that would start work."""
-    properties, bfloat16 = gpu.properties(), _bfloat16(gpu)
     return {
-        # turns on the branches for TMA and the like, and is asked when an artifact is made
-        "is_available": _always(True),
+        **_questions(gpu),
         "is_initialized": _always(True),
-        "device_count": _always(1),
-        "current_device": _always(0),
-        "get_device_properties": _always(properties),
         "get_device_capability": _always((gpu.spec.major, gpu.spec.minor)),
         "get_device_name": _always(gpu.name),
-        "is_bf16_supported": bfloat16,
         "get_arch_list": _always([str(gpu.arch) if gpu.is_amd else f"sm_{gpu.arch}"]),
-        "set_device": _nothing,
-        "synchronize": _nothing,
         "empty_cache": _nothing,
-        "memory_allocated": _always(0),
         "mem_get_info": _always((gpu.spec.dram_bytes, gpu.spec.dram_bytes)),
         "device": NoOpContext,
         # Dynamo asks before each frame, because a device is said to be there
@@ -82,38 +74,43 @@ def _queries(gpu: Device) -> dict[str, Any]:
     }
 
 
-def _device_interface(gpu: Device, process_patches: ProcessPatches) -> None:
-    """Answer in Dynamo's interface too: it kept torch.cuda's functions when it was imported."""
-    registry = tp.DEVICE_INTERFACES.get()
-    tp.DEVICE_INTERFACE_OF.get()("cpu")  # fills the registry
-    interface = _interface(gpu)
-    for key in ("cuda", "cuda:0"):
-        process_patches.entry(registry, key, interface)
-    process_patches.entry(tp.WORKER_PROPERTIES.get(), "cuda", [gpu.properties()])
-    process_patches.entry(tp.WORKER_DEVICES.get(), "cuda", 0)
-
-
-def _interface(gpu: Device) -> Any:
-    base = tp.CUDA_INTERFACE.get()
-    answers: dict[str, Answer] = {
+def _questions(gpu: Device) -> dict[str, Answer]:
+    """What torch.cuda and Dynamo's interface of it are both asked."""
+    in_hardware = gpu.has_bfloat16
+    return {
+        # turns on the branches for TMA and the like, and is asked when an artifact is made
         "is_available": _always(True),
         "device_count": _always(1),
         "current_device": _always(0),
         "set_device": _nothing,
         "synchronize": _nothing,
+        "memory_allocated": _always(0),
         "get_device_properties": _always(gpu.properties()),
+        # torch's answer with emulation is yes everywhere, in hardware from compute capability 8
+        "is_bf16_supported": lambda including_emulation=True: including_emulation or in_hardware,
+    }
+
+
+def _device_interface(gpu: Device, process_patches: ProcessPatches) -> None:
+    """Answer in Dynamo's interface too: it kept torch.cuda's functions when it was imported."""
+    registry = tp.DEVICE_INTERFACES.get()
+    tp.DEVICE_INTERFACE_OF.get()("cpu")  # fills the registry
+    answers: dict[str, Answer] = {
+        **_questions(gpu),
         "get_compute_capability": _always(gpu.arch),
         "is_triton_capable": _always(True),
         "raise_if_triton_unavailable": _nothing,
         "get_raw_stream": _always(0),
-        "is_bf16_supported": _bfloat16(gpu),
         "exchange_device": _always(0),
         "maybe_exchange_device": _always(0),
-        "memory_allocated": _always(0),
     }
     members: dict[str, Any] = {name: staticmethod(answer) for name, answer in answers.items()}
     members["device"] = NoOpContext
-    return type("VirtualGpuInterface", (base,), members)
+    interface = type("VirtualGpuInterface", (tp.CUDA_INTERFACE.get(),), members)
+    for key in ("cuda", "cuda:0"):
+        process_patches.entry(registry, key, interface)
+    process_patches.entry(tp.WORKER_PROPERTIES.get(), "cuda", [gpu.properties()])
+    process_patches.entry(tp.WORKER_DEVICES.get(), "cuda", 0)
 
 
 def _always(value: Any) -> Answer:
@@ -124,7 +121,46 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
-def _bfloat16(gpu: Device) -> Answer:
-    """Torch's answer with emulation is yes everywhere, in hardware from compute capability 8."""
-    in_hardware = gpu.has_bfloat16
-    return lambda including_emulation=True: including_emulation or in_hardware
+class VirtualDriver:
+    """Answers Triton's questions about the device; there is nothing to start a kernel on."""
+
+    launcher_cls: Any = None
+    get_current_device = get_current_stream = _always(0)
+    get_active_torch_device = _always(torch.device("cuda", 0))
+    get_device_interface = _always(torch.cuda)  # where Triton looks for streams and properties
+
+    def __init__(self, gpu: Device):
+        self._gpu = gpu
+        self.utils = self  # Triton asks `driver.active.utils.get_device_properties`
+
+    def get_current_target(self) -> Any:
+        """Triton's name of the architecture."""
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget(self._gpu.backend, self._gpu.arch, self._gpu.spec.warp_size)
+
+    def get_device_properties(self, device: int = 0) -> dict[str, int]:
+        """Limits and clocks of the device."""
+        return self._gpu.driver_properties()
+
+    def map_python_to_cpp_type(self, kind: str) -> str:
+        """The C++ type of a kernel's argument."""
+        from triton.backends.amd.driver import ty_to_cpp as amd
+        from triton.backends.nvidia.driver import ty_to_cpp as nvidia
+
+        return str((amd if self._gpu.is_amd else nvidia)(kind))
+
+    def get_benchmarker(self) -> NoReturn:
+        """Refuse: nothing can be timed on a device that is not there."""
+        raise WorkbenchError(
+            f"{self._gpu.name} is not in this machine, so nothing can be timed on it. Switch off "
+            "the option that measures kernels."
+        )
+
+
+def drive(gpu: Device, process_patches: ProcessPatches) -> None:
+    """Have Triton compile for `gpu` without looking for a driver."""
+    import triton
+
+    process_patches.attribute(triton.runtime.driver, "_active", VirtualDriver(gpu))
+    process_patches.name(tp.SET_DRIVER_TO_GPU, lambda: None)

@@ -3,15 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import ProcessPatches
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
-from workbench.compiler.virtual_gpu.device.dynamic_rblock import add_dynamic_rblock
+from workbench.compiler.machine_code.reading_code import amd_usage, cubin_usage
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
+
+
+def can_be_added() -> bool:
+    """Whether this torch has the rule in the form that is known here."""
+    return tp.SCALE_RBLOCK.find() is not None and tp.COULD_SCALE_RBLOCK.find() is not None
+
+
+def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
+    """Have Inductor compile what its rule adds to a looped reduction that registers limit.
+
+    Call it once for each tuner, after it compiled. Inductor applies the rule to the registers that
+    the driver names once a kernel is loaded; they are in the machine code too.
+    """
+    if not can_be_added() or not tuner._could_rblock_scale:
+        return
+    kernels = [result.kernel for result in tuner.compile_results]
+    for kernel in kernels:
+        kernel.n_regs = _registers(kernel, gpu)
+    try:
+        tuner._dynamic_scale_rblock()
+    finally:
+        for kernel in kernels:
+            vars(kernel).pop("n_regs", None)  # the driver of a real device sets it
+
+
+def _registers(kernel: Any, gpu: Device) -> int | None:
+    if gpu.is_amd:
+        found: int | None = amd_usage(_part(kernel, "amdgcn").decode())["registers"]
+        return found
+    usage, _ = cubin_usage(_part(kernel, "cubin"))
+    return None if usage is None else usage.registers
+
+
+def _part(kernel: Any, stage: str) -> bytes:
+    """What one stage made of a kernel; Inductor's own launcher keeps only where the files are."""
+    asm = getattr(kernel, "asm", None)
+    if asm is None:
+        return Path(kernel.cubin_path).with_suffix(f".{stage}").read_bytes()
+    return asm[stage] if isinstance(asm[stage], bytes) else str(asm[stage]).encode()
+
 
 Rank = Callable[[Any, int], float]
 """A choice of the autotuner and its position → the time in ms that a model gives it."""

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+
+import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.process_patches import ProcessPatches
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device import native_hooks
-from workbench.compiler.virtual_gpu.device.device_guard import guard_with_nothing
-from workbench.compiler.virtual_gpu.device.fake_cuda_api import fake_cuda_api
+from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, fake_cuda_api
 from workbench.compiler.virtual_gpu.device.inductor_offline import Rank, compile_offline
-from workbench.compiler.virtual_gpu.device.triton_driver import drive
+from workbench.errors import TorchNameMissing
 
+_REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
+_CUDA, _META = 1, 14  # c10/core/DeviceType.h
+_SLOTS = 21
 _TRITON_FOLDER = "TRITON_CACHE_DIR"
+
+
+def _guard_with_nothing(process_patches: ProcessPatches) -> None:
+    """Guard the device by the hooks' own guard where they are loaded, else by that of meta.
+
+    Indexing, modules made on the device and autograd ask for the C++ guard, which a build without
+    CUDA lacks. That of meta is enough for everything but autograd, which needs the hooks.
+    """
+    slots = _slots()
+    process_patches.callback(slots.__setitem__, _CUDA, slots[_CUDA])
+    own = native_hooks.guard()
+    slots[_CUDA] = slots[_META] if own is None else own
+
+
+def _slots() -> ctypes.Array[ctypes.c_void_p]:
+    library = Path(torch.__file__).parent / "lib" / "libc10.so"
+    try:
+        return (ctypes.c_void_p * _SLOTS).in_dll(ctypes.CDLL(str(library)), _REGISTRY)
+    except (OSError, ValueError) as error:
+        raise TorchNameMissing(
+            f"torch {torch.__version__} has no c10::impl::device_guard_impl_registry, which a "
+            "virtual GPU needs. Checked on torch 2.13 to 2.15: use one of them, or report this one."
+        ) from error
 
 
 @contextmanager
@@ -32,17 +61,13 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         fake_cuda_api(gpu, process_patches)
         drive(gpu, process_patches)
         compile_offline(process_patches, gpu, rank)
-        guard_with_nothing(process_patches)
-        _attend(gpu, process_patches)
+        _guard_with_nothing(process_patches)
+        # attention kernels are chosen by the device: the hooks know how, torch for the CPU does not
+        capability = gpu.spec.major * 10 + gpu.spec.minor
+        if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
+            process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
         process_patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
         yield
-
-
-def _attend(gpu: Device, process_patches: ProcessPatches) -> None:
-    """Choose attention kernels by the device; the hooks know how, torch for the CPU does not."""
-    capability = gpu.spec.major * 10 + gpu.spec.minor
-    if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
-        process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
 
 
 def _forget() -> None:

@@ -1,0 +1,174 @@
+"""Measuring in turn, and alone on the machine."""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from unittest.mock import patch
+
+import pytest
+import torch
+
+from workbench.sweeps import measurements
+from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
+from workbench.sweeps.measurements import Patience, Times, measure
+
+MIB = 1 << 20
+
+
+def busy(units: int) -> Callable[[], object]:
+    return lambda: sum(range(units))
+
+
+def test_both_are_measured_in_the_same_rounds() -> None:
+    found = measure(busy(4_000), busy(40_000), Patience(spread=0.5, budget_s=5))
+    assert len(found.ours_us) == len(found.baseline_us) >= 3
+    assert 4 < found.speedup.median < 25
+
+
+def test_noise_larger_than_the_difference_is_said() -> None:
+    noisy = Times((1.0, 2.0, 1.5, 0.7, 1.1, 1.9) * 3, (1.1, 1.2, 1.0, 1.3, 1.4, 0.9) * 3)
+    assert noisy.warning is not None
+    assert "larger than the difference" in noisy.warning
+    assert Times((1.0,) * 20, (2.0,) * 20).warning is None
+
+
+def test_rounds_that_other_work_disturbed_are_measured_again() -> None:
+    rounds = iter([(2e6, True), (2e6, True)] + [(9e9, False), (1e6, True), (1e6, True)] * 20)
+
+    def fake(run: object, count: int) -> tuple[float, bool]:
+        return next(rounds)
+
+    with patch("workbench.sweeps.measurements._time", fake):
+        found = measure(busy(1), busy(1), Patience())
+    assert (len(found.ours_us), found.is_disturbed) == (10, False)
+    assert set(found.ours_us) | set(found.baseline_us) == {1000.0}
+    assert found.disturbed > 0
+
+
+def test_a_machine_that_is_never_calm_is_said() -> None:
+    with patch("workbench.sweeps.measurements._time", lambda run, count: (3e6, False)):
+        found = measure(busy(1), busy(1), Patience(budget_s=0.01))
+    assert found.is_disturbed
+    assert "measure again later" in (found.warning or "")
+
+
+def hold(folder: Path, alone: bool, started: object, seconds: float) -> None:
+    with measuring(folder) if alone else compiling(folder):
+        started.set()  # type: ignore[attr-defined]
+        time.sleep(seconds)
+
+
+def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) -> bool:
+    """Whether the second had to wait, for so many seconds, for the first process."""
+    spawn = multiprocessing.get_context("spawn")
+    started = spawn.Event()
+    process = spawn.Process(target=hold, args=(folder, first_alone, started, 60.0))
+    process.start()
+    assert started.wait(60)
+    second_started = spawn.Event()
+    second = spawn.Process(target=hold, args=(folder, then_alone, second_started, 0.0))
+    second.start()
+    had_to_wait = not second_started.wait(seconds)
+    process.kill()  # the system lets go of the lock of a process that is gone
+    assert second_started.wait(60)
+    process.join()
+    second.join()
+    return had_to_wait
+
+
+def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
+    assert waited(tmp_path, first_alone=True, then_alone=True, seconds=5)
+    assert waited(tmp_path, first_alone=False, then_alone=True, seconds=5)
+    assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
+
+
+def is_held_alone(folder: Path) -> bool:
+    """Whether somebody else could not even compile now."""
+    with (folder / "measuring.lock").open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_what_the_autotuner_times_it_times_alone(tmp_path: Path) -> None:
+    from torch._inductor.runtime.benchmarking import Benchmarker
+
+    before = vars(Benchmarker)["benchmark_cpu"]
+    with compiling(tmp_path) as machine, choices_timed_alone(machine):
+        assert not is_held_alone(tmp_path)
+        seen: list[bool] = []
+        Benchmarker().benchmark_cpu(lambda: seen.append(is_held_alone(tmp_path)), warmup=1, rep=1)
+        assert not is_held_alone(tmp_path)
+    assert seen
+    assert all(seen)
+    assert vars(Benchmarker)["benchmark_cpu"] is before
+
+
+def test_the_time_that_a_compilation_waits_for_others_is_known(tmp_path: Path) -> None:
+    with compiling(tmp_path) as machine:
+        with machine.alone():
+            assert machine.waited_s < 0.2
+        other = Thread(target=hold_share, args=(tmp_path, held := Event()))
+        other.start()
+        held.wait()
+        with machine.alone():
+            assert machine.waited_s >= 0.2
+        other.join()
+
+
+def hold_share(folder: Path, held: Event) -> None:
+    with compiling(folder):
+        held.set()
+        time.sleep(0.4)
+
+
+def test_it_is_what_the_call_takes_at_once_and_not_in_sum() -> None:
+    def run() -> None:
+        for _ in range(3):
+            torch.ones(64 * MIB, dtype=torch.uint8)  # every page is written
+
+    peak = measurements.peak_of(run)
+    assert peak is not None
+    assert 60 * MIB < peak < 100 * MIB
+
+
+def test_what_was_there_before_is_not_counted() -> None:
+    kept = torch.ones(64 * MIB, dtype=torch.uint8)
+    peak = measurements.peak_of(lambda: kept[0].item())
+    assert peak is not None
+    assert peak < 8 * MIB
+
+
+def test_what_only_the_first_call_takes_is_not_counted() -> None:
+    kept: list[torch.Tensor] = []
+
+    def run() -> None:
+        if not kept:
+            kept.append(torch.ones(64 * MIB, dtype=torch.uint8))
+
+    peak = measurements.peak_of(run)
+    assert peak is not None
+    assert peak < 8 * MIB
+
+
+@pytest.mark.parametrize("name", ["_CLEAR", "_STATUS"])
+def test_a_system_that_does_not_say_gives_none(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurements, name, tmp_path / "not" / "there")
+    assert measurements.peak_of(lambda: None) is None
+
+
+def test_a_status_without_the_figure_gives_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "status").write_text("Name:\tpython\n")
+    monkeypatch.setattr(measurements, "_STATUS", tmp_path / "status")
+    assert measurements.peak_of(lambda: None) is None

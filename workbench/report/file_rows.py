@@ -1,0 +1,148 @@
+"""The row types about a file: facts, members, inputs and outputs, needs; its round trips."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
+"""Ways to a first result in a fresh process, in the order in which they run: the original itself,
+torch.compile with an empty cache folder and with the one that this left, torch's own loader of
+the file, the workbench's."""
+
+LOADING = ("model", "read", "unpack", "rebuild", "dlopen", "guards", "load", "compile")
+"""The phases between the imports and the first call."""
+
+PHASES = ("start", "torch", "imports", "inputs", *LOADING, "first_call")
+"""Every phase of a process up to its first result, in this order where it has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripWay:
+    """One way in a process of its own; times are seconds, None for what it does not do.
+
+    `imports_s` is what is imported beyond torch itself, `load_s` all of `LOADING`. `first_result_s`
+    is the time from having torch and the inputs to the first result: imports, load and first call;
+    `total_s` that from the start of the process. `steady_s` is the median of later calls. The
+    errors are the largest over the outputs; `ok` is None where nothing could be compared. `note`
+    says why a way did not run (`ran` is False then), or what it did differently.
+    """
+
+    way: str
+    ran: bool
+    ok: bool | None = None
+    bit_exact: bool | None = None
+    max_abs_error: float | None = None
+    imports_s: float | None = None
+    load_s: float | None = None
+    first_call_s: float | None = None
+    first_result_s: float | None = None
+    total_s: float | None = None
+    steady_s: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripPhase:
+    """One phase of a way: seconds from the start of its process, and seconds that it took.
+
+    Stretches of one phase, such as the start of each of several libraries, are put together.
+    """
+
+    way: str
+    phase: str
+    start_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripLeaf:
+    """One output (or one input that was written to) of a way, compared with that of eager.
+
+    `bit_exact` compares the bytes; `ok` the values, within `rtol` and `atol`.
+    """
+
+    way: str
+    leaf: str
+    dtype: str
+    shape: tuple[int, ...]
+    bit_exact: bool
+    max_abs_error: float
+    max_rel_error: float
+    rtol: float
+    atol: float
+    ok: bool
+    note: str = ""
+
+
+def way_of(
+    way: str,
+    phases: tuple[RoundTripPhase, ...],
+    leaves: tuple[RoundTripLeaf, ...],
+    steady_s: float,
+    note: str | None,
+) -> RoundTripWay:
+    """A way that ran, summed up from its phases and outputs."""
+    took = {phase.phase: phase.duration_s for phase in phases}
+    errors = [leaf.max_abs_error for leaf in leaves]
+    loading = [took[name] for name in LOADING if name in took]
+    parts = (took.get("imports"), sum(loading) if loading else None, took["first_call"])
+    return RoundTripWay(
+        way=way,
+        ran=True,
+        ok=all(leaf.ok for leaf in leaves) if leaves else None,
+        bit_exact=all(leaf.bit_exact for leaf in leaves) if leaves else None,
+        max_abs_error=math.nan if any(map(math.isnan, errors)) else max(errors, default=None),
+        imports_s=parts[0],
+        load_s=parts[1],
+        first_call_s=parts[2],
+        first_result_s=sum(part for part in parts if part is not None),
+        total_s=sum(took.values()),
+        steady_s=steady_s,
+        note=note,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFact:
+    """One thing about the file: its path, size, digest, who vouches for it, what it was made by."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactMember:
+    """One member of the file, or several of a kind; `size` is in bytes."""
+
+    name: str
+    what: str
+    size: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractLeaf:
+    """One tensor or constant that the file takes or gives: `side` is "input" or "output".
+
+    `shape` is written with its ranges, such as `[batch in 2..64, 512]`. `model` names one of
+    several models in a package.
+    """
+
+    side: str
+    name: str
+    dtype: str
+    shape: str
+    device: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementRow:
+    """One thing that the file needs, compared with this machine: pass, warn or fail."""
+
+    name: str
+    verdict: str
+    needed: str
+    found: str
+    advice: str = ""

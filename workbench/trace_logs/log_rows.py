@@ -1,0 +1,295 @@
+"""Rows of graphs, nodes, kernels, buffers, programs, tied to each other and to lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import orjson
+
+from workbench.compiler.sources.stages import PARENTS, RETRACED, STAGE_OF
+from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.trace_logs.content import LogContent, Piece
+from workbench.trace_logs.graph_texts import TextNode, parse_graph
+from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel, LoggedProgram, parse_program
+from workbench.trace_logs.source_places import LogPlaces, LogSources
+
+_COLUMNS = tuple(f.name for f in fields(Node))
+_EITHER = ("before_post_grad", "after_post_grad")  # stages that forward and backward share
+
+
+@dataclass(frozen=True)
+class LogGraph:
+    """One graph of a log; `places` are the shown files and the lines of its nodes by name."""
+
+    id: str
+    stage: str
+    compile_id: str | None
+    is_backward: bool
+    targets: dict[str, str]
+    places: dict[str, tuple[str, int]]
+    sizes: dict[str, tuple[str | None, int | None]]  # dtype and bytes of the nodes
+
+
+class GraphRows:
+    """Collects the graphs of several logs as columns."""
+
+    def __init__(self, texts: TextWriter):
+        self.rows: list[Graph] = []
+        self.links: list[tuple[str, str]] = []
+        self._texts = texts
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._last: tuple[str, list[TextNode]] = "", []
+
+    def read(self, content: LogContent, places: LogPlaces, prefix: str) -> list[LogGraph]:
+        """Take the graphs of one log, in their order."""
+        graphs: list[LogGraph] = []
+        by_compilation: dict[str | None, list[LogGraph]] = {}
+        for piece in content.graphs:
+            graph = self._graph(piece, places, prefix)
+            before = by_compilation.setdefault(graph.compile_id, [])
+            self._link(graph, before)
+            before.append(graph)
+            graphs.append(graph)
+        return graphs
+
+    def _graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
+        text = piece.text().rstrip("\n")
+        if text != self._last[0]:  # neighbouring stages are often equal
+            self._last = text, parse_graph(text)
+        nodes = self._last[1]
+        stage = STAGE_OF[piece.name]
+        names = {node.name for node in nodes if node.op == "placeholder"}
+        is_late = stage == "backward" or stage in _EITHER
+        is_backward = is_late and any(name.startswith("tangents_") for name in names)
+        id = f"g{len(self.rows)}"
+        compile_id = None if piece.compile_id is None else prefix + piece.compile_id
+        key = self._texts.add(places.shared(text))
+        self.rows.append(Graph(id, stage, compile_id, len(nodes), key, is_backward))
+        found = self._nodes(id, nodes, places)
+        sizes = {node.name: (node.type.dtype, node.type.bytes) for node in nodes}
+        targets = {node.name: node.target for node in nodes}
+        return LogGraph(id, stage, compile_id, is_backward, targets, found, sizes)
+
+    def _nodes(
+        self, id: str, nodes: list[TextNode], places: LogPlaces
+    ) -> dict[str, tuple[str, int]]:
+        prefix = f"{id}:"
+        found: dict[str, tuple[str, int]] = {}
+        rows = []
+        for node in nodes:
+            file = line = None
+            if node.place is not None:
+                file, line = places.shown(node.place[0]), node.place[1]
+                found[node.name] = file, line
+                places.note(node.place[0], line, node.place[2], node.place[3])
+            type_ = node.type
+            inputs = tuple(prefix + name for name in node.inputs)
+            rows.append(
+                (
+                    *(prefix + node.name, id, node.name, node.op, node.target, inputs),
+                    *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
+                    *(file, line, None, ()),
+                )
+            )
+        for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
+            column.extend(values)
+        return found
+
+    def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
+        """Tie nodes to those of equal name in the stage before; none where torch traced again."""
+        parent = _parent(graph, before)
+        if parent is None or graph.stage in RETRACED:
+            return
+        for name in graph.targets:
+            if name in parent.targets:
+                self.links.append((f"{parent.id}:{name}", f"{graph.id}:{name}"))
+
+    def table(self) -> Table[Node]:
+        """The nodes of every graph."""
+        return Table(Node, self._columns)
+
+    def lines(self) -> Iterator[tuple[str, str, int]]:
+        """Every node that has a line: its id, the shown file, the line."""
+        columns = self._columns
+        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
+            if file is not None:
+                yield id, file, line
+
+
+def _parent(graph: LogGraph, before: list[LogGraph]) -> LogGraph | None:
+    for stage in PARENTS.get(graph.stage, ()):
+        for one in reversed(before):
+            is_fit = one.is_backward == graph.is_backward or graph.stage == "backward"
+            if one.stage == stage and is_fit:
+                return one
+    return None
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """One generated program with the graphs that it was made from."""
+
+    id: str
+    program: LoggedProgram
+    lowered: LogGraph | None
+    captured: LogGraph | None
+    mapping: dict[str, list[str]]
+    places: LogPlaces
+    wrapper: Wrapper
+
+    def nodes(self, kernel: CodeKernel) -> list[tuple[LogGraph, str]]:
+        """The nodes behind a kernel, in the best record that the log has of them."""
+        graph = self.lowered
+        named = [name for handle in kernel.handles for name in self.mapping.get(handle, ())]
+        for names in (named, kernel.nodes):
+            found = [name for name in names if graph is not None and name in graph.targets]
+            if graph is not None and found:
+                return [(graph, name) for name in dict.fromkeys(found)]
+        graph = self.captured
+        known = [name for name in kernel.captured if graph is not None and name in graph.targets]
+        return [(graph, name) for name in known] if graph is not None else []
+
+
+class KernelRows:
+    """Collects the kernels of several logs."""
+
+    def __init__(self, texts: TextWriter):
+        self.buffers: list[Buffer] = []
+        self.links: list[Link] = []
+        self.unexplained = 0  # generated kernels whose nodes are in no record
+        self.foreign = 0  # programs that are not in Python
+        self._texts = texts
+        self._lowerings: list[_Lowering] = []
+
+    def read(self, content: LogContent, places: LogPlaces, graphs: list[LogGraph]) -> None:
+        """Take the generated programs of one log."""
+        mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
+        for number, piece in enumerate(content.codes, 1):
+            text = piece.text()
+            program = parse_program(text)
+            before = graphs[: piece.after]
+            lowered = _last(before, "after_post_grad", piece, content.graphs)
+            captured = _last(before, "dynamo", piece, content.graphs)
+            id = f"i{len(self._lowerings)}"
+            is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
+            key = self._texts.add(places.shared(text.rstrip("\n")))
+            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key)
+            mapping = _mapping(mappings.get((number, piece.compile_id)))
+            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper)
+            self._lowerings.append(lowering)
+            self.foreign += "async_compile" not in text and not program.kernels
+            if lowered is not None:
+                self.links.append(Link(lowered.id, id, "graph-lowered"))
+            sizes = {} if lowered is None else lowered.sizes
+            _tell_results(program, lowering, sizes)
+            self.buffers += [_buffer(id, one, sizes) for one in program.buffers]
+
+    @property
+    def wrappers(self) -> list[Wrapper]:
+        """The generated programs."""
+        return [lowering.wrapper for lowering in self._lowerings]
+
+    def rows(self, sources: LogSources) -> list[Kernel]:
+        """The kernels in the order of their first calls, and what they are tied to."""
+        sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
+        found: list[Kernel] = []
+        for lowering in self._lowerings:
+            for kernel in lowering.program.kernels:
+                row = self._row(f"k{len(found)}", kernel, lowering, sources, sizes)
+                found.append(row)
+                self.links += _ties(row, kernel, lowering.wrapper.id)
+        return found
+
+    def _row(
+        self,
+        id: str,
+        kernel: CodeKernel,
+        lowering: _Lowering,
+        sources: LogSources,
+        sizes: dict[str, int | None],
+    ) -> Kernel:
+        nodes, text = lowering.nodes(kernel), kernel.text
+        self.unexplained += not nodes and kernel.language != "extern"
+        spots = (graph.places.get(name) for graph, name in nodes)
+        lines = (sources.line_id(*spot) for spot in spots if spot is not None)
+        return Kernel(
+            id=id,
+            name=kernel.name,
+            language=kernel.language,
+            graph=lowering.id,
+            is_backward=lowering.wrapper.is_backward,
+            ops=tuple(dict.fromkeys(graph.targets[name] for graph, name in nodes)),
+            nodes=tuple(f"{graph.id}:{name}" for graph, name in nodes),
+            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
+            bytes_read=_moved(lowering.id, kernel.reads, sizes),
+            bytes_written=_moved(lowering.id, kernel.writes, sizes),
+            text=None if text is None else self._texts.add(lowering.places.shared(text)),
+            calls=max(kernel.calls, 1),
+        )
+
+
+def _last(graphs: list[LogGraph], stage: str, piece: Piece, pieces: list[Piece]) -> LogGraph | None:
+    for graph, own in zip(reversed(graphs), reversed(pieces[: len(graphs)]), strict=True):
+        if graph.stage == stage and own.compile_id == piece.compile_id:
+            return graph
+    return None
+
+
+def _mapping(piece: Piece | None) -> dict[str, list[str]]:
+    """The nodes of each kernel by its handle, from torch's own map."""
+    try:
+        data = orjson.loads(piece.raw) if piece is not None else None
+    except ValueError:
+        return {}
+    found = data.get("cppCodeToPost") if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _tell_results(
+    program: LoggedProgram, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
+) -> None:
+    """Give the result of a library call the dtype of the node that it computes."""
+    unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}
+    for kernel in program.kernels:
+        results = [unknown[name] for name in kernel.writes if name in unknown]
+        if kernel.language == "extern" and len(results) == 1 and results[0].kind != "input":
+            target = kernel.name.removeprefix("torch.ops.")
+            for graph, name in lowering.nodes(kernel):
+                if graph.targets[name] == target and graph is lowering.lowered:
+                    results[0].dtype = sizes.get(name, (None, None))[0]
+
+
+def _buffer(
+    lowered: str, buffer: CodeBuffer, sizes: dict[str, tuple[str | None, int | None]]
+) -> Buffer:
+    dtype, size = sizes.get(buffer.name, (buffer.dtype, None))
+    known = buffer.bytes()
+    return Buffer(
+        id=f"{lowered}:{buffer.name}",
+        graph=lowered,
+        name=buffer.name,
+        kind=buffer.kind,
+        shape=buffer.shape,
+        dtype=buffer.dtype or dtype,
+        device=buffer.device,
+        bytes=size if known is None else known,
+    )
+
+
+def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
+    """Bytes of whole buffers; None when the size of none is known."""
+    found = (sizes.get(f"{lowered}:{name}") for name in names)
+    known = [size for size in found if size is not None]
+    return sum(known) if known else None
+
+
+def _ties(row: Kernel, kernel: CodeKernel, wrapper: str) -> Iterator[Link]:
+    for id in row.nodes:
+        yield Link(id, row.id, "node-kernel")
+    for id in row.lines:
+        yield Link(id, row.id, "line-kernel")
+    for name in dict.fromkeys((*kernel.reads, *kernel.writes)):
+        yield Link(row.id, f"{row.graph}:{name}", "kernel-buffer")
+    yield Link(row.id, wrapper, "kernel-wrapper")
