@@ -13,8 +13,8 @@ import torch
 
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.examples import DTYPES, Description, tensor_like, value_of
-from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.guard_words import in_words
+from workbench.compiler.contract.paths import Path, parts
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.size_guards import NOT_SO, broken
 from workbench.errors import UsageError

@@ -114,7 +114,7 @@ def _range(tensor: torch.Tensor) -> tuple[int, int]:
     begin = tensor.storage_offset()
     pairs = zip(tensor.shape, tensor.stride(), strict=True)
     end = begin + 1 + sum((size - 1) * step for size, step in pairs)
-    return begin * tensor.itemsize, end * tensor.itemsize
+    return int(begin) * tensor.itemsize, int(end) * tensor.itemsize
 
 
 def _bytes(memory: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
