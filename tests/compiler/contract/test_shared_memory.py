@@ -120,3 +120,16 @@ def test_views_of_different_types() -> None:
     z = torch.zeros(8)
     assert overlap(z[4:], z.view(torch.int16)[8:10])
     assert not overlap(z[4:], z.view(torch.int16)[:8])
+
+
+def test_a_package_refuses_what_shares_memory(tmp_path: Path) -> None:
+    path = tmp_path / "adds.pt2"
+    wb.package(adds, apart(), path=path)
+    package = wb.load(path, trust=True)
+    assert agrees(package, apart)
+    assert agrees(package, neighbours)
+    for make in (views, halves, same):
+        with pytest.raises(wb.ContractError, match="x and y share memory, one of them is written"):
+            package(*make())
+    with pytest.raises(wb.CaptureError, match="x and y share memory, and the code writes into its"):
+        wb.package(adds, views(), path=tmp_path / "views.pt2")

@@ -26,6 +26,11 @@ class Shared:
     apart: int
     size: int
 
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The places of the two."""
+        return self.first, self.second
+
 
 @dataclass(frozen=True)
 class SharedMemory:
@@ -54,8 +59,8 @@ class SharedMemory:
 
     def mismatches(self, tensors: Sequence[torch.Tensor]) -> Iterator[str]:
         """A sentence for each pair that shares memory otherwise than in the example."""
-        now = {(one.first, one.second): one for one in _shared(tensors)}
-        before = {(one.first, one.second): one for one in self.shared}
+        now = {one.pair: one for one in _shared(tensors)}
+        before = {one.pair: one for one in self.shared}
         for pair in sorted({*now, *before}):
             if now.get(pair) == before.get(pair):
                 continue
