@@ -65,7 +65,8 @@ class InlinedCode:
             tests.append(f"not d{i}")
         if not tests:
             return None
-        lines = ["def same():", "    try:", f"        return {' and '.join(tests)}"]
+        given = ", ".join(f"{name}={name}" for name in scope)  # found faster than globals
+        lines = [f"def same({given}):", "    try:", f"        return {' and '.join(tests)}"]
         exec("\n".join([*lines, "    except failures:", "        return False"]), scope)
         same: Callable[[], bool] = scope["same"]
         return same
