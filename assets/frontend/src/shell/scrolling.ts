@@ -57,19 +57,23 @@ export function useKeptScroll(view: Remembering, box: RefObject<HTMLElement | nu
         if (each === event.target && !waiting.has(key))
           places.set(key, [each.scrollTop, each.scrollLeft]);
     };
-    const yieldTo = (event: Event) => {
+    // A scroll event comes with the next frame, when the pane may have been left already.
+    const standHere = (event: Event) => {
       for (const [key, each] of scrollersOf(element))
-        if (each === event.target) waiting.delete(key);
+        if (each === event.target) {
+          waiting.delete(key);
+          places.set(key, [each.scrollTop, each.scrollLeft]);
+        }
     };
     changes.observe(element, { childList: true, subtree: true, attributeFilter: ["style"] });
     settle();
     element.addEventListener("scroll", note, { capture: true, passive: true });
-    element.addEventListener(REVEAL, yieldTo);
+    element.addEventListener(REVEAL, standHere);
     for (const kind of MOVES) element.addEventListener(kind, forget, { passive: true });
     return () => {
       forget();
       element.removeEventListener("scroll", note, { capture: true });
-      element.removeEventListener(REVEAL, yieldTo);
+      element.removeEventListener(REVEAL, standHere);
       for (const kind of MOVES) element.removeEventListener(kind, forget);
     };
   }, [view, pane]);

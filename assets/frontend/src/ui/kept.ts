@@ -33,11 +33,7 @@ export function useReveal(
   useEffect(() => {
     const isBack = isNew.current && kept.selected === selected;
     isNew.current = false;
-    if (isBack) return;
-    reveal();
-    // Scroll positions are noted at the start of the next frame: a pane that is left before has
-    // kept the earlier one, and the selection is brought into sight again.
-    const frame = requestAnimationFrame(() => (kept.selected = selected));
-    return () => cancelAnimationFrame(frame);
+    kept.selected = selected;
+    if (!isBack) reveal();
   }, [...signs]);
 }
