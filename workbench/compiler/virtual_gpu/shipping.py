@@ -35,6 +35,7 @@ from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
+from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.errors import UsageError
 from workbench.processes.shipping import cannot_be_sent
@@ -96,12 +97,16 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         """The classes and functions that were packed and that their modules have by name."""
         return tuple((module, name, value) for (module, name), value in self._named.items())
 
-    def persistent_id(self, value: Any) -> tuple[int, TensorLike] | None:
-        """Describe a tensor, with what tells it apart; everything else is pickled."""
+    def persistent_id(self, value: Any) -> tuple[int, TensorLike | Flattened] | None:
+        """Describe a tensor, with what tells it apart; everything else is pickled.
+
+        The inner tensors of a flattened one are met in its description, and described too.
+        """
         if not isinstance(value, torch.Tensor):
             return None
-        self._kept[id(value)] = value
-        return id(value), _described(value)
+        if id(value) not in self._kept:
+            self._kept[id(value)] = value, _described(value)
+        return id(value), self._kept[id(value)][1]
 
     def reducer_override(self, value: Any) -> Any:
         """Compile a Triton function anew over there: it holds locks."""
@@ -125,26 +130,38 @@ class _Unpacker(pickle.Unpickler):
         self._mode = mode
         self._made: dict[int, torch.Tensor] = {}
 
-    def persistent_load(self, described: tuple[int, TensorLike]) -> torch.Tensor:
+    def persistent_load(self, described: tuple[int, TensorLike | Flattened]) -> torch.Tensor:
         """The fake for a description; the same one for the same tensor."""
         key, like = described
         if key not in self._made:
             with self._mode:
-                self._made[key] = like.dressed(like.empty("cuda"))
+                self._made[key] = (
+                    like.rebuilt("cuda")
+                    if isinstance(like, Flattened)
+                    else like.dressed(like.empty("cuda"))
+                )
         return self._made[key]
 
 
-def _described(value: torch.Tensor) -> TensorLike:
-    kinds = (*PLAIN, tp.FAKE_TENSOR.get())
-    if not isinstance(value, torch.nn.Parameter) and type(value) not in kinds:
-        raise UsageError(
-            f"A {type(value).__name__} cannot be compiled for a virtual GPU: only plain tensors "
-            "can. Compile with target='host' on a machine with the GPU."
-        )
+def _described(value: torch.Tensor) -> TensorLike | Flattened:
     if value.layout is not torch.strided or value.is_quantized:
         raise UsageError(
             f"A tensor of layout {value.layout} cannot be compiled for a virtual GPU: only dense "
             "tensors can. Pass value.to_dense(), or compile with target='host'."
+        )
+    if hasattr(value, "device_mesh"):
+        raise UsageError(
+            f"A {type(value).__name__} cannot be compiled for a virtual GPU: its device mesh is of "
+            "process groups of this process. Pass its local part, value.to_local(), or compile "
+            "with target='host'."
+        )
+    if can_be_flattened(value):
+        return Flattened.of(value)
+    if type(value) not in (*PLAIN, tp.FAKE_TENSOR.get()):
+        raise UsageError(
+            f"A {type(value).__name__} cannot be compiled for a virtual GPU: it is a tensor "
+            "subclass without __tensor_flatten__, which says what it is made of. Replace it by a "
+            "plain tensor, or compile with target='host' on a machine with the GPU."
         )
     return TensorLike.of(value)
 
