@@ -12,8 +12,8 @@ import torch
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored, wrote
-from workbench.compiler.measuring.output_comparison import Verification as Verification
 from workbench.compiler.measuring.output_comparison import Comparison, compare
+from workbench.compiler.measuring.output_comparison import Verification as Verification
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:

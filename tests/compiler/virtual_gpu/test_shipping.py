@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.contract.request import CompileOptions
@@ -80,9 +81,33 @@ def test_the_users_functions_travel_with_the_values_that_they_see(
     assert arrived.__globals__["SCALE"] == 7
 
 
+def test_a_tensor_subclass_stays_one() -> None:
+    module = torch.nn.Linear(2, 2)
+    module.weight = torch.nn.Parameter(TwoTensor(torch.zeros(2, 2), torch.ones(2, 2)))
+    call, _ = there_and_back(module, torch.randn(2, 2))
+    weight: Any = call.target.weight
+    assert type(weight) is TwoTensor
+    assert isinstance(weight, torch.nn.Parameter)
+    assert (weight.device.type, weight.requires_grad) == ("cuda", True)
+    assert isinstance(weight.b, tp.FAKE_TENSOR.get())
+
+
+class Tagged(torch.Tensor):
+    """A subclass that does not say what it is made of."""
+
+
+class Meshed(TwoTensor):
+    """As a DTensor, it belongs to processes."""
+
+    device_mesh = None
+
+
 @pytest.mark.parametrize(
     ("target", "args", "words"),
     [
+        (scaled, (torch.randn(2).as_subclass(Tagged),), "A Tagged cannot be compiled"),
+        (scaled, (torch.nn.Parameter(torch.randn(2).as_subclass(Tagged)),), "A Tagged cannot be"),
+        (scaled, (Meshed(torch.zeros(2), torch.zeros(2)),), "A Meshed .* process groups"),
         (scaled, (torch.eye(3).to_sparse(),), "only dense tensors can"),
         (locked, (torch.randn(2),), r"it: the \w+ .* cannot be sent to another process"),
     ],
