@@ -92,6 +92,33 @@ def test_a_tensor_subclass_stays_one() -> None:
     assert isinstance(weight.b, tp.FAKE_TENSOR.get())
 
 
+class Cache:
+    """As those of transformers: it remembers where its tensors are."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+        self.keys = torch.zeros(2)
+
+
+def test_a_device_in_an_input_is_that_of_its_tensors() -> None:
+    module = torch.nn.Identity()
+    module.device = torch.device("cpu")  # type: ignore[assignment]  # of the code, not of an input
+    call, _ = there_and_back(module, Cache())
+    assert call.args[0].device.type == call.args[0].keys.device.type == "cuda"
+    assert call.target.device.type == "cpu"
+
+
+def test_operators_travel_by_name() -> None:
+    chosen = torch.ops.aten.relu.default
+
+    def used(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.neg(chosen(x))
+
+    arrived = there_and_back(used, torch.randn(2))[0].target
+    assert arrived.__closure__[0].cell_contents is chosen
+    assert arrived(torch.tensor([1.0, -1.0])).tolist() == [-1, 0]
+
+
 class Tagged(torch.Tensor):
     """A subclass that does not say what it is made of."""
 
