@@ -1,4 +1,4 @@
-"""Custom operators and parametrised modules are compiled for a GPU, and agree with themselves."""
+"""What a user brings along, such as custom operators, is compiled for a GPU as it is."""
 
 from __future__ import annotations
 
@@ -52,4 +52,17 @@ def test_custom_operators_are_made_for_one_call(
 def test_parametrized_modules(wrap: Any, worker: CrossCompiler, interpreter: Interpreter) -> None:
     module, x = wrap(torch.nn.Linear(8, 8)).eval(), torch.randn(4, 8)
     compiled = cross_compile(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert verified(compiled, (x,), interpreter).ok
+
+
+@pytest.mark.parametrize("value", [3.0, [], [1.0, 2.0]])
+def test_constants_on_the_device(
+    value: Any, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        made = torch.tensor(value, dtype=x.dtype, device=x.device)
+        return torch.cat((x, made.reshape(-1))) + 1
+
+    x = torch.randn(4)
+    compiled = cross_compile(shifted, (x,), {}, CompileOptions(), H100.spec, worker=worker)
     assert verified(compiled, (x,), interpreter).ok

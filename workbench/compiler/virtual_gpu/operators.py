@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch.library import CustomOpDef  # type: ignore[attr-defined]  # documented, not in __all__
 
 from workbench.compiler.internals import torch_private as tp
 
@@ -44,7 +45,7 @@ class CustomOperator:
     @classmethod
     def of(cls, value: Any) -> CustomOperator | None:
         """A custom operator; None for anything else and for one of Triton kernels."""
-        if not isinstance(value, torch.library.CustomOpDef) or value._torch_dispatch_fns:
+        if not isinstance(value, CustomOpDef) or value._torch_dispatch_fns:
             return None
         arguments = value._opoverload._schema.arguments
         return cls(
@@ -78,5 +79,5 @@ def used_operators(function: FunctionType) -> Iterator[Any]:
     """The custom operators of a function's module that it calls as `torch.ops.….name`."""
     names = function.__code__.co_names
     for value in tuple(function.__globals__.values()) if "ops" in names else ():
-        if isinstance(value, torch.library.CustomOpDef) and value._name in names:
+        if isinstance(value, CustomOpDef) and value._name in names:
             yield value

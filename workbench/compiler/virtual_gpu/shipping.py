@@ -176,10 +176,11 @@ class _Unpacker(pickle.Unpickler):
     def persistent_load(self, described: tuple[int, _Described]) -> Any:
         """The fake or operator for a description; the same one for the same object."""
         key, like = described
-        if key not in self._made and isinstance(like, CustomOperator):
-            self._made[key] = like.defined()
-            self.operators.append(self._made[key])
-        elif key not in self._made:
+        if key not in self._made:
+            if isinstance(like, CustomOperator):
+                self._made[key] = like.defined()
+                self.operators.append(self._made[key])
+                return self._made[key]
             with self._mode:
                 self._made[key] = (
                     like.rebuilt("cuda")
