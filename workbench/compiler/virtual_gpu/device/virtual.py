@@ -43,7 +43,7 @@ def _keep_constants(process_patches: ProcessPatches) -> None:
 
     Torch computes those of one element or none, as `torch.tensor(1.0, device="cuda")`, at once.
     """
-    library = torch.library.Library("aten", "IMPL")
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     process_patches.callback(library._destroy)
 
     def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **_: Any) -> torch.Tensor:
