@@ -6,6 +6,7 @@ import functools
 
 import pytest
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 import workbench as wb
 
@@ -55,3 +56,34 @@ def test_inputs_buffers_and_random_state_are_left_alone() -> None:
     compile_eager(norm, (X,)).verify(X)
     assert norm.running_mean is not None
     assert norm.running_mean.abs().max() == 0
+
+
+def test_what_random_numbers_decide_is_not_checked_on_the_host() -> None:
+    def noisy(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + torch.rand_like(x), x * 2
+
+    drawn = wb.aot_compile(noisy, (X,)).verify(X)
+    assert [row.verdict for row in drawn.rows] == ["not checked", "passed"]
+    assert "fallback_random" in drawn.rows[0].reason
+    same = wb.aot_compile(noisy, (X,), options={"fallback_random": True}).verify(X)
+    assert [row.verdict for row in same.rows] == ["passed", "passed"]
+
+
+def test_random_numbers_excuse_no_other_difference() -> None:
+    compiled = compile_eager(lambda x: (torch.rand_like(x), x + 1), (X,))
+    found = wb.verify(compiled, (X,), reference=lambda x: (torch.rand_like(x) + 1, x + 2))
+    assert [row.verdict for row in found.rows] == ["not checked", "failed"]
+    frozen = compile_eager(lambda x: x + 1, (X,))
+    found = wb.verify(frozen, (X,), reference=lambda x: x + torch.rand_like(x))
+    assert [row.verdict for row in found.rows] == ["failed"]
+    assert "draws the same always" in found.rows[0].reason
+
+
+def test_tensor_subclasses_are_compared_by_their_inner_tensors() -> None:
+    value = TwoTensor(X.clone(), X + 1)
+    compiled = compile_eager(lambda x: x * 2, (value,))
+    assert compiled.verify(value).ok
+    wrong = wb.verify(compiled, (value,), reference=lambda x: TwoTensor(x.a * 2, x.b * 2 + 1))
+    assert [row.leaf for row in wrong.rows if not row.ok] == ["output.b"]
+    other = wb.verify(compiled, (value,), reference=lambda x: x.a * 2)
+    assert not other.ok

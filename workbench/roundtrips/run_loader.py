@@ -58,7 +58,7 @@ def wait() -> None:
 
 def plain_leaves(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]:
     """Outputs, and inputs as they are afterwards, as named leaves that any process can read."""
-    from workbench.compiler.measuring.output_comparison import leaves_of
+    from workbench.compiler.measuring.call_leaves import leaves_of
 
     made = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
     return {

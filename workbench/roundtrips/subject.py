@@ -14,7 +14,7 @@ import torch
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.measuring.output_comparison import copies, restored
+from workbench.compiler.measuring.call_leaves import copies, restored
 from workbench.errors import UsageError
 from workbench.processes.caller_context import lines_of_no_file
 from workbench.processes.shipping import pack

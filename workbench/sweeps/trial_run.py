@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.fusion.traffic import fusion_traffic
-from workbench.compiler.measuring.output_comparison import (
-    compare,
-    copies,
-    largest_error,
-    leaves_of,
-    restored,
-)
+from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.output_comparison import compare, largest_error
 from workbench.errors import WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target

@@ -6,12 +6,16 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 import workbench as wb
 from tests.compiler.interpreter.programs import compiled_case, verified
+from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.aot_files.program import Program
+from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.interpreter.session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.handles.cross_compiled import cross_compile
 
 
 def test_a_module_agrees_with_its_original(worker: CrossCompiler, interpreter: Interpreter) -> None:
@@ -125,3 +129,33 @@ def test_the_public_call() -> None:
     host = wb.aot_compile(lambda x: x + 1, (x,), backend="eager")
     with pytest.raises(wb.UsageError, match="virtual GPU"):
         wb.verify(host, (x,), per_kernel=True)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+@pytest.mark.filterwarnings("ignore:User provided device_type")
+def test_autocast_of_one_device_is_named(
+    device: str, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    def products(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(device, torch.bfloat16):
+            return x @ x.t()
+
+    x = torch.randn(4, 8)
+    compiled = cross_compile(products, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    found = verified(compiled, (x,), interpreter)
+    assert found.ok
+    assert found.reference.endswith(f"(autocast for {device})")
+    assert any(f"Autocast for {device} is of one device" in note for note in found.notes)
+    found = verified(compiled, (x,), interpreter, reference=lambda x: x @ x.t() + 1)
+    assert not found.ok
+
+
+def test_gradients_of_tensor_subclasses(worker: CrossCompiler, interpreter: Interpreter) -> None:
+    module = torch.nn.Linear(8, 8)
+    weight = TwoTensor(torch.randn(8, 8), torch.randn(8, 8))
+    module.weight = torch.nn.Parameter(weight)
+    x = torch.randn(4, 8)
+    compiled = cross_compile(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    found = verified(compiled, (x,), interpreter)
+    assert found.ok
+    assert {"output.a", "gradient of weight.b"} <= {row.leaf for row in found.rows}

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from workbench.compiler.interpreter.checking import settled
+from workbench.compiler.measuring.call_leaves import leaves_of
 from workbench.compiler.measuring.output_comparison import (
     Comparison,
     KernelComparison,
@@ -17,7 +18,6 @@ from workbench.compiler.measuring.output_comparison import (
     compare,
     compare_tensors,
     largest_error,
-    leaves_of,
 )
 
 NAN, INF = math.nan, math.inf

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.contract.request import CompileOptions
@@ -80,9 +81,60 @@ def test_the_users_functions_travel_with_the_values_that_they_see(
     assert arrived.__globals__["SCALE"] == 7
 
 
+def test_a_tensor_subclass_stays_one() -> None:
+    module = torch.nn.Linear(2, 2)
+    module.weight = torch.nn.Parameter(TwoTensor(torch.zeros(2, 2), torch.ones(2, 2)))
+    call, _ = there_and_back(module, torch.randn(2, 2))
+    weight: Any = call.target.weight
+    assert type(weight) is TwoTensor
+    assert isinstance(weight, torch.nn.Parameter)
+    assert (weight.device.type, weight.requires_grad) == ("cuda", True)
+    assert isinstance(weight.b, tp.FAKE_TENSOR.get())
+
+
+class Cache:
+    """As those of transformers: it remembers where its tensors are."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+        self.keys = torch.zeros(2)
+
+
+def test_a_device_in_an_input_is_that_of_its_tensors() -> None:
+    module = torch.nn.Identity()
+    module.device = torch.device("cpu")  # type: ignore[assignment]  # of the code, not of an input
+    call, _ = there_and_back(module, Cache())
+    assert call.args[0].device.type == call.args[0].keys.device.type == "cuda"
+    assert call.target.device.type == "cpu"
+
+
+def test_operators_travel_by_name() -> None:
+    chosen = torch.ops.aten.relu.default
+
+    def used(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.neg(chosen(x))
+
+    arrived = there_and_back(used, torch.randn(2))[0].target
+    assert arrived.__closure__[0].cell_contents is chosen
+    assert arrived(torch.tensor([1.0, -1.0])).tolist() == [-1, 0]
+
+
+class Tagged(torch.Tensor):
+    """A subclass that does not say what it is made of."""
+
+
+class Meshed(TwoTensor):
+    """As a DTensor, it belongs to processes."""
+
+    device_mesh = None
+
+
 @pytest.mark.parametrize(
     ("target", "args", "words"),
     [
+        (scaled, (torch.randn(2).as_subclass(Tagged),), "A Tagged cannot be compiled"),
+        (scaled, (torch.nn.Parameter(torch.randn(2).as_subclass(Tagged)),), "A Tagged cannot be"),
+        (scaled, (Meshed(torch.zeros(2), torch.zeros(2)),), "A Meshed .* process groups"),
         (scaled, (torch.eye(3).to_sparse(),), "only dense tensors can"),
         (locked, (torch.randn(2),), r"it: the \w+ .* cannot be sent to another process"),
     ],

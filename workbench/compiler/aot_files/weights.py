@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.internals.tensor_subclass import can_be_flattened
 from workbench.errors import ArtifactError
 
 _PLAIN = frozenset(
@@ -48,7 +49,9 @@ def pack(module: torch.nn.Module, folder: Path) -> Bundle:
     Raises `ArtifactError` when the module cannot be pickled.
     """
     collected: _Collected = {}
-    names = {name: _number(collected, tensor) for name, tensor in _named(module)}
+    # one of a subclass is pickled, and its inner tensors are stored
+    named = [(name, tensor) for name, tensor in _named(module) if not can_be_flattened(tensor)]
+    names = {name: _number(collected, tensor) for name, tensor in named}
     skeleton = _pickle(module, collected)
     labels: dict[int, str] = {}
     for name, number in names.items():

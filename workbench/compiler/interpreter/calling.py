@@ -15,7 +15,8 @@ from workbench.compiler.aot_files.payload import Serialized, classes_in_main
 from workbench.compiler.contract.callables import Callee
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Overlay
+from workbench.compiler.internals.patches import Overlay, Patches
+from workbench.compiler.internals.torch_private import Name
 from workbench.errors import ContractError, UsageError
 
 GraphCall = Callable[[list[Any]], Any]
@@ -121,3 +122,27 @@ def tensors_of(module: Any) -> Iterator[torch.Tensor]:
 def grad_mode(contract: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
     """Gradients as the compiled function sets them for itself."""
     return torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext()
+
+
+_ENTER = Name("torch:autocast.__enter__", "telling which device's autocast a call uses")
+
+
+@contextlib.contextmanager
+def autocast_regions(contract: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The devices of the autocast around a function and in it, as they are met.
+
+    On the CPU torch turns that of a GPU off, and that of the CPU would do nothing on the GPU.
+    """
+    compiled_for = (contract.get("state") or {}).get("autocast_state", {}).get("enabled", ())
+    found = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    if any(compiled_for) and not found:
+        found.append("the compilation")
+
+    def entered(_: object, region: Any) -> None:
+        is_on = region.device != "cpu" or torch.is_autocast_enabled("cpu")
+        if is_on and region.device not in found:
+            found.append(region.device)
+
+    with Patches() as patches:
+        patches.observe(_ENTER, "autocast", after=entered)
+        yield found

@@ -10,16 +10,11 @@ import torch
 
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.internals.tensor_subclass import mapped
 from workbench.compiler.interpreter.calling import grad_mode
 from workbench.compiler.interpreter.checking import Tolerance
-from workbench.compiler.measuring.output_comparison import (
-    Comparison,
-    compare,
-    compare_tensors,
-    copies,
-    leaves_of,
-    restored,
-)
+from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 
 _SEED = 20
 
@@ -73,7 +68,10 @@ def _gradients(output: Any, inputs: Any, module: torch.nn.Module | None) -> dict
     if not results or not learned:
         return {}
     dice = torch.Generator().manual_seed(_SEED)
-    weights = [torch.randn(leaf.shape, generator=dice).to(leaf.dtype) for leaf in results]
+    weights = [
+        mapped(leaf.detach(), lambda part: torch.randn(part.shape, generator=dice).to(part.dtype))
+        for leaf in results
+    ]
     found = torch.autograd.grad(results, list(learned.values()), weights, allow_unused=True)
     return {n: g.detach() for n, g in zip(learned, found, strict=True) if g is not None}
 
@@ -89,10 +87,21 @@ def pairs(before: Inputs, expected: Outcome, actual: Outcome) -> Iterator[LeafPa
     for name, left, right in _leaves("input", *sides):
         if not (_same(given.get(name), left) and _same(given.get(name), right)):
             yield name, left, right
-    for name in {**expected.buffers, **actual.buffers}:
-        yield f"buffer {name}", expected.buffers.get(name), actual.buffers.get(name)
-    for name in {**expected.gradients, **actual.gradients}:
-        yield f"gradient of {name}", expected.gradients.get(name), actual.gradients.get(name)
+    for what, *held in (
+        ("buffer", expected.buffers, actual.buffers),
+        ("gradient of", expected.gradients, actual.gradients),
+    ):
+        left, right = (_opened(what, tensors) for tensors in held)
+        for name in {**left, **right}:
+            yield name, left.get(name), right.get(name)
+
+
+def _opened(what: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+    return {
+        f"{what} {name}{place.removeprefix('out')}": leaf
+        for name, tensor in tensors.items()
+        for place, leaf in leaves_of(tensor)
+    }
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -93,6 +93,10 @@ _NO_GRAPH = (
     "The captured graph was not kept ({}): random numbers are not drawn from the same seeds as the "
     "reference's, and a difference has no second opinion in double precision."
 )
+_AUTOCAST = (
+    "Autocast for {} is of one device: on the CPU the original does not compute what it computes "
+    "on the GPU."
+)
 
 
 class _Verifier:
@@ -110,16 +114,27 @@ class _Verifier:
             question.args, question.kwargs, callee.module, program.contract
         )
         self._checkers: list[checking.Checker] = []
+        self._notes: tuple[str, ...] = ()
 
     def verified(self) -> Verification:
         name, reference = self._reference()
-        expected = outcomes.run(reference, self._inputs)
+        with calling.autocast_regions(self._program.contract) as regions:
+            expected = outcomes.run(reference, self._inputs)
+        self._notes = tuple(_AUTOCAST.format(kind) for kind in regions)
+        if reference == self._eager and regions:
+            name, reference = self._graph_as_reference(f"autocast for {' and '.join(regions)}")
+            expected = self._run_without_autocast(reference)
         try:
-            actual = outcomes.run(self._callable(self._start), self._inputs)
+            actual = self._run_without_autocast(self._callable(self._start))
         except KernelFailed as failure:
             return self._verification(name, (), [checking.failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, is_original=reference == self._eager)
         return self._verification(name, rows)
+
+    def _run_without_autocast(self, function: Callable[..., Any]) -> outcomes.Outcome:
+        """Graphs have their casts already, those of the device."""
+        with torch.autocast("cpu", enabled=False):
+            return outcomes.run(function, self._inputs)
 
     def _rows(
         self, expected: outcomes.Outcome, actual: outcomes.Outcome, *, is_original: bool
@@ -132,7 +147,7 @@ class _Verifier:
         if all(row.ok for row in rows) or not is_original or not self._graphs:
             return tuple(rows)
         try:
-            wide = outcomes.run(self._captured(float64=True), self._inputs)
+            wide = self._run_without_autocast(self._captured(float64=True))
         except UsageError:  # there is no second opinion
             return tuple(rows)
         exact = {name: value for name, _, value in outcomes.pairs(self._inputs, expected, wide)}
@@ -148,7 +163,9 @@ class _Verifier:
         configs = ", ".join(f"{k} ({v})" for k, v in self._session.configs.items() if v)
         ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
-        return Verification(rows, name, (*kernels, *stopped), (NOT_MODELLED, *ran, *lost))
+        return Verification(
+            rows, name, (*kernels, *stopped), (NOT_MODELLED, *self._notes, *ran, *lost)
+        )
 
     def _reference(self) -> tuple[str, Callable[..., Any]]:
         """A name for the reference, and what is called."""
@@ -163,15 +180,18 @@ class _Verifier:
             else "its Triton kernels interpreted" if any(g.kernels for g in self._graphs)
             else None
         )  # fmt: skip
-        if why is None:
-            return callee.name, self._eager
+        return (callee.name, self._eager) if why is None else self._graph_as_reference(why)
+
+    def _graph_as_reference(self, why: str) -> tuple[str, Callable[..., Any]]:
+        name = self._callee.name
         if not self._graphs:
             raise UsageError(
-                f"{callee.name} has to be compared with its captured graph, which was not kept "
+                f"{name} has to be compared with its captured graph ({why}), which was not kept "
                 f"({self._program.no_graphs}). Pass another: verify(x, args, reference=function)."
             )
-        words = f"the captured graph of {callee.name} ({why})"
-        return words, self._captured(float64=question.float64)
+        return f"the captured graph of {name} ({why})", self._captured(
+            float64=self._question.float64
+        )
 
     def _captured(self, *, float64: bool) -> Callable[..., Any]:
         """The function with its captured graphs in place of the generated programs."""

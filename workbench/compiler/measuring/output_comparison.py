@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan, nan
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.measuring.call_leaves import has_equality, leaves_of
 from workbench.errors import UsageError
 from workbench.report.presenting import FormerTable, presenter
 
@@ -160,76 +158,6 @@ def largest_error(rows: Sequence[Comparison]) -> float | None:
     return nan if any(map(isnan, errors)) else max(errors, default=None)
 
 
-def copies(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same inputs again: tensors of their own, modules shared."""
-    memo: dict[int, Any] = {}
-    for _, leaf in leaves((args, dict(kwargs or {})), Path("call")):
-        if isinstance(leaf, torch.Tensor):
-            twin = leaf.detach().clone(memory_format=torch.preserve_format)
-            memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
-        elif isinstance(leaf, torch.nn.Module):
-            memo[id(leaf)] = leaf
-    copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy((args, dict(kwargs or {})), memo)
-    return copied
-
-
-def wrote(args: Any, kwargs: Any, after: Any) -> bool:
-    """Whether a call changed the copies of the inputs that it was given."""
-    before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
-    return [name for name, _ in before] != [name for name, _ in later] or any(
-        isinstance(old, torch.Tensor) and not torch.equal(old, new)
-        for (_, old), (_, new) in zip(before, later, strict=True)
-    )
-
-
-@contextlib.contextmanager
-def restored(module: torch.nn.Module | None, gpus: Sequence[int] | None = None) -> Iterator[None]:
-    """Put the random state (that of all GPUs, or of some) and the module's buffers back."""
-    buffers = [(b, b.detach().clone()) for b in module.buffers()] if module is not None else []
-    with torch.random.fork_rng(gpus):
-        try:
-            yield
-        finally:
-            for buffer, before in buffers:
-                with torch.no_grad():
-                    buffer.copy_(before)
-
-
-def leaves_of(value: Any) -> Any:
-    """The leaves of an output with their names, without gradients.
-
-    Of an object that has no == of its own these are the tensors and plain values in it.
-    """
-    return [
-        (str(path), leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
-        for whole, part in leaves(value, Path("out"))
-        for path, leaf in _opened(whole, part, frozenset())
-    ]
-
-
-def _opened(path: Path, leaf: Any, within: frozenset[int]) -> Iterator[tuple[Path, Any]]:
-    inside = [
-        found
-        for name, value in (vars(leaf).items() if _can_be_opened(leaf, within) else ())
-        for place, part in leaves(value, path.attr(name))
-        for found in _opened(place, part, within | {id(leaf)})
-        if isinstance(found[1], torch.Tensor | bool | int | float | complex | str)
-    ]
-    yield from inside or [(path, leaf)]
-
-
-def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
-    is_known = isinstance(leaf, torch.Tensor | torch.nn.Module | type) or callable(leaf)
-    has_parts = hasattr(leaf, "__dict__") and not _has_equality(leaf)
-    return has_parts and not is_known and id(leaf) not in within
-
-
-def _has_equality(leaf: Any) -> bool:
-    return any("__eq__" in vars(kind) for kind in type(leaf).__mro__[:-1])  # object is the last
-
-
 def compare(
     where: str, expected: Any, actual: Any, rtol: float | None, atol: float | None
 ) -> Iterator[Comparison]:
@@ -252,7 +180,7 @@ def compare(
 def _compare_objects(name: str, left: Any, right: Any) -> Comparison:
     """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
     kind = type(left)
-    if kind is type(right) and not _has_equality(left) and left is not right:
+    if kind is type(right) and not has_equality(left) and left is not right:
         reason = f"a {kind.__name__} cannot be compared with another: it has no == of its own"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
     same = kind is type(right) and bool(left == right or (left != left and right != right))

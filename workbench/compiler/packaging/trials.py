@@ -16,7 +16,8 @@ import torch
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.size_guards import read_relations
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors, restored
+from workbench.compiler.measuring.call_leaves import restored
+from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.compiling import Built, tensors_by_name
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import with_fidelity
 from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
+from workbench.compiler.virtual_gpu.operators import forget
 from workbench.compiler.virtual_gpu.shipping import ShippedCall, modules_of, unpack
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.messages import Done, Failed, ProgressCallback, whole
@@ -138,12 +139,15 @@ def _compile(
     call = _unpacked(job, mode)
 
     with (
+        ExitStack() as stack,
         modules_of(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
         MachineCodeRecorder(job.gpu) as recorder,
         GraphKeeper() as keeper,
         mode,
     ):
+        for operator in call.operators:
+            stack.callback(forget, operator)
         try:
             with stoppable:
                 compiled = compile_ahead(

@@ -30,12 +30,20 @@ from typing import Any
 
 import cloudpickle
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
+from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.virtual_gpu.operators import (
+    CustomOperator,
+    forget,
+    operator_reduced,
+    used_operators,
+)
 from workbench.errors import UsageError
 from workbench.processes.shipping import cannot_be_sent
 
@@ -47,7 +55,8 @@ _OWN = ("workbench", "torch", "triton")
 class ShippedCall:
     """What is compiled: a callable, its example inputs, the options and the state of torch.
 
-    `named` are the user's own classes and functions in it, once it has arrived.
+    `named` are the user's own classes and functions in it, once it has arrived, `operators` the
+    custom operators that were made for it.
     """
 
     target: Any
@@ -56,6 +65,7 @@ class ShippedCall:
     options: CompileOptions
     state: TorchState
     named: tuple[Named, ...] = ()
+    operators: tuple[Any, ...] = ()
 
 
 def pack(call: ShippedCall, name: str) -> bytes:
@@ -64,11 +74,14 @@ def pack(call: ShippedCall, name: str) -> bytes:
     try:
         with _users_modules_by_value():
             packer = _Packer(buffer)
-            packer.dump(call)
-            packer.dump(packer.named())  # with the same memory: these objects, no copies
+            packer.dump(replace(call, args=(), kwargs={}))
+            packer.dump_inputs(call)
+            packer.dump(
+                (packer.named(), tuple(packer.operators))
+            )  # with the same memory: these objects, no copies
     except UsageError:
         raise
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
+    except Exception as error:  # pickling raises whatever the objects raise
         with _users_modules_by_value():
             raise cannot_be_sent(error, vars(call), name, _dump, _CURE) from error
     return buffer.getvalue()
@@ -77,8 +90,19 @@ def pack(call: ShippedCall, name: str) -> bytes:
 def unpack(data: bytes, mode: Any) -> ShippedCall:
     """What `pack` packed, with fakes of `mode` on the target's device for its tensors."""
     unpacker = _Unpacker(io.BytesIO(data), mode)
-    call: ShippedCall = unpacker.load()
-    return replace(call, named=unpacker.load())
+    try:
+        call: ShippedCall = unpacker.load()
+        args, kwargs = unpacker.load()
+        named, _ = unpacker.load()
+    except Exception:
+        for operator in unpacker.operators:
+            forget(operator)
+        raise
+    made = tuple(unpacker.operators)
+    return replace(call, args=args, kwargs=kwargs, named=named, operators=made)
+
+
+_Described = TensorLike | Flattened | CustomOperator
 
 
 def _dump(value: Any) -> None:
@@ -91,17 +115,31 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
         self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
         self._named: dict[tuple[str, str], Any] = {}
+        self._is_input = False
+        self.operators: list[Any] = []
+
+    def dump_inputs(self, call: ShippedCall) -> None:
+        """Pack the inputs: a device in them, as a cache has it, is that of their tensors."""
+        self._is_input = True
+        self.dump((call.args, call.kwargs))
+        self._is_input = False
 
     def named(self) -> tuple[Named, ...]:
         """The classes and functions that were packed and that their modules have by name."""
         return tuple((module, name, value) for (module, name), value in self._named.items())
 
-    def persistent_id(self, value: Any) -> tuple[int, TensorLike] | None:
-        """Describe a tensor, with what tells it apart; everything else is pickled."""
-        if not isinstance(value, torch.Tensor):
-            return None
-        self._kept[id(value)] = value
-        return id(value), _described(value)
+    def persistent_id(self, value: Any) -> tuple[int, _Described] | None:
+        """Describe a tensor or a custom operator, with what tells it apart; pickle all else.
+
+        The inner tensors of a flattened one are met in its description, and described too.
+        """
+        if id(value) not in self._kept:
+            is_tensor = isinstance(value, torch.Tensor)
+            described = _described(value) if is_tensor else CustomOperator.of(value)
+            if described is None:
+                return None
+            self._kept[id(value)] = value, described
+        return id(value), self._kept[id(value)][1]
 
     def reducer_override(self, value: Any) -> Any:
         """Compile a Triton function anew over there: it holds locks."""
@@ -109,6 +147,8 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             module, name = value.__module__, value.__qualname__
             if getattr(sys.modules.get(module), name, None) is value:
                 self._named[module, name] = value
+        if isinstance(value, FunctionType):
+            self.operators += used_operators(value)
         if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
             options = {
                 name: getattr(value, name)
@@ -116,6 +156,13 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
                 if hasattr(value, name)
             }
             return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
+        if (operator := operator_reduced(value)) is not None:
+            return operator
+        if isinstance(value, torch.nn.Module) and is_parametrized(value):
+            # its own class, made for it alone, refuses; the class and what it holds can travel
+            return object.__new__, (type(value),), vars(value)
+        if isinstance(value, torch.device) and self._is_input:
+            return torch.device, ("cuda" if value.type == "cpu" else str(value),)
         return super().reducer_override(value)
 
 
@@ -123,28 +170,45 @@ class _Unpacker(pickle.Unpickler):
     def __init__(self, buffer: io.BytesIO, mode: Any):
         super().__init__(buffer)
         self._mode = mode
-        self._made: dict[int, torch.Tensor] = {}
+        self._made: dict[int, Any] = {}
+        self.operators: list[Any] = []
 
-    def persistent_load(self, described: tuple[int, TensorLike]) -> torch.Tensor:
-        """The fake for a description; the same one for the same tensor."""
+    def persistent_load(self, described: tuple[int, _Described]) -> Any:
+        """The fake or operator for a description; the same one for the same object."""
         key, like = described
         if key not in self._made:
+            if isinstance(like, CustomOperator):
+                self._made[key] = like.defined()
+                self.operators.append(self._made[key])
+                return self._made[key]
             with self._mode:
-                self._made[key] = like.dressed(like.empty("cuda"))
+                self._made[key] = (
+                    like.rebuilt("cuda")
+                    if isinstance(like, Flattened)
+                    else like.dressed(like.empty("cuda"))
+                )
         return self._made[key]
 
 
-def _described(value: torch.Tensor) -> TensorLike:
-    kinds = (*PLAIN, tp.FAKE_TENSOR.get())
-    if not isinstance(value, torch.nn.Parameter) and type(value) not in kinds:
-        raise UsageError(
-            f"A {type(value).__name__} cannot be compiled for a virtual GPU: only plain tensors "
-            "can. Compile with target='host' on a machine with the GPU."
-        )
+def _described(value: torch.Tensor) -> TensorLike | Flattened:
     if value.layout is not torch.strided or value.is_quantized:
         raise UsageError(
             f"A tensor of layout {value.layout} cannot be compiled for a virtual GPU: only dense "
             "tensors can. Pass value.to_dense(), or compile with target='host'."
+        )
+    if hasattr(value, "device_mesh"):
+        raise UsageError(
+            f"A {type(value).__name__} cannot be compiled for a virtual GPU: its device mesh is of "
+            "process groups of this process. Pass its local part, value.to_local(), or compile "
+            "with target='host'."
+        )
+    if can_be_flattened(value):
+        return Flattened.of(value)
+    if type(value) not in (*PLAIN, tp.FAKE_TENSOR.get()):
+        raise UsageError(
+            f"A {type(value).__name__} cannot be compiled for a virtual GPU: it is a tensor "
+            "subclass without __tensor_flatten__, which says what it is made of. Replace it by a "
+            "plain tensor, or compile with target='host' on a machine with the GPU."
         )
     return TensorLike.of(value)
 

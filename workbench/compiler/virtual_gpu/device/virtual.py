@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,6 +38,20 @@ def _guard_with_nothing(process_patches: ProcessPatches) -> None:
     slots[_CUDA] = slots[_META] if own is None else own
 
 
+def _keep_constants(process_patches: ProcessPatches) -> None:
+    """Have constants that a function makes on the device lie on the CPU while it is captured.
+
+    Torch computes those of one element or none, as `torch.tensor(1.0, device="cuda")`, at once.
+    """
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    process_patches.callback(library._destroy)
+
+    def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **_: Any) -> torch.Tensor:
+        return torch.empty_strided(size, stride, dtype=dtype)
+
+    library.impl("empty_strided", empty_strided, "CUDA")
+
+
 def _slots() -> ctypes.Array[ctypes.c_void_p]:
     library = Path(torch.__file__).parent / "lib" / "libc10.so"
     try:
@@ -62,6 +77,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         drive(gpu, process_patches)
         compile_offline(process_patches, gpu, rank)
         _guard_with_nothing(process_patches)
+        _keep_constants(process_patches)
         # attention kernels are chosen by the device: the hooks know how, torch for the CPU does not
         capability = gpu.spec.major * 10 + gpu.spec.minor
         if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):

@@ -1,0 +1,57 @@
+"""A tensor subclass is taken apart, moved and put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.testing._internal.two_tensor import TwoTensor
+
+from workbench.compiler.internals.tensor_subclass import (
+    Flattened,
+    can_be_flattened,
+    dense_parts,
+    mapped,
+)
+from workbench.errors import UsageError
+
+
+def nested() -> TwoTensor:
+    return TwoTensor(TwoTensor(torch.zeros(2), torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_the_dense_parts_of_a_nested_subclass() -> None:
+    assert [part.tolist() for part in dense_parts(nested())] == [[0, 0], [1, 1], [2, 2]]
+    plain = torch.zeros(2)
+    assert list(dense_parts(plain)) == [plain]
+    assert not can_be_flattened(torch.nn.Parameter(plain))
+
+
+def test_mapping_keeps_the_classes() -> None:
+    made: Any = mapped(nested(), lambda part: part + 1)
+    assert type(made) is TwoTensor
+    assert type(made.a) is TwoTensor
+    assert [part.tolist() for part in dense_parts(made)] == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_a_parameter_is_rebuilt_as_one() -> None:
+    value = torch.nn.Parameter(TwoTensor(torch.zeros(2), torch.ones(2)))
+    made = Flattened.of(value).rebuilt()
+    assert isinstance(made, torch.nn.Parameter)
+    assert type(made) is TwoTensor
+    assert made.requires_grad
+
+
+class Stays(TwoTensor):
+    """One that knows its inner tensors on the CPU only."""
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Any, context: Any, size: Any, stride: Any) -> Any:
+        return Stays(*(torch.zeros_like(part, device="cpu") for part in inner.values()))
+
+
+def test_a_subclass_that_stays_where_it_is_is_refused_by_name() -> None:
+    value = Flattened.of(Stays(torch.zeros(2), torch.ones(2)))
+    with pytest.raises(UsageError, match="A Stays cannot be moved to meta"):
+        value.rebuilt("meta")

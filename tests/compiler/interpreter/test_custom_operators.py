@@ -1,0 +1,68 @@
+"""What a user brings along, such as custom operators, is compiled for a GPU as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
+
+from tests.compiler.interpreter.programs import verified
+from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.interpreter.session import Interpreter
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.errors import CaptureError
+from workbench.handles.cross_compiled import cross_compile
+
+
+@torch.library.custom_op("workbench_tests::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+def by_name(x: torch.Tensor) -> torch.Tensor:
+    found: torch.Tensor = torch.ops.workbench_tests.twice(x)
+    return found + 1
+
+
+@pytest.mark.parametrize("fn", [by_name, lambda x: twice(x) + 1])
+def test_custom_operators_are_made_for_one_call(
+    fn: Any, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    x = torch.randn(4)
+    compiled = cross_compile(fn, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert verified(compiled, (x,), interpreter).ok
+
+    def unknown(x: torch.Tensor) -> torch.Tensor:  # the operator of the call before is gone
+        found: torch.Tensor = getattr(torch.ops.workbench_tests, "twice")(x)  # noqa: B009
+        return found
+
+    with pytest.raises(CaptureError):
+        cross_compile(unknown, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+
+
+@pytest.mark.parametrize("wrap", [weight_norm, spectral_norm])
+def test_parametrized_modules(wrap: Any, worker: CrossCompiler, interpreter: Interpreter) -> None:
+    module, x = wrap(torch.nn.Linear(8, 8)).eval(), torch.randn(4, 8)
+    compiled = cross_compile(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert verified(compiled, (x,), interpreter).ok
+
+
+@pytest.mark.parametrize("value", [3.0, [], [1.0, 2.0]])
+def test_constants_on_the_device(
+    value: Any, worker: CrossCompiler, interpreter: Interpreter
+) -> None:
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        made = torch.tensor(value, dtype=x.dtype, device=x.device)
+        return torch.cat((x, made.reshape(-1))) + 1
+
+    x = torch.randn(4)
+    compiled = cross_compile(shifted, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert verified(compiled, (x,), interpreter).ok

@@ -1,0 +1,92 @@
+"""What a call is given, gives and changes: its inputs once more, its leaves by name."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.internals.tensor_subclass import can_be_flattened, dense_parts
+
+
+def copies(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same inputs again: tensors of their own, modules shared."""
+    memo: dict[int, Any] = {}
+    for _, leaf in leaves((args, dict(kwargs or {})), Path("call")):
+        if isinstance(leaf, torch.Tensor):
+            twin = leaf.detach().clone(memory_format=torch.preserve_format)
+            memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
+        elif isinstance(leaf, torch.nn.Module):
+            memo[id(leaf)] = leaf
+    copied: tuple[tuple[Any, ...], dict[str, Any]] = copy.deepcopy((args, dict(kwargs or {})), memo)
+    return copied
+
+
+def wrote(args: Any, kwargs: Any, after: Any) -> bool:
+    """Whether a call changed the copies of the inputs that it was given."""
+    before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
+    return [name for name, _ in before] != [name for name, _ in later] or any(
+        isinstance(old, torch.Tensor) and not torch.equal(old, new)
+        for (_, old), (_, new) in zip(before, later, strict=True)
+    )
+
+
+@contextlib.contextmanager
+def restored(module: torch.nn.Module | None, gpus: Sequence[int] | None = None) -> Iterator[None]:
+    """Put the random state (that of all GPUs, or of some) and the module's buffers back."""
+    held = () if module is None else module.buffers()
+    buffers = [(part, part.detach().clone()) for b in held for part in dense_parts(b)]
+    with torch.random.fork_rng(gpus):
+        try:
+            yield
+        finally:
+            for buffer, before in buffers:
+                with torch.no_grad():
+                    buffer.copy_(before)
+
+
+def leaves_of(value: Any) -> Any:
+    """The leaves of an output with their names, without gradients.
+
+    Of an object that has no == of its own these are the tensors and plain values in it; of a
+    tensor subclass its inner tensors, and what else it is made of.
+    """
+    return [
+        (str(path), leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
+        for whole, part in leaves(value, Path("out"))
+        for path, leaf in _opened(whole, part, frozenset())
+    ]
+
+
+def _opened(path: Path, leaf: Any, within: frozenset[int]) -> Iterator[tuple[Path, Any]]:
+    if isinstance(leaf, torch.Tensor) and can_be_flattened(leaf):
+        names, context = leaf.__tensor_flatten__()  # type: ignore[attr-defined]
+        for name in names:
+            yield from _opened(path.attr(name), getattr(leaf, name), within)
+        yield path.attr(f"<{type(leaf).__name__}>"), context
+        return
+    inside = [
+        found
+        for name, value in (vars(leaf).items() if _can_be_opened(leaf, within) else ())
+        for place, part in leaves(value, path.attr(name))
+        for found in _opened(place, part, within | {id(leaf)})
+        if isinstance(found[1], torch.Tensor | bool | int | float | complex | str)
+    ]
+    yield from inside or [(path, leaf)]
+
+
+def _can_be_opened(leaf: Any, within: frozenset[int]) -> bool:
+    is_known = isinstance(leaf, torch.Tensor | torch.nn.Module | type) or callable(leaf)
+    has_parts = hasattr(leaf, "__dict__") and not has_equality(leaf)
+    return has_parts and not is_known and id(leaf) not in within
+
+
+def has_equality(leaf: Any) -> bool:
+    """Whether the class of a leaf, or one above it, has an == of its own."""
+    return any("__eq__" in vars(kind) for kind in type(leaf).__mro__[:-1])  # object is the last
