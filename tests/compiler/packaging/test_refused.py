@@ -65,6 +65,36 @@ def test_python_state_that_the_program_reads() -> None:
     assert "register_buffer" in words
 
 
+@pytest.mark.parametrize(
+    ("kept", "line"),
+    [
+        ("attribute", "kept in an attribute"),
+        ("in place", "written in place"),
+        ("item", "kept in an item"),
+        ("object", None),
+    ],
+)
+def test_state_that_is_no_buffer(kept: str, line: str | None) -> None:
+    model = samples.Recurrent(kept).eval()
+    words = refused(model, torch.ones(4))
+    assert f"at {place(line) if line else 'self.held.value'}" in words
+    assert "register_buffer" in words
+    torch.testing.assert_close(model(torch.ones(4)), torch.full((4,), 2.0))
+
+
+def test_state_in_a_variable_outside_of_the_function() -> None:
+    assert "at TOTAL" in refused(samples.add_to_total, torch.ones(4))
+    assert type(samples.TOTAL) is torch.Tensor and not samples.TOTAL.any()
+
+
+def test_what_a_model_only_remembers_is_no_state() -> None:
+    model = samples.Remembering().eval()
+    (note,) = exported(model, torch.ones(4)).notes
+    assert note.startswith("self.table is not kept up by the package: ")
+    assert place("made once") in note
+    assert model.table is None
+
+
 def test_python_effects_that_change_nothing_are_said_to_be_lost() -> None:
     with pytest.warns(UserWarning, match="Logging: ") as heard:
         found = exported(samples.Logging().eval(), torch.randn(4))

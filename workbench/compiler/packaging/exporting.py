@@ -23,6 +23,7 @@ from workbench.compiler.packaging.capture_side_effects import (
 )
 from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
@@ -102,7 +103,8 @@ def export(found: Exportable) -> Exported:
     with sizes_assumed(not any_size):
         train = check_train_mode(module, title, program, lambda: _export(found))
         around = (states[0], states[-1])
-        lost = check_side_effects(module, title, program, around, lambda: _export(found))
+        call = (found.request.args, found.request.kwargs)
+        lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
     for sentence in (train, *lost):
         if sentence:
             warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
@@ -143,7 +145,8 @@ def _captured(found: Exportable) -> Any:
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         args, kwargs = tuple(request.args), dict(request.kwargs)
-        return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
+        with state_kept(found.module):
+            return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
 
 
 def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
