@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,3 +198,9 @@ class Reshaping(nn.Module):
 class Adding(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return x + y
+
+
+def scaled_from_outside(x: Tensor) -> Tensor:
+    scale = float(os.environ["WORKBENCH_TEST_SCALE"])  # of the process
+    offset = float(os.environ.get("WORKBENCH_TEST_NONE", "1"))  # not set
+    return x * scale + offset + time.time() * 0 + random.random() * 0  # clock, dice

@@ -84,12 +84,14 @@ def test_state_that_is_no_buffer(kept: str, line: str | None) -> None:
 
 def test_state_in_a_variable_outside_of_the_function() -> None:
     assert "at TOTAL" in refused(samples.add_to_total, torch.ones(4))
-    assert type(samples.TOTAL) is torch.Tensor and not samples.TOTAL.any()
+    assert type(samples.TOTAL) is torch.Tensor
+    assert not samples.TOTAL.any()
 
 
 def test_what_a_model_only_remembers_is_no_state() -> None:
     model = samples.Remembering().eval()
-    (note,) = exported(model, torch.ones(4)).notes
+    with pytest.warns(UserWarning, match="is not kept up"):
+        (note,) = exported(model, torch.ones(4)).notes
     assert note.startswith("self.table is not kept up by the package: ")
     assert place("made once") in note
     assert model.table is None
@@ -167,3 +169,15 @@ def test_an_error_of_the_model_itself_names_its_line() -> None:
     words = refused(reads, torch.randn(3))
     assert 'in reads: "return torch.from_numpy(x.numpy())"' in words
     assert "stay within torch" in words
+
+
+def test_values_from_outside_are_said_to_be_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_TEST_SCALE", "3")
+    with pytest.warns(UserWarning, match="is frozen at capture"):
+        notes = exported(samples.scaled_from_outside, torch.ones(4)).notes
+    assert notes == (
+        f"the environment variable WORKBENCH_TEST_SCALE is frozen at capture: {place('process')}",
+        f"the environment variable WORKBENCH_TEST_NONE is frozen at capture: {place('not set')}",
+        f"time.time() is frozen at capture: {place('clock, dice')}",
+        f"random.random() is frozen at capture: {place('clock, dice')}",
+    )

@@ -23,6 +23,7 @@ from workbench.compiler.packaging.capture_side_effects import (
 )
 from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.sources.sources import Places
@@ -98,17 +99,17 @@ def export(found: Exportable) -> Exported:
     Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
     """
     module, title = found.module, found.title
-    with watched_state(module) as states:
+    with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):
         train = check_train_mode(module, title, program, lambda: _export(found))
         around = (states[0], states[-1])
         call = (found.request.args, found.request.kwargs)
         lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
-    for sentence in (train, *lost):
-        if sentence:
-            warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
-    return Exported(program, any_size, tuple(filter(None, (train, *lost))))
+    notes = tuple(filter(None, (train, *lost, *frozen)))
+    for sentence in notes:
+        warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
+    return Exported(program, any_size, notes)
 
 
 def _for_every_size(found: Exportable) -> tuple[Any, bool]:

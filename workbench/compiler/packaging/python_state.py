@@ -7,7 +7,7 @@ import inspect
 import io
 import itertools
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from workbench.compiler.sources.sources import Places
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _CONTAINERS = (list, tuple, dict, set)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_CALLED = _CODE[2:]
 _SLOTS = 200_000  # places that are watched
 _MOST = 10_000  # elements of a container that are compared
 _MISSING = object()
@@ -100,7 +101,22 @@ def _is_plain_object(value: Any) -> bool:
 
 def _outer(module: torch.nn.Module) -> Iterator[Slot]:
     """The variables outside of the user's own functions that a call reaches."""
-    places, seen, done = Places(), set[int](), set[int]()
+    seen: set[int] = set()
+    for slot in _reached(module):
+        value = slot.get()
+        if not isinstance(value, (torch.nn.Module, *_CODE)):
+            yield slot
+            yield from _inside(value, slot.name, seen)
+
+
+def outer_functions(module: torch.nn.Module) -> list[Slot]:
+    """The variables outside of the user's own functions that hold functions."""
+    return [slot for slot in _reached(module) if isinstance(slot.get(), _CALLED)]
+
+
+def _reached(module: torch.nn.Module) -> Iterator[Slot]:
+    """Closure variables and globals of the user's functions and of those that they name."""
+    places, done = Places(), set[int]()
     kinds = {type(part) for part in module.modules()}
     todo = [member for kind in kinds for member in vars(kind).values()]
     while todo:
@@ -108,15 +124,11 @@ def _outer(module: torch.nn.Module) -> Iterator[Slot]:
         if not isinstance(function, types.FunctionType) or id(function) in done:
             continue
         done.add(id(function))
-        if not places.is_user(file := function.__code__.co_filename) or "site-packages" in file:
+        if not places.is_own(function.__code__.co_filename):
             continue
         for slot in _variables(function):
-            value = slot.get()
-            if isinstance(value, types.FunctionType):
-                todo.append(value)
-            elif not isinstance(value, (torch.nn.Module, *_CODE)):
-                yield slot
-                yield from _inside(value, slot.name, seen)
+            todo.append(slot.get())
+            yield slot
 
 
 def _variables(function: types.FunctionType) -> Iterator[Slot]:

@@ -7,7 +7,7 @@ import dis
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
 from workbench.compiler.internals.patches import held_back
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
+from workbench.compiler.pipeline.frozen_reads import frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import UsageError
@@ -128,6 +129,8 @@ def _recording(
                 raise
             raise shown from error
     _note_guards(recorder, run)
+    frozen = frozen_reads(run.decisions.entries, recorder.places)
+    recorder.request = replace(request, notes=(*request.notes, *frozen))
     report = recorder.report(outcome=Outcome())
     example = Example(run.bound, run.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
