@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.bench.figure import Figure, interleaved
 
 REACH_US = 1.5
+REACH_INLINED_US = 1.2
 CALLS = 2000
 CONDITIONS = (
     "2 tensors of 4 float32 on the CPU, backend eager, 2,000 calls a round, rounds in turn; warm"
@@ -23,17 +24,37 @@ def figures(quick: bool = False) -> Iterator[Figure]:
 
     import workbench as wb
 
-    x, y = torch.ones(4), torch.ones(4)
+    inputs = torch.ones(4), torch.ones(4)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "add.aot"
-        wb.aot_compile(_add, (x, y), backend="eager").save(path)
-        checked, unchecked = wb.load(path), wb.load(path)
-    unchecked.disable_guard_check()
-    runs = interleaved(_per_call(checked, x, y), _per_call(unchecked, x, y), 5 if quick else 31)
+        wb.aot_compile(_add, inputs, backend="eager").save(path)
+        loaded = wb.load(path), wb.load(path)
+    name = "call of a loaded 2-input function, all checks - without (us)"
+    yield _cost(name, loaded, inputs, REACH_US, quick)
+    function = _with_helpers(10)
+    made = [wb.aot_compile(function, inputs, backend="eager") for _ in range(2)]
+    name = "call of a function with 10 inlined functions, all checks - without (us)"
+    yield _cost(name, made, inputs, REACH_INLINED_US, quick)
+
+
+def _cost(name: str, made: Sequence[Any], inputs: Any, reach: float, quick: bool) -> Figure:
+    """Times per call of the first, checked, and of the second without its checks."""
+    made[1].disable_guard_check()
+    ways = [_per_call(each, *inputs) for each in made]
+    runs = interleaved(*ways, 5 if quick else 31)
     with_checks, without = map(statistics.median, runs)
     gap = statistics.median(a - b for a, b in zip(*runs, strict=True))
-    name = "call of a loaded 2-input function, all checks - without (us)"
-    yield Figure(name, with_checks, without, gap, REACH_US, "us")
+    return Figure(name, with_checks, without, gap, reach, "us")
+
+
+def _with_helpers(count: int) -> Any:
+    """A function that calls so many others of its module."""
+    lines = [f"def helper_{i}(x): return x" for i in range(count)]
+    calls = "".join(f"helper_{i}(" for i in range(count))
+    lines.append(f"def add(x, y): return {calls}x{')' * count} + y")
+    scope: dict[str, Any] = {"__name__": "helpers"}
+    exec("\n".join(lines), scope)
+    return scope["add"]
 
 
 def _add(x: Any, y: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import workbench as wb
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.handles.background import Job
 from workbench.handles.cross_compiled import CrossCompiled
+from workbench.processes import shipping
 from workbench.report import Report
 
 LONG = 120.0  # seconds
@@ -55,9 +56,11 @@ def is_alive(process: psutil.Process) -> bool:
     return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
-def parcels() -> set[Path]:
-    """The folders that hold what was sent to workers."""
-    return {*Path("/dev/shm").glob("workbench-*"), *Path(tempfile.gettempdir()).glob("workbench-*")}
+@pytest.fixture
+def parcels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[Path]]:
+    """The folders that hold what was sent to workers: here, other tests use the machine's too."""
+    monkeypatch.setattr(shipping, "_SHARED", tmp_path)
+    return lambda: set(tmp_path.glob("workbench-*"))
 
 
 def worker_of(before: set[int]) -> int:
@@ -201,7 +204,7 @@ def slow(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("until", ["starting a worker", "bytecode_tracing", "async_compile.wait"])
-def test_cancel_leaves_nothing(until: str) -> None:
+def test_cancel_leaves_nothing(until: str, parcels: Callable[[], set[Path]]) -> None:
     before, folders = leftovers(), parcels()
     reached = threading.Event()
     job = wb.compile_async(slow, (torch.rand(8, 8),))
@@ -258,13 +261,15 @@ def test_what_cannot_be_sent_is_named_before_anything_starts() -> None:
     assert leftovers() == before
 
 
-def test_the_worker_ends_with_its_parent(tmp_path: Path) -> None:
+def test_the_worker_ends_with_its_parent(tmp_path: Path, parcels: Callable[[], set[Path]]) -> None:
     import subprocess
     import sys
 
     script = tmp_path / "parent.py"
     script.write_text(
-        "import os, psutil, torch, workbench as wb\n"
+        "import os, pathlib, psutil, torch, workbench as wb\n"
+        "from workbench.processes import shipping\n"
+        f"shipping._SHARED = pathlib.Path({str(tmp_path)!r})\n"
         "def slow(x):\n"
         "    for _ in range(400):\n"
         "        x = (x @ x).sin()\n"

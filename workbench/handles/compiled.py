@@ -44,8 +44,12 @@ class Compiled(OtherTargets):
         recipe: Recipe | None = None,
     ) -> None:
         self._aot_fn = aot_fn
-        closure = aot_fn._artifacts.runtime_env.bytecode.co_freevars
-        self._plan = replace(plan, closure=frozenset(closure))
+        env = aot_fn._artifacts.runtime_env
+        self._plan = replace(
+            plan,
+            closure=frozenset(env.bytecode.co_freevars),
+            inlined=plan.inlined.with_hooks_of(_modules_in(env, plan.receiver)),
+        )
         self._original = original
         self._example = example
         self.recipe = recipe
@@ -125,6 +129,7 @@ class Compiled(OtherTargets):
             receiver=plan.receiver,
             before=self._refresher(),
             state=(state.quick, state.holds) if self._checked and state is not None else None,
+            same_code=plan.inlined.checker() if self._checked else None,
             checks=(artifacts.guard_manager.check, *plan.checks()) if self._checked else (),
             refuse=self._refuse,
             quick=self._quick() if self._checked else None,
@@ -163,12 +168,15 @@ class Compiled(OtherTargets):
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """Each specialized global: "ok", "changed: …" or "not reachable in this process".
+        """Each specialized global and inlined function: "ok", "changed: …" or "not reachable …".
 
         A changed one is also refused by every call.
         """
         specialized = self._plan.specialized
-        verdicts = {value.name: "ok" for value in specialized.values if value.owner is not None}
+        inlined = self._plan.inlined
+        verdicts = {one.name: "ok" for one in inlined.functions}
+        verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
+        verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
         found = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
         verdicts |= {name: f"changed: {how}" for name, _, how in found if name in verdicts}
         lost = (name for name in self._plan.unreachable() if name in verdicts)
@@ -206,3 +214,10 @@ class Compiled(OtherTargets):
         digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)
         self.update(with_saved_file(self.report, path, digest))
         return digest
+
+
+def _modules_in(env: Any, receiver: tuple[Any, ...]) -> list[torch.nn.Module]:
+    """The modules that the code reaches: by its receiver, its closure, its globals."""
+    cells = [cell.cell_contents for cell in env.closure or ()]
+    values = (*receiver, *cells, *env.used_globals.values())
+    return [value for value in values if isinstance(value, torch.nn.Module)]

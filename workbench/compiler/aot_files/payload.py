@@ -123,6 +123,21 @@ def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     return tuple(graph for graph in graphs if getattr(graph, "source_code", None))
 
 
+def writes_arguments(aot_fn: Any) -> bool:
+    """Whether the code writes into an argument; parameters and buffers of modules do not count."""
+    compiled = aot_fn._artifacts.compiled_fn
+    bundled = tp.BUNDLED_CALLABLE.find()
+    if bundled is None or not isinstance(compiled, bundled):
+        return False  # a backend that runs the captured operators themselves
+    metadata = getattr(compiled.compiled_fn.serialize(), "runtime_metadata", None)
+    if metadata is None:
+        return False
+    static = set(metadata.static_input_indices or ())
+    return any(
+        each.mutates_data and place not in static for place, each in enumerate(metadata.input_info)
+    )
+
+
 @dataclass(frozen=True)
 class _Wanted:
     """Stands where a kernel's function would, when a program runs to list its kernels."""

@@ -94,7 +94,7 @@ def compiling_for_serialization(decisions: Decisions, bound: Mapping[str, Any]) 
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
         patches.wrap(tp.GUARDS_REDUCER, _real_reducer)
-        patches.wrap(tp.ADD_SOURCE, _source_recorder)
+        patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
         yield
 
 
@@ -124,11 +124,14 @@ def _real_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     return reducer_override
 
 
-def _source_recorder(inner: Callable[..., None]) -> Callable[..., None]:
+def _source_recorder(
+    inner: Callable[..., None], codes: list[types.CodeType]
+) -> Callable[..., None]:
     """Record each code once: torch reads a source anew at every call that it inlines."""
     seen: set[tuple[int, types.CodeType]] = set()
 
     def add_code(info: Any, code: types.CodeType) -> None:
+        codes.append(code)
         if (id(info), code) not in seen:
             with contextlib.suppress(OSError):  # what inspect raises when there is no source
                 inner(info, code)

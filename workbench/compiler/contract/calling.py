@@ -40,6 +40,7 @@ def caller(
     receiver: tuple[Any, ...] = (),
     before: Callable[[], None] | None = None,
     state: tuple[Callable[[], bool], Callable[[], bool]] | None = None,
+    same_code: Callable[[], bool] | None = None,
     checks: Sequence[Check] = (),
     refuse: Callable[[dict[str, Any]], None] | None = None,
     quick: FastCheck | None = None,
@@ -48,9 +49,10 @@ def caller(
     """A function with the same signature, less the receiver, that checks a call and runs it.
 
     `state` are a quick and a thorough check of the global state, the second for when the first
-    says no. Each of `checks` gets the arguments by name; when one says no, `refuse` is called with
-    them. Where `quick` is true of the parameters, no other check is made but the quick one of the
-    state. `grad_switch` (read, set) keeps gradients off meanwhile.
+    says no; `same_code` compares the code that was compiled in. Each of `checks` gets the
+    arguments by name; when one says no, `refuse` is called with them. Where `quick` is true of the
+    parameters, no other check is made but the quick one of the state and that of the code.
+    `grad_switch` (read, set) keeps gradients off meanwhile.
     """
     parameters = list(signature.parameters.values())
     scope = {**defaults(parameters), "run": run, "before": before, "refuse": refuse}
@@ -58,6 +60,7 @@ def caller(
     scope.update({f"check_{i}": check for i, check in enumerate(checks)})
     scope.update(receiver=receiver[0] if receiver else None)
     scope["same_state"], scope["thorough"] = state or (None, None)
+    scope["same_code"] = same_code
     scope["grad"], scope["set_grad"] = grad_switch or (None, None)
     pairs = {p.name: p.name for p in parameters}
     passed = _passed(parameters)
@@ -70,13 +73,15 @@ def caller(
     lines = ["before()"] if before is not None else []
     if quick is not None and state is not None:
         scope.update(quick.scope)
-        lines.append(f"if {quick.expression} and same_state(): return run({', '.join(passed)})")
+        is_same = "same_state()" if same_code is None else "same_state() and same_code()"
+        lines.append(f"if {quick.expression} and {is_same}: return run({', '.join(passed)})")
     if checks:
         shown = [f"{name!r}: {value}" for name, value in pairs.items()]
         shown += [f"{name!r}: cell_{i}.cell_contents" for i, name in enumerate(cells)]
         lines.append(f"bound = {{{', '.join(shown)}}}")
         tests = [f"check_{i}(bound)" for i in range(len(checks))]
         tests = ["(same_state() or thorough())", *tests] if state is not None else tests
+        tests = ["same_code()", *tests] if same_code is not None else tests
         lines.append(f"if not ({' and '.join(tests)}): refuse(bound)")
     lines.append(f"return run({', '.join(passed)})")
     if grad_switch is not None:

@@ -156,6 +156,14 @@ class Contract:
         problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
         return problems
 
+    def arguments(self) -> tuple[Leaf, ...]:
+        """The tensors among the arguments: no parameter of the module is one."""
+        return tuple(
+            leaf
+            for leaf in self.leaves or ()
+            if leaf.kind == "tensor" and leaf.path.root != self.receiver
+        )
+
     def dynamic(self) -> Iterator[tuple[Path, int, dims.Dynamic]]:
         """Every named dimension: leaf, index, declaration."""
         for leaf in self.leaves or ():

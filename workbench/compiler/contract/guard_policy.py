@@ -20,7 +20,8 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.errors import CaptureError
 
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
-_REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS")  # dropped without losing a check
+# dropped without losing a check
+_REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
 _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
 _CONSTANTS = ("CONSTANT_MATCH", "EQUALS_MATCH", "BOOL_MATCH", "NONE_MATCH", "ID_MATCH")
 _CONTAINERS = (list, tuple, dict, set, frozenset)  # a registry class grows with every import
@@ -34,11 +35,15 @@ _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 @dataclass
 class Decisions:
-    """What happened to each guard of one compilation, filled while the guards are built."""
+    """What happened to each guard of one compilation, filled while the guards are built.
+
+    `codes` are those of every function that was traced.
+    """
 
     entries: list[Any] = field(default_factory=list)
     reasons: list[str | None] = field(default_factory=list)
     specialized: dict[tuple[str | None, Path, str], SpecializedValue] = field(default_factory=dict)
+    codes: list[types.CodeType] = field(default_factory=list)
 
     @property
     def guarded(self) -> frozenset[str]:
@@ -102,6 +107,8 @@ def _why_not(
     """The reason why a guard cannot travel in a file, or None when it can."""
     if entry.guard_type == "GLOBAL_STATE":
         return "checked by the workbench itself, without the thread count"
+    if entry.guard_type == "EMPTY_NN_MODULE_HOOKS_DICT":
+        return "checked by the workbench itself, torch checks no hooks"
     for kind in (entry.guard_type, *entry.derived_guard_types):
         if kind in unsupported:
             return f"{kind} compares an identity, which has no meaning in another process"

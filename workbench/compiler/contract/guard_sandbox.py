@@ -13,8 +13,9 @@ import torch
 
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.examples import DTYPES, Description, tensor_like, value_of
+from workbench.compiler.contract.guard_words import in_words
 from workbench.compiler.contract.paths import Path, parts
-from workbench.compiler.contract.plan import CallPlan, readable
+from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.size_guards import NOT_SO, broken
 from workbench.errors import UsageError
 
@@ -180,7 +181,7 @@ class GuardSandbox:
         found = self.artifacts.guard_manager.check_verbose(bound)
         count = int(found.num_guards_executed)
         if not found.result:
-            parts = broken([readable(str(part)) for part in found.verbose_code_parts], bound)
+            parts = broken(list(in_words(map(str, found.verbose_code_parts), bound)), bound)
             guard = parts[0].partition(NOT_SO)[0] if parts else None
             problems = plan.mismatches(bound) or parts
             return GuardAnswer(False, problems[0] if problems else None, guard, count)

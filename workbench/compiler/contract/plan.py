@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.contract.contract import Contract, listing
+from workbench.compiler.contract.guard_words import in_words
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.request import GUARD_POLICIES
+from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
 from workbench.compiler.contract.specialized_values import SpecializedValues, from_json
 from workbench.compiler.internals.torch_state import GlobalState
@@ -26,7 +29,7 @@ class CallPlan:
     `enters_no_grad` says that it was compiled with grad=False; `live_globals` maps each global
     that the compiled code reads to the scope that holds its current value. `plain` says that
     a fast guard may run before torch's guards. `closure` are the names that a call has besides
-    its arguments.
+    its arguments. `memory` is there for code that writes into its arguments.
     """
 
     contract: Contract
@@ -42,11 +45,25 @@ class CallPlan:
     dropped: tuple[Mapping[str, str], ...] = ()
     reference: str | None = None
     closure: frozenset[str] = frozenset()
+    inlined: InlinedCode = field(default_factory=InlinedCode)
+    memory: SharedMemory | None = None
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
-        found = (self.contract.relations(), self.specialized.checker())
+        found = (self.contract.relations(), self.specialized.checker(), self._memory_checker())
         return tuple(check for check in found if check is not None)
+
+    def _memory_checker(self) -> Callable[[Mapping[str, Any]], bool] | None:
+        if self.memory is None:
+            return None
+        memory, arguments = self.memory, self.contract.arguments()
+        return lambda bound: memory.holds([leaf.path.get(bound) for leaf in arguments])
+
+    def _shared(self, bound: Mapping[str, Any]) -> Iterator[str]:
+        """A sentence for each two inputs that share memory and must not, or the other way round."""
+        if self.memory is not None:
+            tensors = [leaf.path.get(bound) for leaf in self.contract.arguments()]
+            yield from self.memory.mismatches(tensors)
 
     def mismatches(self, bound: Mapping[str, Any]) -> list[str]:
         """A sentence for everything in which a call differs from what was compiled."""
@@ -55,15 +72,17 @@ class CallPlan:
         inputs = self.contract.mismatches(
             {name: value for name, value in bound.items() if name not in self.closure}
         )
-        return [
+        found = [
+            *self.inlined.mismatches(),
             *(self.state.mismatches() if self.state is not None else ()),
             *specialized,
             *[problem for problem in inputs if problem.partition(":")[0] not in named],
         ]
+        return found or list(self._shared(bound))  # memory is looked at where everything is there
 
     def refuse(self, name: str, bound: Mapping[str, Any], guard_reasons: list[str]) -> None:
         """Raise `ContractError` listing each difference, or else what torch's guards say."""
-        problems = self.mismatches(bound) or broken(list(map(readable, guard_reasons)), bound)
+        problems = self.mismatches(bound) or broken(list(in_words(guard_reasons, bound)), bound)
         raise ContractError(
             f"This call does not fit what {name} was compiled for:\n"
             + listing(
@@ -101,6 +120,8 @@ class CallPlan:
             "reference": self.reference,
             "guarded": sorted(self.guarded),
             "plain": self.plain,
+            "code": self.inlined.to_json(),
+            "memory": self.memory.to_json() if self.memory is not None else None,
         }
 
     def specialized_to_json(self, without: Sequence[str]) -> list[dict[str, Any]]:
@@ -151,9 +172,6 @@ class CallPlan:
             reference=data["reference"],
             guarded=frozenset(data["guarded"]),
             plain=data["plain"],
+            memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
+            inlined=InlinedCode.from_json(data.get("code", ()), receiver),
         )
-
-
-def readable(reason: str) -> str:
-    """A guard's verbose text without torch's own source location."""
-    return reason.split("  # ")[0].strip()

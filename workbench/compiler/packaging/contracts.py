@@ -13,10 +13,12 @@ from workbench.artifacts.manifest.package_manifest import PackagedOutput
 from workbench.compiler.contract.contract import Contract, Leaf, describe
 from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Path
+from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
 from workbench.compiler.packaging.inputs import CallInputs, Declared
+from workbench.compiler.packaging.written_inputs import input_values, memory_of
 from workbench.errors import ArtifactError, CaptureError
 
 Ranges = Mapping[str, tuple[int, int | None]]
@@ -89,8 +91,8 @@ class ExportedContract:
     """What every input has to be; `guards` are relations between named dimensions, as text.
 
     `ranges` are the least and greatest value of each named dimension, None where there is no
-    greatest. `unsaid` are guards of torch that could not be put in terms of the dimensions, `names`
-    those of torch's symbols.
+    greatest. `memory` is there for a library that writes into its inputs. `unsaid` are guards of
+    torch that could not be put in terms of the dimensions, `names` those of torch's symbols.
     """
 
     contract: Contract
@@ -98,10 +100,12 @@ class ExportedContract:
     ranges: Ranges = field(default_factory=dict)
     unsaid: tuple[str, ...] = ()
     names: Names = field(default_factory=lambda: Names({}))
+    memory: SharedMemory | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data for the manifest: that of a contract, with the guards."""
-        return {**self.contract.to_json(), "guards": list(self.guards)}
+        memory = {} if self.memory is None else {"memory": self.memory.to_json()}
+        return {**self.contract.to_json(), "guards": list(self.guards), **memory}
 
     def starting_at(self, lows: Mapping[str, int]) -> ExportedContract:
         """The same contract with other least values of the named dimensions."""
@@ -130,16 +134,8 @@ def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> Exporte
             leaf = replace(leaf, shape=tuple(_size(n, names, ranges) for n in value.shape))
         leaves.append(leaf)
     guards, unsaid = _guards(program, leaves, inputs.rest)
-    return ExportedContract(Contract(tuple(leaves)), guards, ranges, unsaid, names)
-
-
-def input_values(program: Any) -> list[Any]:
-    """What torch.export made of each leaf of the inputs, in their order."""
-    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
-    specs = program.graph_signature.input_specs
-    kind = tp.INPUT_KIND.get().USER_INPUT
-    pairs = zip(nodes, specs, strict=True)
-    return [node.meta.get("val") for node, spec in pairs if spec.kind == kind]
+    memory = memory_of(program, inputs)
+    return ExportedContract(Contract(tuple(leaves)), guards, ranges, unsaid, names, memory)
 
 
 def _range(program: Any, symbol: Any) -> tuple[int, int | None]:

@@ -42,6 +42,7 @@ from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.request import LATER, ModelRequest
 from workbench.compiler.packaging.trials import tried
+from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.recording.capture import Recorder
@@ -90,6 +91,7 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
                 check_inputs(found, exported.program)
+                memory_of(exported.program, found.inputs)
                 outputs_of(exported.program)
             with _step(run, "compile"):
                 built = build(exported.program, run.options, folder, any_size=exported.any_size)

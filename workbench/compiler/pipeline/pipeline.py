@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.aot_files.payload import writes_arguments
 from workbench.compiler.aot_files.serializability import compiling_for_serialization
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
 from workbench.compiler.cold_start.partial_pch import PartialPch
@@ -21,9 +22,11 @@ from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
+from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
@@ -246,8 +249,10 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     env = aot_fn._artifacts.runtime_env
     loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
+    contract = Contract.of(run.bound, run.dynamic, run.receiver)
+    arguments = contract.arguments()
     return CallPlan(
-        contract=Contract.of(run.bound, run.dynamic, run.receiver),
+        contract=contract,
         specialized=SpecializedValues.in_scopes(values, function.__module__, function.__globals__),
         state=state,
         receiver=run.callee.receiver,
@@ -259,6 +264,15 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         guarded=run.decisions.guarded,
         plain=is_plain(run.decisions, run.bound),
         dropped=tuple(dropped_rows(run.decisions)),
+        memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
+        if writes_arguments(aot_fn)
+        else None,
+        inlined=InlinedCode.of(
+            run.decisions.codes,
+            function,
+            run.callee.receiver[0] if run.callee.receiver else None,
+            [entry.value for entry in run.decisions.entries if entry.has_value],
+        ),
     )
 
 

@@ -150,6 +150,9 @@ def _fast_check(contract: CallContract) -> FastCheck:
     for relation in contract.relations:
         tree = ast.parse(relation.source, mode="eval")
         tests.append(f"({ast.unparse(_Renamed(names).visit(tree))})")
+    if contract.memory is not None:
+        scope["_wb_memory"] = contract.memory.holds
+        tests.append(f"_wb_memory([{', '.join(f'_wb_v{place}' for place in contract.tensors)}])")
     return FastCheck(" and ".join(tests) or "True", scope)
 
 

@@ -23,6 +23,7 @@ from workbench.compiler.contract.contract import (
     listing,
 )
 from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ContractError
@@ -38,6 +39,7 @@ class CallContract:
     leaves: tuple[Leaf, ...]
     relations: tuple[Relation, ...]
     device: torch.device
+    memory: SharedMemory | None = None
 
     @classmethod
     def of(cls, model: str, data: Mapping[str, Any], device: torch.device) -> CallContract:
@@ -49,7 +51,8 @@ class CallContract:
             for size in leaf.shape
             if isinstance(size, Dynamic) and size.name is not None
         ]
-        return cls(model, leaves, read_relations(data.get("guards", ()), names), device)
+        memory = SharedMemory.from_json(data["memory"]) if data.get("memory") else None
+        return cls(model, leaves, read_relations(data.get("guards", ()), names), device, memory)
 
     @property
     def tensors(self) -> tuple[int, ...]:
@@ -69,6 +72,8 @@ class CallContract:
                 for relation in self.relations
                 if not relation.holds(sizes)
             ]
+        if not problems and self.memory is not None:
+            problems += self.memory.mismatches([values[place] for place in self.tensors])
         if problems:
             raise ContractError(
                 f"{self.model} was called with inputs that do not fit what was compiled:\n"

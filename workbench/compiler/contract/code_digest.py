@@ -1,0 +1,90 @@
+"""What a function's code says, as a hash that another process can compare with its own source."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+_HAS_DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
+
+
+def digest(code: types.CodeType) -> str:
+    """SHA-256 of what the code does: no line numbers, no file, no docstring."""
+    return hashlib.sha256(repr(_content(code)).encode()).hexdigest()
+
+
+def _content(code: types.CodeType) -> tuple[Any, ...]:
+    constants = code.co_consts
+    is_documented = bool(constants) and isinstance(constants[0], str)
+    if sys.version_info >= (3, 13):
+        is_documented = bool(code.co_flags & _HAS_DOCSTRING)
+    shown = [_constant(value) for value in constants[1 if is_documented else 0 :]]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, tuple(shown), names, code.co_argcount, code.co_kwonlyargcount
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, types.CodeType):
+        return _content(value)
+    if isinstance(value, frozenset):  # its order differs between processes
+        return ("frozenset", sorted(map(repr, value)))
+    return (type(value).__name__, repr(value))
+
+
+def file_hash(path: str) -> str | None:
+    """SHA-256 of a source file; None where there is none, as for code typed into a notebook."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def in_source(module: str, qualified: str, unchanged: str | None) -> str | None:
+    """The digest of a function of a module that is not imported, read from its source file.
+
+    An empty text says that the whole file has the hash `unchanged`; None that nothing was found.
+    """
+    file = _source_file(module)
+    if file is None:
+        return None
+    if unchanged is not None and file_hash(file) == unchanged:
+        return ""
+    found = _codes_in(file).get(qualified)
+    return None if found is None else digest(found)
+
+
+def _source_file(module: str) -> str | None:
+    """Where a module's source is, found without importing the packages that it lies in."""
+    parts = module.split(".")
+    places: Any = None
+    spec = None
+    for number in range(1, len(parts) + 1):
+        spec = PathFinder.find_spec(".".join(parts[:number]), places)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+    origin = None if spec is None else spec.origin
+    return origin if origin is not None and origin.endswith(".py") else None
+
+
+@cache
+def _codes_in(file: str) -> Mapping[str, types.CodeType]:
+    """Every code of a source file by its qualified name; empty where it cannot be parsed."""
+    try:
+        return dict(_named(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)))
+    except (OSError, SyntaxError, ValueError):
+        return {}
+
+
+def _named(code: types.CodeType) -> Iterator[tuple[str, types.CodeType]]:
+    for inner in code.co_consts:
+        if inspect.iscode(inner):
+            yield inner.co_qualname, inner
+            yield from _named(inner)

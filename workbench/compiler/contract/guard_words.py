@@ -1,0 +1,53 @@
+"""What a guard of torch that does not hold means, in words about the call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.paths import Path, leaves
+
+_OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
+_SAME = re.compile(r"(L\[.*) is (L\[.*)")
+_MODULE = re.compile(r"\._modules\['(\w+)'\]")
+_ARGUMENT = re.compile(r"L\['(\w+)'\]")
+_TWICE = "Duplicate tensor found where not expected!"
+
+
+def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
+    """Each reason without its place in torch, in words where there are better ones."""
+    for reason in reasons:
+        text = reason.split("  # ")[0].strip()
+        if text == _TWICE:
+            yield from _same_tensors(bound) or [text]
+        elif own := _OWN_ATTRIBUTE.fullmatch(text):
+            name = f"{_shown(own[2])}.{own[1]}"
+            yield f"{name}: the object was given one of its own after it was compiled"
+        elif same := _SAME.fullmatch(text):
+            yield f"{_shown(same[1])} and {_shown(same[2])} have to be one tensor, as when compiled"
+        else:
+            yield text
+
+
+def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
+    found = [
+        (path, value)
+        for name, part in bound.items()
+        for path, value in leaves(part, Path(name))
+        if isinstance(value, torch.Tensor)
+    ]
+    return [
+        f"{path} and {again} are one tensor; compiled for inputs that are not: pass a .clone(), or "
+        "compile with one tensor for both"
+        for (path, value), (again, other) in combinations(found, 2)
+        if value is other
+    ]
+
+
+def _shown(place: str) -> str:
+    """`self.inner` for `L['self']._modules['inner']`."""
+    return _ARGUMENT.sub(r"\1", _MODULE.sub(r".\1", place))

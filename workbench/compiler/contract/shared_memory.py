@@ -1,0 +1,132 @@
+"""Inputs that lie in the same memory, where the code writes into its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.contract import Leaf
+from workbench.compiler.internals import torch_private as tp
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Two inputs that shared memory in the example, by their places among the tensors.
+
+    `apart` is the distance in bytes from the first element of one to that of the other, `size`
+    the bytes of their storage.
+    """
+
+    first: int
+    second: int
+    apart: int
+    size: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The places of the two."""
+        return self.first, self.second
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """Which of the tensors may share memory: those that did in the example, in the same way.
+
+    Code that writes into an input was compiled for that and is wrong for anything else. `names`
+    are the tensors; the check is made for them only.
+    """
+
+    names: tuple[str, ...] = ()
+    shared: tuple[Shared, ...] = ()
+
+    @classmethod
+    def of(cls, leaves: Sequence[Leaf], tensors: Sequence[torch.Tensor]) -> SharedMemory:
+        """What the tensors of an example call share; those without data share nothing."""
+        has_data = not any(value.is_meta or _is_fake(value) for value in tensors)
+        shared = tuple(_shared(tensors)) if has_data else ()
+        return cls(tuple(str(leaf.path) for leaf in leaves), shared)
+
+    def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether the tensors of a call share memory exactly as those of the example."""
+        storages = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+        if len(storages) == len(tensors) and not self.shared:
+            return True
+        return tuple(_shared(tensors)) == self.shared
+
+    def mismatches(self, tensors: Sequence[torch.Tensor]) -> Iterator[str]:
+        """A sentence for each pair that shares memory otherwise than in the example."""
+        now = {one.pair: one for one in _shared(tensors)}
+        before = {one.pair: one for one in self.shared}
+        for pair in sorted({*now, *before}):
+            if now.get(pair) == before.get(pair):
+                continue
+            first, second = (self.names[place] for place in pair)
+            if pair not in before:
+                yield (
+                    f"{first} and {second} share memory, one of them is written to; compiled for "
+                    "inputs that do not: pass a .clone(), or compile with inputs that do"
+                )
+            elif pair not in now:
+                yield (
+                    f"{first} and {second} share no memory; compiled for inputs that do: compile "
+                    "again with inputs that do not"
+                )
+            else:
+                yield f"{first} and {second} share memory otherwise than those it was compiled for"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        rows = [[one.first, one.second, one.apart, one.size] for one in self.shared]
+        return {"names": list(self.names), "shared": rows}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SharedMemory:
+        """Read what `to_json` wrote."""
+        return cls(tuple(data["names"]), tuple(Shared(*row) for row in data["shared"]))
+
+
+def _is_fake(value: torch.Tensor) -> bool:
+    return isinstance(value, tp.FAKE_TENSOR.get())
+
+
+def _shared(tensors: Sequence[torch.Tensor]) -> Iterator[Shared]:
+    for (i, one), (j, other) in combinations(enumerate(tensors), 2):
+        storage = one.untyped_storage()
+        if storage.data_ptr() == other.untyped_storage().data_ptr() and overlap(one, other):
+            yield Shared(i, j, other.data_ptr() - one.data_ptr(), storage.nbytes())
+
+
+def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one storage have a byte in common."""
+    (begin, end), (start, stop) = _range(one), _range(other)
+    if end <= start or stop <= begin:
+        return False
+    if one.is_contiguous() and other.is_contiguous():
+        return True
+    bytes_of = torch.zeros(max(end, stop), dtype=torch.bool)
+    _bytes(bytes_of, one).fill_(True)
+    return bool(_bytes(bytes_of, other).any())
+
+
+def _range(tensor: torch.Tensor) -> tuple[int, int]:
+    """The first byte of a tensor in its storage and that after the last."""
+    if tensor.numel() == 0:
+        return 0, 0
+    begin = tensor.storage_offset()
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    end = begin + 1 + sum((size - 1) * step for size, step in pairs)
+    return int(begin) * tensor.itemsize, int(end) * tensor.itemsize
+
+
+def _bytes(memory: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor in a picture of its storage with a value for each byte."""
+    width = tensor.itemsize
+    return memory.as_strided(
+        (*tensor.shape, width),
+        (*(step * width for step in tensor.stride()), 1),
+        tensor.storage_offset() * width,
+    )

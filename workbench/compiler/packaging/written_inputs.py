@@ -1,0 +1,73 @@
+"""Which inputs an exported program writes into, and what they may share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from workbench.compiler.contract.contract import describe
+from workbench.compiler.contract.shared_memory import SharedMemory
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.packaging.inputs import CallInputs
+from workbench.errors import CaptureError
+
+
+def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
+    """What the inputs may share where some are written to: nothing; None where none is.
+
+    Raises `CaptureError` for example inputs that share memory: no library is compiled for that.
+    """
+    if not _writes(program):
+        return None
+    given = [(path, value) for path, value in inputs.leaves if isinstance(value, torch.Tensor)]
+    leaves = [describe(path, value) for path, value in given]
+    found = SharedMemory.of(leaves, [value for _, value in given])
+    if found.shared:
+        first, second = (found.names[place] for place in found.shared[0].pair)
+        raise CaptureError(
+            f"{first} and {second} share memory, and the code writes into its inputs: AOTInductor "
+            "compiles no library for that. Pass example inputs that are apart (.clone()), or "
+            "compile with wb.aot_compile, which takes them."
+        )
+    return found
+
+
+def input_values(program: Any) -> list[Any]:
+    """What torch.export made of each leaf of the inputs, in their order."""
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    specs = program.graph_signature.input_specs
+    kind = tp.INPUT_KIND.get().USER_INPUT
+    pairs = zip(nodes, specs, strict=True)
+    return [node.meta.get("val") for node, spec in pairs if spec.kind == kind]
+
+
+def _writes(program: Any) -> bool:
+    """Whether an operator of the captured graph writes into the memory of an input."""
+    inputs = {_storage(value) for value in input_values(program)} - {None}
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            continue
+        given = (*node.args, *node.kwargs.values())
+        names = [*(one.name for one in schema.arguments)][: len(node.args)]
+        written = {
+            one.name
+            for one in schema.arguments
+            if one.alias_info is not None and one.alias_info.is_write
+        }
+        for name, value in zip((*names, *node.kwargs), given, strict=True):
+            parts = value if isinstance(value, list | tuple) else (value,)
+            memory = {_storage(getattr(part, "meta", {}).get("val")) for part in parts}
+            if name in written and memory & inputs:
+                return True
+    return False
+
+
+def _storage(value: Any) -> int | None:
+    if not isinstance(value, torch.Tensor):
+        return None
+    reference = StorageWeakRef(value.untyped_storage())  # type: ignore[no-untyped-call]
+    number: int = reference.cdata
+    return number
