@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract import dim_errors
+from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -60,6 +60,7 @@ def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
+    unsupported.check_inputs(inputs.bound)
     spec = request.dynamic_shapes
     make = getattr(spec, "dynamic_shapes", None)
     if callable(make):  # torch also takes objects that make one

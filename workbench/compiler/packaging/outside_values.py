@@ -1,4 +1,4 @@
-"""Values from outside that a model's own Python reads while it is captured, frozen in the package."""
+"""Values from outside that a model reads while it is captured: frozen in the package."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
+from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
@@ -152,6 +153,7 @@ def _prepare(
     _check_target(options.target, bound)
     receiver = next(iter(bound)) if callee.receiver else None
     inputs = {name: value for name, value in bound.items() if name != receiver}
+    check_inputs(inputs)
     given = (*callee.receiver, *args)
     wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
     dynamic = shapes.read(wanted, inputs)
