@@ -103,7 +103,9 @@ class Dispatching(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """State in plain places: an attribute, an item of a list, the attribute of an object."""
+    """State in plain places: an attribute, an item of a list, that of an object or of the class."""
+
+    shared = torch.zeros(4)
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -122,6 +124,9 @@ class Recurrent(nn.Module):
         if self.place == "item":
             self.rows[0] = self.rows[0] + x  # kept in an item
             return self.rows[0] * 2
+        if self.place == "class":
+            Recurrent.shared = Recurrent.shared + x
+            return Recurrent.shared * 2
         self.held.value = self.held.value + x
         return self.held.value * 2
 

@@ -16,6 +16,7 @@ from tests.compiler.packaging import samples
 from workbench.compiler.packaging.exporting import Exported, export, exportable
 from workbench.compiler.packaging.request import ModelRequest
 
+OTHERS = {"object": "self.held.value", "class": "Recurrent.shared"}
 FILE = inspect.getsourcefile(samples) or ""
 
 
@@ -72,12 +73,13 @@ def test_python_state_that_the_program_reads() -> None:
         ("in place", "written in place"),
         ("item", "kept in an item"),
         ("object", None),
+        ("class", None),
     ],
 )
 def test_state_that_is_no_buffer(kept: str, line: str | None) -> None:
     model = samples.Recurrent(kept).eval()
     words = refused(model, torch.ones(4))
-    assert f"at {place(line) if line else 'self.held.value'}" in words
+    assert f"at {place(line) if line else OTHERS[kept]}" in words
     assert "register_buffer" in words
     torch.testing.assert_close(model(torch.ones(4)), torch.full((4,), 2.0))
 

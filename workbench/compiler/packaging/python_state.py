@@ -20,6 +20,7 @@ from workbench.compiler.sources.sources import Places
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _CONTAINERS = (list, tuple, dict, set)
+_SHARED = (torch.Tensor, *_PLAIN, *_CONTAINERS)
 _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CALLED = _CODE[2:]
 _SLOTS = 200_000  # places that are watched
@@ -34,7 +35,7 @@ class Slot:
     """A place that holds a value; `part` is the path of the module whose attribute it is."""
 
     name: str
-    holder: dict[str, Any] | types.CellType
+    holder: dict[str, Any] | types.CellType | type
     key: str
     part: str | None = None
 
@@ -42,6 +43,8 @@ class Slot:
         """What it holds, `_MISSING` for nothing."""
         if isinstance(self.holder, dict):
             return self.holder.get(self.key, _MISSING)
+        if isinstance(self.holder, type):
+            return vars(self.holder).get(self.key, _MISSING)
         try:
             return self.holder.cell_contents
         except ValueError:  # an empty cell
@@ -51,6 +54,8 @@ class Slot:
         """Put a value there, or take away what is there."""
         if isinstance(self.holder, types.CellType):
             self.holder.cell_contents = value
+        elif isinstance(self.holder, type):
+            setattr(self.holder, self.key, value)
         elif value is _MISSING:
             self.holder.pop(self.key, None)
         else:
@@ -62,7 +67,8 @@ State = Mapping[tuple[int, str], tuple[Slot, Any]]
 
 def state_of(module: torch.nn.Module) -> State:
     """The values of every slot; containers are copied, what they hold is not."""
-    slots = itertools.islice(itertools.chain(_attributes(module), _outer(module)), _SLOTS)
+    found = itertools.chain(_attributes(module), _of_classes(module), _outer(module))
+    slots = itertools.islice(found, _SLOTS)
     return {(id(slot.holder), slot.key): (slot, _copied(slot.get())) for slot in slots}
 
 
@@ -75,6 +81,15 @@ def _attributes(module: torch.nn.Module) -> Iterator[Slot]:
             name = ".".join(word for word in ("self", path, key) if word)
             yield Slot(name, vars(part), key, path)
             yield from _inside(value, name, seen)
+
+
+def _of_classes(module: torch.nn.Module) -> Iterator[Slot]:
+    """Values that all modules of a class share."""
+    for kind in {type(part) for part in module.modules()}:
+        if kind.__module__.partition(".")[0] not in _FOREIGN:
+            for key, value in list(vars(kind).items()):
+                if not key.startswith("__") and isinstance(value, _SHARED):
+                    yield Slot(f"{kind.__name__}.{key}", kind, key)
 
 
 def _inside(value: Any, name: str, seen: set[int]) -> Iterator[Slot]:
