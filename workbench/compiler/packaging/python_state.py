@@ -25,7 +25,7 @@ _CODE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, 
 _CALLED = _CODE[2:]
 _SLOTS = 200_000  # places that are watched
 _MOST = 10_000  # elements of a container that are compared
-_MISSING = object()
+_MISSING: Any = object()
 _FOREIGN = ("torch", "builtins", "threading", "logging", "workbench")
 _OWN = frozenset(vars(torch.nn.Module()))
 
