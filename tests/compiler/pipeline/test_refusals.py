@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import workbench as wb
 
 X = torch.ones(3)
+CALLS = 0
 
 
 @dataclasses.dataclass
@@ -49,6 +50,12 @@ def sized(x: Tensor) -> int:
 
 def unequal(x: Tensor) -> Tensor:
     return x @ torch.ones(7, 7)
+
+
+def counted(x: Tensor) -> Tensor:
+    global CALLS
+    CALLS = CALLS + 1
+    return x + CALLS
 
 
 def paired(x: Tensor) -> Pair:
@@ -100,6 +107,7 @@ def test_inputs_without_plain_memory(
     ("fn", "words"),
     [
         (sized, "sized computes no tensor, so there is nothing to compile"),
+        (counted, "counted gives a new value to the global CALLS"),
         (unequal, "unequal fails on these inputs: RuntimeError: a and b must have same"),
         (
             nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)).train(),

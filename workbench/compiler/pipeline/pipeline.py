@@ -38,7 +38,7 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.frozen_reads import frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
-from workbench.errors import UsageError
+from workbench.errors import CaptureError, UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
@@ -249,7 +249,15 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
-    loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
+    instructions = list(dis.get_instructions(env.bytecode))
+    loaded = {i.argval for i in instructions if i.opname == "LOAD_GLOBAL"}
+    stored = sorted({i.argval for i in instructions if i.opname == "STORE_GLOBAL"})
+    if stored:  # the code has globals of its own, where the new value would be lost
+        raise CaptureError(
+            f"{run.callee.name} gives a new value to the global {', '.join(stored)}, which compiled "
+            "code does not keep up. Return the value, or keep it in a buffer or an attribute of a "
+            "module, or in a dict that is changed in place."
+        )
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()
