@@ -254,9 +254,9 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     stored = sorted({i.argval for i in instructions if i.opname == "STORE_GLOBAL"})
     if stored:  # the code has globals of its own, where the new value would be lost
         raise CaptureError(
-            f"{run.callee.name} gives a new value to the global {', '.join(stored)}, which compiled "
-            "code does not keep up. Return the value, or keep it in a buffer or an attribute of a "
-            "module, or in a dict that is changed in place."
+            f"{run.callee.name} gives a new value to the global {', '.join(stored)}, which "
+            "compiled code does not keep up. Return the value, or keep it in a buffer or an "
+            "attribute of a module, or in a dict that is changed in place."
         )
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
