@@ -6,7 +6,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from workbench.report import Report
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.wire import document as wire
 
 PANES: tuple[str, ...] = get_args(wire.PaneId)
@@ -23,7 +23,7 @@ def addresses(report: Report, page: str) -> dict[str, str]:
 
 
 def _chosen(report: Report) -> dict[str, str | None]:
-    shown = document(report, Setting())
+    shown = document(report, ViewContext())
     lines = [mark for source in shown["sources"] for mark in source["marks"]]
     line = max(lines, key=lambda mark: len(mark["kernels"]), default=None)
     kernels = [kernel for kernel in shown["kernels"] if kernel["code"]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.report import Report
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.wire.codec import pack
@@ -25,7 +25,7 @@ SMALL = """element => {
 def page(open_page: Callable[..., Any], tmp_path: Path) -> Any:
     """A page with guards whose inputs can be edited, as in a notebook that compiled."""
     sandbox = document(BLOCK)["sandbox"]
-    shown = document(BLOCK, Setting(sandbox={**sandbox, "why_not": None}))
+    shown = document(BLOCK, ViewContext(sandbox={**sandbox, "why_not": None}))
     record = embedded(BLOCK, shown, "full", ROOMY)
     view = interactive("", pack(record), kind="page", carries_bundle=True)
     address = tmp_path / "report.html"

@@ -67,7 +67,7 @@ def test_a_loaded_function_checks_globals_constants_and_shapes(
 ) -> None:
     loaded = roundtrip(compile_eager(scaled, (X,)), tmp_path / "a.aot")
     torch.testing.assert_close(loaded(X), X * 2)
-    assert list(loaded.check_globals().values()) == ["ok"]
+    assert set(loaded.check_globals().values()) == {"ok"}
     with pytest.raises(wb.ContractError, match="flag: compiled for True, got False"):
         loaded(X, flag=False)
     with pytest.raises(wb.ContractError, match="expected size 4 at dimension 0, got 2"):

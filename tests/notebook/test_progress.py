@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.notebook.progress import JobView, ProgressDisplay, is_interactive
 from workbench.processes.background_task import Steps
 from workbench.report import Report
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 from workbench.views.widgets.report_view import View
 from workbench.views.wire import document as wire
@@ -137,7 +137,7 @@ def test_the_result_is_a_job_whose_view_ends_with_the_report(
 ) -> None:
     run("%aot_compile --bg -o job f(x, scale=3)")
     job, view = user["job"], View()
-    shown = JobView(job, view, Setting("job.result()"), "f(x, scale=3)")
+    shown = JobView(job, view, ViewContext("job.result()"), "f(x, scale=3)")
     compiled = job.result(LONG)
     assert compiled(user["x"], scale=3).equal(user["f"](user["x"], 3))
     shown.join(LONG)
@@ -154,7 +154,7 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
     run("%aot_compile --bg --no-view -o job f(x)")
     job = user["job"]
     view = View(cancel=job.cancel)
-    shown = JobView(job, view, Setting("job.result()"), "f(x)")
+    shown = JobView(job, view, ViewContext("job.result()"), "f(x)")
     view._answer("cancel", None)
     shown.join(LONG)
     assert view.progress["status"] == "cancelled"
@@ -164,7 +164,7 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
 def test_a_virtual_gpu_is_compiled_for_in_the_background(run: Run, user: dict[str, Any]) -> None:
     run("%aot_compile --bg -t h100 -o job f(x)")
     job, view = user["job"], View()
-    shown = JobView(job, view, Setting("job.result()"), "f(x)")
+    shown = JobView(job, view, ViewContext("job.result()"), "f(x)")
     compiled = job.result(LONG)
     assert compiled.target == "h100"
     assert len(compiled.report.resources)

@@ -9,7 +9,7 @@ from wire_types import mismatches
 
 from workbench.analysis.source.redact import redact
 from workbench.report import Guard, Kernel, Outcome, Report, Table
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.panes.breaks import path
 from workbench.views.wire import document as wire
 
@@ -103,7 +103,7 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert (x["path"], x["shape"], x["stride"]) == ("L['x']", [2, 128, 256], [32768, 256, 1])
     assert "Run the cell again" in (made["why_not"] or "")
     alive: wire.Sandbox = {"inputs": [x], "dtypes": ["float32"], "why_not": None}
-    assert document(BLOCK, Setting(sandbox=alive))["sandbox"] == alive
+    assert document(BLOCK, ViewContext(sandbox=alive))["sandbox"] == alive
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
     assert "A log tells of guards" in (document(log)["sandbox"]["why_not"] or "")
 
@@ -119,7 +119,7 @@ def test_without_nodes_the_sandbox_reads_the_request(sample_report: Report) -> N
 
 
 def test_the_artifact_says_where_it_is(sample_report: Report) -> None:
-    saved = document(BLOCK, Setting(saved=("block.aot", 133_000)))
+    saved = document(BLOCK, ViewContext(saved=("block.aot", 133_000)))
     path, size = saved["artifact"][0]["facts"][:2]
     assert (path, size) == (("Path", "block.aot"), ("Size", "133 kB (133,000 bytes)"))
     assert saved["figures"][-1]["value"] == "133 kB"
@@ -131,10 +131,12 @@ def test_the_artifact_says_where_it_is(sample_report: Report) -> None:
 
 def test_an_artifact_for_another_machine_says_where_it_runs(sample_report: Report) -> None:
     there = replace(sample_report, request=replace(sample_report.request, target="h100"))
-    facts = document(there, Setting(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
+    facts = document(there, ViewContext(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
     (where,) = [words for name, words in facts if name == "Runs on"]
     assert where.startswith("a machine with the GPU of h100")
-    here = document(sample_report, Setting(saved=("block.aot", 133_000)))["artifact"][0]["facts"]
+    here = document(sample_report, ViewContext(saved=("block.aot", 133_000)))["artifact"][0][
+        "facts"
+    ]
     assert "Runs on" not in dict(here)
 
 

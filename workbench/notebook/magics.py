@@ -21,7 +21,7 @@ from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic_shapes, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 
 Present = Callable[..., None]
@@ -91,7 +91,7 @@ class WorkbenchMagics(Magics):
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
             if not chosen.no_view:
-                display(show(explanation, Setting(chosen.output or "_")))
+                display(show(explanation, ViewContext(chosen.output or "_")))
             return self._bound(explanation, chosen.output)
 
     @magic_arguments()
@@ -227,9 +227,9 @@ class WorkbenchMagics(Magics):
         with ProgressDisplay(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
-                setting = Setting(chosen.output or "_", saved=saved)
+                context = ViewContext(chosen.output or "_", saved=saved)
                 if not chosen.no_view:
-                    progress.result = show(x, setting, view=progress.view)
+                    progress.result = show(x, context, view=progress.view)
 
             try:
                 return make(progress, present)

@@ -13,7 +13,7 @@ from IPython.display import display
 from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.background_task import Steps
 from workbench.views.answers.short import progress
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.widgets.display import live_output, publish, publish_live, show, take_back
 from workbench.views.wire.document import Progress
 from workbench.views.words.units import seconds_text
@@ -150,10 +150,10 @@ class ProgressDisplay(Steps):
 class JobView:
     """Follows a job until it ends, then shows its report in place."""
 
-    def __init__(self, job: Any, view: View, setting: Setting, call: str):
+    def __init__(self, job: Any, view: View, context: ViewContext, call: str):
         self._job = job
         self._view = view
-        self._setting = setting
+        self._context = context
         self._call = call
         self._changed = threading.Event()
         job.on_change = self._changed.set
@@ -176,7 +176,7 @@ class JobView:
         except WorkbenchError as error:
             found = error.report
         if found is not None:
-            show(found, self._setting, view=self._view)
+            show(found, self._context, view=self._view)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the view shows the end."""
@@ -198,4 +198,4 @@ def show_job(shell: InteractiveShell, job: Any, name: str, call: str) -> JobView
     view = View(cancel=job.cancel)
     view.follow(state(job, call))
     publish(shell, live_output(view))
-    return JobView(job, view, Setting(f"{name}.result()"), call)
+    return JobView(job, view, ViewContext(f"{name}.result()"), call)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from workbench.report import TABLES, Report
 from workbench.views.lookups import target_choices
-from workbench.views.panes.pane import Setting as Setting
+from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import document as wire
@@ -15,9 +15,9 @@ from workbench.views.wire.codec import row_of
 from workbench.views.words.units import plural
 
 
-def document(report: Report, setting: Setting | None = None) -> wire.Document:
+def document(report: Report, context: ViewContext | None = None) -> wire.Document:
     """Everything that a view shows at rest."""
-    here = setting or Setting()
+    here = context or ViewContext()
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in PANES]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}

@@ -168,3 +168,25 @@ def test_eighty_thousand_calls_see_old_or_new_weights(small: Any) -> None:
     wrong, swaps = swapped_under_load(small, calls=10_000, threads=8)
     assert wrong == 0
     assert swaps > 100
+
+
+class OneElement(torch.nn.Module):
+    """A scale and a counter of one element each, which torch would take for constants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(1))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return x * self.scale + self.calls
+
+
+def test_weights_and_buffers_of_one_element_are_no_constants(tmp_path: Path) -> None:
+    module, x, path = OneElement().eval(), torch.zeros(3), tmp_path / "one.pt2"
+    wb.package(module, (x,), path=path).close()
+    package = wb.load(path, trust=True)
+    assert [package(x)[0].item() for _ in range(3)] == [1.0, 2.0, 3.0]
+    package.update_weights({"scale": torch.full((1,), 5.0)}, partial=True)
+    assert package(torch.ones(3))[0].item() == 9.0

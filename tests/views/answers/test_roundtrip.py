@@ -13,7 +13,7 @@ from wire_types import mismatches
 from workbench.report import Report
 from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.table import Table
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.pages.report import fragment, page
 from workbench.views.panes.artifact import file_of
 from workbench.views.widgets.display import show
@@ -106,7 +106,7 @@ def test_before_there_is_a_file_the_pane_says_how_to_get_one(sample_report: Repo
     assert "compiled.save(path)" in page(nothing)
     only_saved = document(without("roundtrip"))["file"]["advice"] or ""
     assert only_saved.startswith("`wb.roundtrip(compiled, args)` times")
-    saved = document(nothing, Setting(saved=("block.aot", 1)))["file"]["advice"] or ""
+    saved = document(nothing, ViewContext(saved=("block.aot", 1)))["file"]["advice"] or ""
     assert saved == only_saved
 
 
@@ -145,7 +145,7 @@ def test_a_live_view_shows_what_is_learned_later(sample_report: Report) -> None:
     assert len(made["file"]["ways"]) == 4
     assert mismatches(made, wire.Document) == []
     other = replace(sample_report, outcome=replace(sample_report.outcome, ok=False))
-    view.present(other, Setting())
+    view.present(other, ViewContext())
     growing.note(growing.report)
     assert mail.ask("document")[1]["verdict"].startswith("failed")
     view.close()

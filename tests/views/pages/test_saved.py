@@ -17,7 +17,7 @@ from tests.bench import bench_notebook
 from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.pages.interactive import loader
 from workbench.views.pages.report import fragment
@@ -72,7 +72,7 @@ def test_light_keeps_the_document_only() -> None:
 
 
 def test_none_keeps_the_summary_only() -> None:
-    assert saved_view(BLOCK, Setting(), embed="none") == fragment(BLOCK)
+    assert saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
 
 
 def test_a_cell_stays_small_whatever_the_report() -> None:
@@ -81,7 +81,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
         for n in range(60_000)
     ]
     big = replace(BLOCK, tables={**BLOCK.tables, "guards": Table.of(Guard, rows)})
-    html = saved_view(big, Setting(), carries_bundle=False)
+    html = saved_view(big, ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)["document"]
     assert len(kept["guards"]) + kept["omitted"]["guards"] == 60_000
@@ -89,7 +89,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
 
 
 def test_a_cell_stays_small_with_thousands_of_kernels() -> None:
-    html = saved_view(big_report(20_000), Setting(), carries_bundle=False)
+    html = saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)
     assert len(kept["document"]["kernels"]) > 3_000
@@ -111,7 +111,7 @@ def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_same_report_gives_the_same_output() -> None:
-    first, second = (saved_view(BLOCK, Setting()) for _ in range(2))
+    first, second = (saved_view(BLOCK, ViewContext()) for _ in range(2))
     assert first == second
 
 
@@ -222,11 +222,11 @@ class Guards:
 def test_a_live_object_lets_its_guards_be_tried(shell: Shell, sample_report: Report) -> None:
     shown = show(SimpleNamespace(report=sample_report, guard_sandbox=Guards()))
     alive = {"inputs": [{"path": "L['x']"}], "dtypes": ["float32"], "why_not": None}
-    assert (shown.setting.variable, shown.setting.sandbox) == ("compiled", alive)
+    assert (shown.context.variable, shown.context.sandbox) == ("compiled", alive)
     assert shown.live()._answer("guard-check", {"inputs": []})["ok"]
     kept = record_of(shown.saved(shell)["text/html"])["document"]["sandbox"]
     assert "Run the cell again" in kept["why_not"]
-    assert show(sample_report).setting.variable == "report"
+    assert show(sample_report).context.variable == "report"
 
 
 def test_a_notebook_of_ten_compilations_stays_small() -> None:

@@ -10,7 +10,7 @@ from wire_types import mismatches
 
 from tests.diffs import diff
 from workbench.report import Report
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.widgets.report_view import IDLE, View
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import bundle_bytes
@@ -18,7 +18,7 @@ from workbench.views.wire.codec import bundle_bytes
 
 @pytest.fixture
 def mail(sample_report: Report) -> Mailbox:
-    return Mailbox(View(sample_report, Setting("fast")))
+    return Mailbox(View(sample_report, ViewContext("fast")))
 
 
 def test_the_document_comes_packed(mail: Mailbox) -> None:
@@ -100,7 +100,7 @@ def test_a_view_without_a_report_waits_for_one(sample_report: Report) -> None:
     mail = Mailbox(view)
     assert mail.ask("document") == ({"id": 7, "ask": "document", "error": None}, None)
     assert "has not ended" in (mail.ask("code:k0")[0]["error"] or "")
-    view.present(sample_report, Setting())
+    view.present(sample_report, ViewContext())
     assert view.revision == 1
     assert mail.ask("document")[1]["name"] == "block"
 

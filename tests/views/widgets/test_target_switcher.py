@@ -13,7 +13,7 @@ from view_mail import Mailbox
 from workbench.errors import UsageError
 from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.report import Report
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
 
 
@@ -70,7 +70,7 @@ def made(sample_report: Report) -> Made:
 
 @pytest.fixture
 def mail(made: Made) -> Mailbox:
-    return Mailbox(show(made, Setting("fast")).live())
+    return Mailbox(show(made, ViewContext("fast")).live())
 
 
 def test_the_targets_are_offered_where_the_function_is_alive(mail: Mailbox) -> None:

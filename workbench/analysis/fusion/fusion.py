@@ -167,14 +167,14 @@ def of_group(node: SchedulerNode, by_node: Mapping[str, Kind]) -> Kind | None:
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """One call of a kernel; `inputs` are indexes of earlier calls that write what it reads."""
 
     kernel: Kernel
     inputs: tuple[int, ...]
 
 
-def calls(report: Report) -> list[Call]:
+def calls(report: Report) -> list[KernelCall]:
     """Every call of a kernel, from the final scheduler groups; a kernel may be called often.
 
     Without groups every kernel counts as one call.
@@ -183,7 +183,7 @@ def calls(report: Report) -> list[Call]:
     after = (node for node in report.scheduler_nodes if node.phase == "after")
     groups = {f"{n.graph}:{n.name}": own for n in after if (own := of_group(n, by_node))}
     if not groups:
-        return [Call(kernel, ()) for kernel in report.kernels]
+        return [KernelCall(kernel, ()) for kernel in report.kernels]
     index = {name: number for number, name in enumerate(groups)}
     owner = {
         f"{graph}:{node}": f"{graph}:{name}" for (graph, node), name in final_groups(report).items()
@@ -200,7 +200,7 @@ def calls(report: Report) -> list[Call]:
             elif source not in passed:  # no kernel of its own, such as taking an item: look behind
                 passed.add(source)
                 waiting += sources.get(source, ())
-        found.append(Call(kernel, tuple(sorted(i for i in seen if i < number))))
+        found.append(KernelCall(kernel, tuple(sorted(i for i in seen if i < number))))
     return found
 
 

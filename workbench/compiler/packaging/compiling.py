@@ -23,6 +23,7 @@ from workbench.errors import CaptureError
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
 _ALIGNMENT = 64  # bytes; between constants in torch's blob
 _KEEP = "always_keep_tensor_constants"
+_FOLDS = "joint_graph_constant_folding"
 _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     INSIDE: {},
     BESIDE: {
@@ -80,6 +81,10 @@ def build(
     module = program.module(check_guards=False)
     args, kwargs = program.example_inputs
     ours = {"aot_inductor.package": True, "aot_inductor.output_path": str(folder)}
+    if any(value.numel() == 1 for value in program.state_dict.values()):
+        # torch takes a weight or buffer of one element for a constant: neither new weights nor
+        # what the model itself writes into a buffer would ever reach the code
+        options = {_FOLDS: False, **options}
     with (
         watched() as library,
         _noted_guards() as assumed,

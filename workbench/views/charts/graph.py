@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.analysis.fusion.fusion import Call, calls
+from workbench.analysis.fusion.fusion import KernelCall, calls
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, RULE, sheet
@@ -31,7 +31,7 @@ class Flow:
     `far` are the lines from column to column, to be drawn behind and paler.
     """
 
-    calls: list[Call]
+    calls: list[KernelCall]
     places: list[tuple[float, float]]
     lines: list[list[float]]
     far: list[list[float]]
@@ -72,7 +72,7 @@ def flow(report: Report) -> Flow:
     return Flow(shown, places, lines, far, left - _GAP, height, len(every) - len(shown))
 
 
-def short_ops(call: Call) -> str:
+def short_ops(call: KernelCall) -> str:
     """The operators of a call, whole words only: `add, mul +3`."""
     return few_words(ops_of(call.kernel).split(", "), _LETTERS)
 

@@ -8,7 +8,7 @@ from os import PathLike
 from workbench.analysis.source.redact import redact as without_sources
 from workbench.report import Report
 from workbench.views.charts.picture import picture_address
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
@@ -32,7 +32,7 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     dropped: tuple[str, ...] = ()
     if redact:
         report, dropped = without_sources(report)
-    shown = document(report, Setting(dropped=dropped))
+    shown = document(report, ViewContext(dropped=dropped))
     static = body(shown, picture_address(report), tuple(_codes(report)))
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit), SMALL)

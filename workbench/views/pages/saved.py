@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.charts.picture import picture_address
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded
 from workbench.views.pages.interactive import interactive, loader
 from workbench.views.static_html.report import summary
@@ -15,14 +15,14 @@ _MARKUP = 600  # bytes around the summary, the record and the script
 
 
 def saved_view(
-    report: Report, setting: Setting, *, embed: Embed = "full", carries_bundle: bool = True
+    report: Report, context: ViewContext, *, embed: Embed = "full", carries_bundle: bool = True
 ) -> str:
     """The HTML of a saved output, at most 300 kB besides the front end.
 
     Without `carries_bundle` another output of the notebook has to carry the front end; until that
     is found, the summary stays. A sanitiser leaves the summary alone and takes the scripts.
     """
-    shown = document(report, setting)
+    shown = document(report, context)
     static = summary(shown, picture_address(report))
     if embed == "none":
         return static

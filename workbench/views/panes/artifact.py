@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from workbench.report import Report
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.views.answers.roundtrip import against_eager, title_of, words_of
-from workbench.views.panes.pane import Content, Pane, Setting
+from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import document as wire
 from workbench.views.wire.artifact import (
     ContractLeaf,
@@ -28,9 +28,9 @@ _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """The facts in groups, and the tables of the file."""
-    saved = setting.saved or file_of(report)
+    saved = context.saved or file_of(report)
     return Content({"artifact": _facts(report, saved), "file": _saved_file(report, saved)})
 
 

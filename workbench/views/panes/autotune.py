@@ -6,7 +6,7 @@ import re
 
 from workbench.report import AutotuneChoice, Report
 from workbench.report.machine_rows import RankedConfig
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.machine import Ranked
@@ -24,7 +24,7 @@ _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
 _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """Timed choices in the order of the autotuner; ranked ones, the best of each kernel first."""
     choices = [row_of(wire.Choice, choice, state=_state(choice)) for choice in report.autotune]
     count = len(report.autotune) + len(report.ranked_configs) or None

@@ -9,7 +9,7 @@ from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import rows_with
 from workbench.views.lookups.linked_ids import line_ids
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 
@@ -24,14 +24,14 @@ _STATE = re.compile(r"_(parameters|buffers|modules)\b")
 _GLOBAL = "torch's global state"
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """Breaks, recompilations and guards; a break is a problem."""
     count, tensors = len(report.breaks), list(_tensors(report))
     empty = missing(report, "guards", "No guards.", "The call has nothing that could change.")
     data = {
         "breaks": _breaks(report),
         "guards": _guards(report, tensors),
-        "sandbox": setting.sandbox or _sandbox(tensors, report.request.kind),
+        "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
         "recompiles": [row_of(wire.Recompile, row) for row in report.recompiles],
     }
     has_any = count or len(report.guards)

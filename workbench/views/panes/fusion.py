@@ -8,7 +8,7 @@ from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.machine import CudaGraph, CudaGraphs
@@ -20,7 +20,7 @@ _MOST = 5000
 """Pairs that a document holds; the fusion table has all of them."""
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """What fusion saved, what it left apart, what of the program becomes CUDA graphs."""
     groups, pairs = savings(report), rejected(report)
     data = {

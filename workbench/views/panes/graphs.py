@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from workbench.report import Graph, Report
 from workbench.report.column_filter import linked_pairs
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 
@@ -25,7 +25,7 @@ _STAGE_NAMES = {
 }
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """Every graph, in the order in which the compiler made them."""
     empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
     found = _graphs(report)

@@ -9,7 +9,7 @@ from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.lookups.kernel_configs import configs, why_no_assembly
 from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.words.places import line_numbers, ops_of, text_of
@@ -18,7 +18,7 @@ from workbench.views.words.units import bytes_text, count_text, number_text, plu
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """Every kernel in the order of the compiler."""
     reader = _Ties(report)
     kernels = [reader.kernel(kernel) for kernel in report.kernels]

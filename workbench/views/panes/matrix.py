@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.analysis.gpu_model.target_spread import spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import machine as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import Note
@@ -18,7 +18,7 @@ _NOTHING = (
 )
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """The GPUs in the order in which they were asked for, the kernels that differ most first."""
     targets = list(dict.fromkeys(cell.target for cell in report.matrix))
     data = {"matrix_targets": targets, "matrix": _matrix(report, targets)}

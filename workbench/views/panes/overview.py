@@ -10,18 +10,18 @@ from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
 from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.artifact import file_of
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.words.cuda_graphs import remark
 from workbench.views.words.places import absent_parts
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """The figures, the notes and the sources; `empty` is about the sources only."""
     data = {
-        "figures": figures(report, setting.saved or file_of(report)),
-        "notes": _notes(report, setting.dropped),
+        "figures": figures(report, context.saved or file_of(report)),
+        "notes": _notes(report, context.dropped),
         "missing": [
             {"title": name.replace("_", " "), "text": why, "tone": "fallback"}
             for name, why in absent_parts(report)

@@ -12,7 +12,7 @@ from workbench.views.wire.machine import Targets
 
 
 @dataclass(frozen=True)
-class Setting:
+class ViewContext:
     """What a report cannot know: how the user calls the result, what is alive, what was saved."""
 
     variable: str = "report"
@@ -45,7 +45,7 @@ class Pane:
 
     id: wire.PaneId
     title: str
-    document: Callable[[Report, Setting], Content]
+    document: Callable[[Report, ViewContext], Content]
 
 
 def missing(report: Report, part: str, title: str, otherwise: str) -> Note:

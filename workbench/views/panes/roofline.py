@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import row_of
 from workbench.views.wire.document import Note
 from workbench.views.wire.machine import Roof, RooflinePoint
@@ -15,7 +15,7 @@ _NOTHING = (
 )
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """The roof of each GPU, and every kernel under it."""
     data = {"roofs": _roofs(report), "points": _points(report)}
     return Content(data, empty=_empty(report))

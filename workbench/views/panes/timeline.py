@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from workbench.report import Report
-from workbench.views.panes.pane import Content, Pane, Setting, missing
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 
 
-def document(report: Report, setting: Setting) -> Content:
+def document(report: Report, context: ViewContext) -> Content:
     """The phases; the first one starts at 0 seconds."""
     empty = missing(report, "phases", "No timeline.", "No phase was recorded.")
     start = min(report.phases.columns.get("start_s", ()), default=0.0)

@@ -79,7 +79,7 @@ class SweepView(Answering):
             return report_part(report, question["part"])
         number = self._shown.trials.index(self._trial(question["row"]))
         targets = targets_of(report.request.target, (), ONLY_A_RECORD)
-        return whole.document(report, whole.Setting(f"found.report({number})", targets=targets))
+        return whole.document(report, whole.ViewContext(f"found.report({number})", targets=targets))
 
     def _compared(self, question: RowsQuestion) -> Any:
         if len(question["rows"]) != 2:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import options
-from workbench.views.document import Setting
+from workbench.views.document import ViewContext
 from workbench.views.lookups.source_marks import SIGNS, annotated
 from workbench.views.lookups.target_choices import ONLY_A_RECORD, targets_of
 from workbench.views.pages.report import fragment
@@ -57,7 +57,7 @@ class Shown:
     """
 
     report: Report
-    setting: Setting = field(default_factory=Setting)
+    context: ViewContext = field(default_factory=ViewContext)
     check_guards: CheckGuards | None = None
     switch: Switch | None = None
     view: View | None = None
@@ -77,7 +77,7 @@ class Shown:
 
         if self.view is None:
             self.view = View(
-                self.report, self.setting, check_guards=self.check_guards, switch=self.switch
+                self.report, self.context, check_guards=self.check_guards, switch=self.switch
             )
             follow(self.source, self.view)
         return self.view
@@ -85,8 +85,8 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        setting = replace(self.setting, sandbox=None, targets=None)  # nothing is alive there
-        html = saved_view(self.report, setting, embed=options.embed, carries_bundle=carries)
+        context = replace(self.context, sandbox=None, targets=None)  # nothing is alive there
+        html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
     def _ipython_display_(self) -> None:
@@ -123,7 +123,7 @@ class Annotated:
         return {"text/plain": repr(self), "text/html": source_summary(self.source)}
 
 
-def show(x: Any, setting: Setting | None = None, *, view: View | None = None) -> Shown:
+def show(x: Any, context: ViewContext | None = None, *, view: View | None = None) -> Shown:
     """What a report, or anything that carries one in `.report`, looks like.
 
     Raises `UsageError` when `x` is no report and carries none.
@@ -135,7 +135,7 @@ def show(x: Any, setting: Setting | None = None, *, view: View | None = None) ->
             "Pass what aot_compile, explain, load or inspect returned."
         )
     check, sandbox = live_guards(x)
-    given = setting or Setting(variable="report" if x is report else "compiled")
+    given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
     here = replace(given, sandbox=sandbox, targets=targets)
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
@@ -162,7 +162,7 @@ def follow(x: Any, view: View) -> None:
     listen(hear)
 
 
-def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:
+def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
     """What compiles `x` again for other targets, and those targets.
 
     A matrix takes the place of the record only: the guards and the targets stay those of `x`.
@@ -175,16 +175,16 @@ def live_targets(x: Any, setting: Setting) -> tuple[Switch | None, Targets]:
         return None, targets_of(present, (), engine.why_not)
 
     def show_in_place(found: Any, line: str, view: View) -> None:
-        again = replace(setting, variable=line, saved=None)
+        again = replace(context, variable=line, saved=None)
         if getattr(found, "retarget", None) is not None:
             show(found, again, view=view)
             return
         check, sandbox = live_guards(x)
-        switch, _ = live_targets(x, setting)
+        switch, _ = live_targets(x, context)
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    return Switch(engine, setting.variable, show_in_place), targets_of(present, engine.names)
+    return Switch(engine, context.variable, show_in_place), targets_of(present, engine.names)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -9,7 +9,7 @@ import traitlets
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.document import Setting, document
+from workbench.views.document import ViewContext, document
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
@@ -42,7 +42,7 @@ class View(Answering):
     def __init__(
         self,
         report: Report | None = None,
-        setting: Setting | None = None,
+        context: ViewContext | None = None,
         *,
         check_guards: CheckGuards | None = None,
         cancel: Callable[[], object] | None = None,
@@ -50,7 +50,7 @@ class View(Answering):
     ) -> None:
         super().__init__()
         self._report = report
-        self._setting = setting or Setting()
+        self._context = context or ViewContext()
         self._check_guards = check_guards
         self._cancel = cancel
         self._switch = switch
@@ -58,12 +58,12 @@ class View(Answering):
     def present(
         self,
         report: Report,
-        setting: Setting,
+        context: ViewContext,
         check_guards: CheckGuards | None = None,
         switch: Switch | None = None,
     ) -> None:
         """Show another report in place; the front end asks for its document again."""
-        self._report, self._setting, self._check_guards = report, setting, check_guards
+        self._report, self._context, self._check_guards = report, context, check_guards
         self._switch = switch
         self.revision += 1
 
@@ -92,7 +92,7 @@ class View(Answering):
         if ask == "cancel":
             return self._cancelled()
         if ask == "document":
-            return None if self._report is None else document(self._report, self._setting)
+            return None if self._report is None else document(self._report, self._context)
         if self._report is None:
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":

@@ -3,6 +3,7 @@
 import { useLayoutEffect } from "preact/hooks";
 import type { RefObject } from "preact";
 import type { Remembering } from "../memory";
+import { REVEAL } from "../ui/virtual";
 
 type Places = Map<string, [number, number]>;
 
@@ -56,13 +57,19 @@ export function useKeptScroll(view: Remembering, box: RefObject<HTMLElement | nu
         if (each === event.target && !waiting.has(key))
           places.set(key, [each.scrollTop, each.scrollLeft]);
     };
+    const yieldTo = (event: Event) => {
+      for (const [key, each] of scrollersOf(element))
+        if (each === event.target) waiting.delete(key);
+    };
     changes.observe(element, { childList: true, subtree: true, attributeFilter: ["style"] });
     settle();
     element.addEventListener("scroll", note, { capture: true, passive: true });
+    element.addEventListener(REVEAL, yieldTo);
     for (const kind of MOVES) element.addEventListener(kind, forget, { passive: true });
     return () => {
       forget();
       element.removeEventListener("scroll", note, { capture: true });
+      element.removeEventListener(REVEAL, yieldTo);
       for (const kind of MOVES) element.removeEventListener(kind, forget);
     };
   }, [view, pane]);

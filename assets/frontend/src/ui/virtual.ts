@@ -10,6 +10,9 @@ import {
 import { useLayoutEffect, useMemo, useReducer, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 
+/** Sent by a list that brings a row into sight: where it was scrolled to is not wanted back. */
+export const REVEAL = "wb-reveal";
+
 export interface Rows {
   items: VirtualItem[];
   height: number;
@@ -76,6 +79,7 @@ export function useRows<Row>({ rows, scroller, size, head = 0, key }: Options<Ro
       const box = scroller.current;
       const row = list.measurementsCache[index];
       if (!box || !row) return;
+      box.dispatchEvent(new Event(REVEAL, { bubbles: true }));
       const end = box.scrollTop + box.clientHeight - head;
       if (row.start < box.scrollTop || row.end > end) goTo(index);
     },

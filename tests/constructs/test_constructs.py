@@ -1,0 +1,51 @@
+"""Whatever a program is made of: right, or refused by one of our errors. Nothing else happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.constructs.programs import program
+from tests.constructs.running import results
+
+SAMPLE, KERNELS = 60, 4
+ALL, ALL_KERNELS = 2000, 200
+
+
+def check(seeds: range, folder: Path, *, backend: str, package: bool) -> Counter[str]:
+    """Run every program; fails with the seed and the source of those that are wrong."""
+    counts: Counter[str] = Counter()
+    wrong = []
+    for seed in seeds:
+        found = results(program(seed), folder, backend=backend, package=package)
+        counts.update(f"{one.way} {one.verdict}" for one in found)
+        wrong += [
+            f"seed {seed}, {one.way}: {one.words}\n{program(seed).source.partition('Counter')[2]}"
+            for one in found
+            if one.verdict == "wrong" or (not one.words and one.verdict == "refused")
+        ]
+    assert not wrong, f"{len(wrong)} of {len(seeds)}:\n" + "\n\n".join(wrong)
+    return counts
+
+
+def test_a_sample_without_kernels(tmp_path: Path) -> None:
+    counts = check(range(SAMPLE), tmp_path, backend="aot_eager", package=False)
+    assert counts["live right"] > SAMPLE / 2
+    assert counts["loaded right"] > SAMPLE / 2
+
+
+def test_a_sample_with_kernels_and_packages(tmp_path: Path) -> None:
+    counts = check(range(KERNELS), tmp_path, backend="inductor", package=True)
+    assert counts["live right"] >= 1
+
+
+@pytest.mark.slow
+def test_all_without_kernels(tmp_path: Path) -> None:
+    print(check(range(ALL), tmp_path, backend="aot_eager", package=False))
+
+
+@pytest.mark.slow
+def test_many_with_kernels_and_packages(tmp_path: Path) -> None:
+    print(check(range(ALL_KERNELS), tmp_path, backend="inductor", package=True))
