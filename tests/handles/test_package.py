@@ -14,6 +14,7 @@ import torch
 
 import workbench as wb
 from tests.agreement import largest_difference
+from tests.compiler.packaging import samples
 
 
 def test_it_is_called_like_the_module(small: Any) -> None:
@@ -178,3 +179,18 @@ def test_damaged_code_is_not_loaded(small: Any, tmp_path: Path) -> None:
     (tmp_path / "m.pt2").write_bytes(content)
     with pytest.raises(wb.ArtifactError, match=r"wrapper\.so does not have the hash"):
         wb.load(tmp_path / "m.pt2")
+
+
+def test_the_notes_of_the_compilation_are_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_TEST_SCALE", "3")
+    path = tmp_path / "scaled.pt2"
+    with pytest.warns(UserWarning, match="is frozen at capture"):
+        made = wb.package(samples.scaled_from_outside, (torch.ones(4),), path=path)
+    note = "model: the environment variable WORKBENCH_TEST_SCALE is frozen at capture: "
+    for package in (made, wb.load(path, trust=made.digest)):
+        assert package.notes[0].startswith(note)
+        assert f"note: {note}" in repr(package)
+        package.close()
+        assert package.notes[0].startswith(note)

@@ -56,6 +56,7 @@ class Package(ReportHolder, Derived):
         self._lock = Lock()
         self._loaded: dict[str, LoadedModel] = {}
         self._record: Report | None = None
+        self._said: dict[str, tuple[str, ...]] = {}  # the notes of the models' compilations
         self.manifest = manifest
         self.path = path
         self.originals: dict[str, Any] = {}
@@ -126,8 +127,18 @@ class Package(ReportHolder, Derived):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is different from what one would expect, for each loaded model."""
-        return tuple(f"{name}: {n}" for name, model in self._loaded.items() for n in model.notes)
+        """What is different from what one would expect, for each model."""
+        for model in self.manifest.models:
+            if model.name not in self._said:
+                is_known = model.report is not None and not self._opened.file.closed
+                found = self.report_of(model.name).request.notes if is_known else ()
+                self._said[model.name] = tuple(found)
+        loaded = {name: tuple(model.notes) for name, model in self._loaded.items()}
+        return tuple(
+            f"{name}: {note}"
+            for name in self.names
+            for note in (*loaded.get(name, ()), *self._said[name])
+        )
 
     @property
     def report(self) -> Report:

@@ -20,6 +20,12 @@ def test_every_tensor_of_a_condition_is_told():
     ]
 
 
+def test_a_condition_on_a_number_tells_its_value():
+    conditions = ["L['options']['k'] == 2.0"]
+    found = broken(conditions, {"options": {"k": 3.0}})
+    assert found == ["L['options']['k'] == 2.0, which is not so: L['options']['k'] is 3.0"]
+
+
 def test_a_layout_is_told_with_the_copy_that_fits():
     text = "L['x'].stride()[0] == L['x'].size()[1]"
     part = {"x": torch.empty(1, 7)[:, :5]}

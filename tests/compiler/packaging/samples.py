@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +102,62 @@ class Dispatching(nn.Module):
         return self.operators[which.item()](x)  # picks by data
 
 
+class Recurrent(nn.Module):
+    """State in plain places: an attribute, an item of a list, that of an object or of the class."""
+
+    shared = torch.zeros(4)
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+        self.h = torch.zeros(4)
+        self.rows = [torch.zeros(4)]
+        self.held = Held(torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.place == "attribute":
+            self.h = self.h + x  # kept in an attribute
+            return self.h * 2
+        if self.place == "in place":
+            self.h.add_(x)  # written in place
+            return self.h * 2
+        if self.place == "item":
+            self.rows[0] = self.rows[0] + x  # kept in an item
+            return self.rows[0] * 2
+        if self.place == "class":
+            Recurrent.shared = Recurrent.shared + x
+            return Recurrent.shared * 2
+        self.held.value = self.held.value + x
+        return self.held.value * 2
+
+
+class Held:
+    def __init__(self, value: Tensor) -> None:
+        self.value = value
+
+
+class Remembering(nn.Module):
+    """A table that is made at the first call, and is the same at every other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.table is None:
+            self.table = torch.arange(x.shape[0]) * 2.0  # made once
+        return x + self.table
+
+
+TOTAL = torch.zeros(4)
+
+
+def add_to_total(x: Tensor) -> Tensor:
+    global TOTAL
+    TOTAL = TOTAL + x
+    return TOTAL * 2
+
+
 class Counting(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -144,3 +203,9 @@ class Reshaping(nn.Module):
 class Adding(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return x + y
+
+
+def scaled_from_outside(x: Tensor) -> Tensor:
+    scale = float(os.environ["WORKBENCH_TEST_SCALE"])  # of the process
+    offset = float(os.environ.get("WORKBENCH_TEST_NONE", "1"))  # not set
+    return x * scale + offset + time.time() * 0 + random.random() * 0  # clock, dice

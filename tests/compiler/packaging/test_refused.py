@@ -16,6 +16,7 @@ from tests.compiler.packaging import samples
 from workbench.compiler.packaging.exporting import Exported, export, exportable
 from workbench.compiler.packaging.request import ModelRequest
 
+OTHERS = {"object": "self.held.value", "class": "Recurrent.shared"}
 FILE = inspect.getsourcefile(samples) or ""
 
 
@@ -63,6 +64,39 @@ def test_python_state_that_the_program_reads() -> None:
     assert f'at {place("read below")}: "self.count += 1"' in words
     assert "the value of the capture would be used for ever" in words
     assert "register_buffer" in words
+
+
+@pytest.mark.parametrize(
+    ("kept", "line"),
+    [
+        ("attribute", "kept in an attribute"),
+        ("in place", "written in place"),
+        ("item", "kept in an item"),
+        ("object", None),
+        ("class", None),
+    ],
+)
+def test_state_that_is_no_buffer(kept: str, line: str | None) -> None:
+    model = samples.Recurrent(kept).eval()
+    words = refused(model, torch.ones(4))
+    assert f"at {place(line) if line else OTHERS[kept]}" in words
+    assert "register_buffer" in words
+    torch.testing.assert_close(model(torch.ones(4)), torch.full((4,), 2.0))
+
+
+def test_state_in_a_variable_outside_of_the_function() -> None:
+    assert "at TOTAL" in refused(samples.add_to_total, torch.ones(4))
+    assert type(samples.TOTAL) is torch.Tensor
+    assert not samples.TOTAL.any()
+
+
+def test_what_a_model_only_remembers_is_no_state() -> None:
+    model = samples.Remembering().eval()
+    with pytest.warns(UserWarning, match="is not kept up"):
+        (note,) = exported(model, torch.ones(4)).notes
+    assert note.startswith("self.table is not kept up by the package: ")
+    assert place("made once") in note
+    assert model.table is None
 
 
 def test_python_effects_that_change_nothing_are_said_to_be_lost() -> None:
@@ -137,3 +171,15 @@ def test_an_error_of_the_model_itself_names_its_line() -> None:
     words = refused(reads, torch.randn(3))
     assert 'in reads: "return torch.from_numpy(x.numpy())"' in words
     assert "stay within torch" in words
+
+
+def test_values_from_outside_are_said_to_be_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_TEST_SCALE", "3")
+    with pytest.warns(UserWarning, match="is frozen at capture"):
+        notes = exported(samples.scaled_from_outside, torch.ones(4)).notes
+    assert notes == (
+        f"the environment variable WORKBENCH_TEST_SCALE is frozen at capture: {place('process')}",
+        f"the environment variable WORKBENCH_TEST_NONE is frozen at capture: {place('not set')}",
+        f"time.time() is frozen at capture: {place('clock, dice')}",
+        f"random.random() is frozen at capture: {place('clock, dice')}",
+    )

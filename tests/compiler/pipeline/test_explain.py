@@ -168,3 +168,28 @@ def test_torch_repeats_no_break_on_the_screen(capfd: pytest.CaptureFixture[str])
         warnings.simplefilter("error")
         assert len(explain(fn, (X,)).breaks) == 3
     assert "Graph break from" not in capfd.readouterr().err
+
+
+def test_nothing_of_torch_comes_to_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        return x @ torch.ones(7, 7)
+
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        explain(wrong, (X,))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_breaks_that_a_first_call_only_causes_are_marked() -> None:
+    table: dict[str, torch.Tensor] = {}
+    made = torch.compiler.disable(lambda: torch.ones(4))
+
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        if "ones" not in table:
+            table["ones"] = made()
+        if x.sum() > 0:
+            x = x + 1
+        return x * table["ones"]
+
+    first, always = explain(fn, (X,)).breaks
+    assert first.hints[0].startswith("Only a first call meets it")
+    assert not any(hint.startswith("Only a first call") for hint in always.hints)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.contract.unsupported import check_function
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
@@ -76,6 +77,7 @@ def resolve(target: Any) -> Callee:
         else:
             break
     callee = _callee(target)
+    check_function(callee.function, callee.name)
     for partial in reversed(partials):
         callee = _with_bound(callee, partial)
     if callee.module is not None and getattr(callee.module, "_compiled_call_impl", None):
@@ -85,6 +87,8 @@ def resolve(target: Any) -> Callee:
 
 def uncompiled(target: Any) -> Any | None:
     """The object behind what torch.compile returned, or None."""
+    if isinstance(target, torch.jit.ScriptModule):
+        return None
     if isinstance(target, torch.nn.Module):
         return target.__dict__.get("_orig_mod") or target._modules.get("_orig_mod")
     if inspect.isfunction(target):

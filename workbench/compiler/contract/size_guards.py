@@ -45,7 +45,8 @@ def broken(conditions: Sequence[str], bound: Mapping[str, Any]) -> list[str]:
         if tree is None:
             found.append(condition)
         elif _holds(tree, bound) is False:
-            found.append(f"{condition}{NOT_SO}{', '.join(_sizes(tree, bound))}")
+            known = [*_sizes(tree, bound)] or [*_numbers(tree, bound)]
+            found.append(f"{condition}{NOT_SO}{', '.join(known)}" if known else condition)
     return found or list(conditions)
 
 
@@ -88,6 +89,15 @@ def _sizes(tree: ast.Expression, bound: Mapping[str, Any]) -> Iterator[str]:
         # .contiguous() is not enough: where a size is 1, torch takes any stride for contiguous
         how = f" with stride {list(tensor.stride())}: {_COPY}" if layout else ""
         yield f"{text} is {list(tensor.shape)}{how}"
+
+
+def _numbers(tree: ast.Expression, bound: Mapping[str, Any]) -> Iterator[str]:
+    """The values of a condition that speaks of no tensor."""
+    found = {ast.unparse(n): n for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+    for text, node in found.items():
+        value = _value(ast.Expression(node), bound)
+        if isinstance(value, bool | int | float | complex | str | bytes | None):
+            yield f"{text} is {value!r}"
 
 
 def _value(tree: ast.Expression, bound: Mapping[str, Any]) -> Any:

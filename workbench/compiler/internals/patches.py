@@ -225,6 +225,24 @@ class ProcessPatches(ExitStack):
 
 
 @contextmanager
+def without_torch_warnings() -> Iterator[None]:
+    """Keep warnings and errors that torch logs in this thread off its handlers; the rest stays."""
+    thread = threading.get_ident()
+    known = list(logging.root.manager.loggerDict.items())
+    loggers = [log for name, log in known if name.partition(".")[0] == "torch"]
+    handlers = {h for log in loggers if isinstance(log, logging.Logger) for h in log.handlers}
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return record.thread != thread or record.levelno < logging.WARNING
+
+    with ExitStack() as stack:
+        for handler in handlers:
+            handler.addFilter(is_wanted)
+            stack.callback(handler.removeFilter, is_wanted)
+        yield
+
+
+@contextmanager
 def held_back(log: logging.Logger | None, *starts: str) -> Iterator[None]:
     """Keep messages that begin in one of these ways out of a log of torch's."""
 

@@ -22,6 +22,13 @@ _CURES = {
     "default_dtype": "restore torch.set_default_dtype, or compile again",
     "deterministic_algorithms": "restore torch.use_deterministic_algorithms, or compile again",
 }
+# numbers of c10::ScalarType
+_DEFAULT_DTYPES = {
+    5: "float16",
+    6: "float32",
+    7: "float64",
+    15: "bfloat16",
+}
 _IGNORED = ("num_threads",)
 _AUTOCAST_DEVICES = ("cpu", "cuda", "xpu")
 
@@ -86,6 +93,8 @@ class GlobalState:
         for name, expected, actual in self._differences():
             words = name.removesuffix("_state").replace("_", " ")
             cure = _CURES.get(name, "restore it, or compile again under the current state")
+            if name == "default_dtype":  # a number in the snapshot
+                expected, actual = (_DEFAULT_DTYPES.get(n, n) for n in (expected, actual))
             problems.append(f"{words}: compiled for {_say(expected)}, now {_say(actual)}; {cure}")
         return problems
 

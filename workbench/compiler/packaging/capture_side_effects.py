@@ -6,14 +6,24 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from workbench.compiler.measuring.output_comparison import compare_tensors
 from workbench.compiler.packaging.diagnosis import refusal
+from workbench.compiler.packaging.python_state import (
+    Slot,
+    State,
+    changed,
+    depends_on_state,
+    holding,
+    state_of,
+    tensors_in,
+)
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError
 
@@ -22,11 +32,16 @@ _CHANGES = frozenset(
     ("append", "extend", "insert", "add", "update", "pop", "remove", "clear", "setdefault")
 )
 _TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to go on training"
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_DEEP = 10_000  # elements of a container that are compared
+_FROZEN = (
+    "the line changes a Python value that the program reads: there is no Python in a package, so "
+    "the value of the capture would be used for ever"
+)
+_KEEP = (
+    "keep the value in a tensor: self.register_buffer('name', torch.zeros(())) and "
+    "self.name.add_(1), which a package carries on; or take it as an input"
+)
 
 Export = Callable[[], Any]
-State = Mapping[tuple[str, str], Any]
 States = tuple[State, State]
 
 
@@ -94,33 +109,13 @@ def _owner(node: Any) -> str:
 
 @contextmanager
 def watched_state(module: torch.nn.Module) -> Iterator[list[State]]:
-    """The plain attributes before and at the end of each forward: torch.export restores them."""
-    states: list[State] = [plain_state(module)]
-    handle = module.register_forward_hook(lambda *_: states.append(plain_state(module)))
+    """The Python state before and at the end of each forward: it is put back after a capture."""
+    states: list[State] = [state_of(module)]
+    handle = module.register_forward_hook(lambda *_: states.append(state_of(module)))
     try:
         yield states
     finally:
         handle.remove()
-
-
-def plain_state(module: torch.nn.Module) -> State:
-    """The plain attributes of every part: numbers and texts, and the length of containers."""
-    found: dict[tuple[str, str], Any] = {}
-    for path, part in module.named_modules():
-        for name, value in vars(part).items():
-            if name.startswith("_") and name in vars(torch.nn.Module()):
-                continue
-            found[path, name] = _shadow(value)
-    return found
-
-
-def _shadow(value: Any) -> Any:
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, list | dict | set) and len(value) < _DEEP:
-        parts = value.values() if isinstance(value, dict) else value
-        return len(value), tuple(part if isinstance(part, _PLAIN) else None for part in parts)
-    return type(value)
 
 
 def check_side_effects(
@@ -129,52 +124,79 @@ def check_side_effects(
     program: Any,
     states: States,
     export: Export,
+    inputs: tuple[Sequence[Any], Mapping[str, Any]],
 ) -> tuple[str, ...]:
-    """Refuse Python state that changes the program; returns a sentence for each effect lost.
+    """Refuse Python state that the program reads; returns a sentence for each effect lost.
 
-    State that changed is put to the test: when a second capture gives another program, the first
-    one has a passing value baked in.
+    State that changed is put to the test: when a capture after it gives another program, and a
+    second call of the model another result, the program has a passing value baked in.
     """
     before, after = states
-    changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
-    lines = {key: _assignment(module.get_submodule(key[0]), key[1]) for key in sorted(changed)}
-    with _set(module, {key: after.get(key) for key in changed}):
-        is_read = bool(changed) and _text(export()) != _text(program)
+    slots = changed(before, after)
+    lines = {slot.name: _line(module, slot) for slot in slots.values()}
+    lines = dict(sorted(lines.items()))
+    is_read = False
+    if slots:
+        with holding(before, after, slots):
+            is_read = _differs(program, export)
+        is_read = is_read and depends_on_state(module, *inputs)
     if is_read:
-        shown = [line or f"{_dotted(key)} (its line was not found)" for key, line in lines.items()]
-        raise CaptureError(
-            refusal(
-                title,
-                shown,
-                "the line changes a Python value that the program reads: there is no Python in a "
-                "package, so the value of the capture would be used for ever",
-                "keep the value in a tensor: self.register_buffer('name', torch.zeros(())) and "
-                "self.name.add_(1), which a package carries on; or take it as an input",
-            )
-        )
+        shown = [line or f"{name} (its line was not found)" for name, line in lines.items()]
+        raise CaptureError(refusal(title, shown, _FROZEN, _KEEP))
+    if written := [*_written(program, before)]:
+        raise CaptureError(refusal(title, written, _FROZEN, _KEEP))
+    outer = list(_outer_effects(module))
     lost = [
-        f"{_dotted(key)} is not kept up by the package: {line or 'line unknown'}"
-        for key, line in lines.items()
+        f"{name} is not kept up by the package: {line or 'line unknown'}"
+        for name, line in lines.items()
+        if name.startswith("self.") or not outer
     ]
-    return (*lost, *_outer_effects(module))
+    return (*lost, *outer)
 
 
-@contextmanager
-def _set(module: torch.nn.Module, values: State) -> Iterator[None]:
-    """Give attributes the values that they had after a call, numbers and texts only."""
-    plain = {key: value for key, value in values.items() if isinstance(value, _PLAIN)}
-    saved = {(path, name): vars(module.get_submodule(path)).get(name) for path, name in plain}
+def _differs(program: Any, export: Export) -> bool:
     try:
-        for (path, name), value in plain.items():
-            vars(module.get_submodule(path))[name] = value
-        yield
-    finally:
-        for (path, name), value in saved.items():
-            vars(module.get_submodule(path))[name] = value
+        other = export()
+    except CaptureError:  # it takes another way, which cannot be captured
+        return True
+    if _text(other) != _text(program):
+        return True
+    old, new = program.constants, other.constants
+    return old.keys() != new.keys() or not all(_equal(old[name], new[name]) for name in old)
 
 
-def _dotted(key: tuple[str, str]) -> str:
-    return ".".join(part for part in ("self", *key) if part)
+def _equal(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return type(a) is type(b)
+    return a is b or compare_tensors("", a, b, 0.0, 0.0).ok
+
+
+def _written(program: Any, state: State) -> Iterator[str]:
+    """The lines that write in place into a tensor which is state, but no buffer."""
+    signature = program.graph_signature.inputs_to_lifted_tensor_constants
+    held = [leaf for _, value in state.values() for leaf in tensors_in(value)]
+    roots: dict[Any, Any] = {}
+    places = Places()
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in signature:
+            tensor = program.constants[signature[node.name]]
+            if any(_equal(tensor, other) for other in held if other.shape == tensor.shape):
+                roots[node] = node
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or not node.args or node.args[0] not in roots:
+            continue
+        if str(node.target).startswith("aten.lift_fresh_copy"):
+            roots[node] = node
+        elif schema.is_mutable:
+            frame = places.innermost(node.meta.get("stack_trace") or "")
+            where = "a tensor" if frame is None else f"{frame.file}:{frame.line}"
+            yield f"{where} ({node.target} writes into it)"
+
+
+def _line(module: torch.nn.Module, slot: Slot) -> str | None:
+    if slot.part is None:
+        return None
+    return _assignment(module.get_submodule(slot.part), slot.key)
 
 
 @dataclass(frozen=True)

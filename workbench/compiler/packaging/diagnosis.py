@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import held_back
+from workbench.compiler.internals.patches import held_back, without_torch_warnings
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 
@@ -25,6 +25,13 @@ _NOISE = re.compile(
     re.DOTALL,
 )
 _NUMPY = "stay within torch: its operators take the place of NumPy's"
+_UNKNOWN = re.compile(r"(?:Found|Unsupported input type) <class '(.+?)'>")
+_NO_PYTREE = "a {} is part of the {}, and torch.export does not know which tensors are in it"
+_PYTREE = (
+    "tell torch before packaging: torch.export.register_dataclass(TheClass) for a dataclass, "
+    "torch.utils._pytree.register_pytree_node(TheClass, flatten, unflatten) for another class; "
+    "or use a tuple, a list or a dict in its place"
+)
 _OTHER = (
     "call the model itself with the same inputs to see whether it works; if it does, rewrite the "
     "line with torch's own operators, or wrap its function as an operator with "
@@ -65,6 +72,10 @@ def explain_export(error: Exception, title: str, guarded: Sequence[str] = ()) ->
         return UsageError(
             f"torch.export refuses the request for {title}: {dim_errors.named(words)}"
         )
+    if unknown := _UNKNOWN.search(words):
+        kind = unknown[1].replace("__main__.", "")
+        where = "output" if "in output" in words else "input"
+        return CaptureError(refusal(title, lines, _NO_PYTREE.format(kind, where), _PYTREE))
     cause = f"{type(error).__name__}: {_first_lines(words)}"
     cure = _NUMPY if ".numpy()" in words else _OTHER
     return CaptureError(refusal(title, lines, cause, cure))
@@ -127,6 +138,7 @@ def without_torch_log() -> Iterator[None]:
     log = logging.getLogger(tp.DATA_DEPENDENT.module)
     with (
         held_back(log, "Unable to find user code"),
+        without_torch_warnings(),  # the error says it
         contextlib.redirect_stderr(_WithoutGraphs(sys.stderr)),
     ):
         yield

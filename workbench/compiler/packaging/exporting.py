@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract import dim_errors
+from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -23,6 +23,8 @@ from workbench.compiler.packaging.capture_side_effects import (
 )
 from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.outside_values import frozen_reads
+from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, WorkbenchError
@@ -58,6 +60,7 @@ def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
+    unsupported.check_inputs(inputs.bound)
     spec = request.dynamic_shapes
     make = getattr(spec, "dynamic_shapes", None)
     if callable(make):  # torch also takes objects that make one
@@ -97,16 +100,17 @@ def export(found: Exportable) -> Exported:
     Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
     """
     module, title = found.module, found.title
-    with watched_state(module) as states:
+    with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):
         train = check_train_mode(module, title, program, lambda: _export(found))
         around = (states[0], states[-1])
-        lost = check_side_effects(module, title, program, around, lambda: _export(found))
-    for sentence in (train, *lost):
-        if sentence:
-            warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
-    return Exported(program, any_size, tuple(filter(None, (train, *lost))))
+        call = (found.request.args, found.request.kwargs)
+        lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
+    notes = tuple(filter(None, (train, *lost, *frozen)))
+    for sentence in notes:
+        warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
+    return Exported(program, any_size, notes)
 
 
 def _for_every_size(found: Exportable) -> tuple[Any, bool]:
@@ -143,7 +147,8 @@ def _captured(found: Exportable) -> Any:
         # we say which line does it, and what becomes of it
         warnings.filterwarnings("ignore", "The tensor attribute")
         args, kwargs = tuple(request.args), dict(request.kwargs)
-        return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
+        with state_kept(found.module):
+            return torch.export.export(found.module, args, kwargs, dynamic_shapes=spec)
 
 
 def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:

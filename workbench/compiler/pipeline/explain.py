@@ -6,23 +6,31 @@ import contextlib
 import io
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from workbench.compiler.contract.callables import uncompiled
+from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import Patches, held_back
+from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
 from workbench.compiler.recording.capture import Recorder
-from workbench.report import Break, Guard, Outcome, Report, Request
+from workbench.report import Break, Guard, Outcome, Report, Request, Table
 
 _TRIES_IN_LOOP = 10
 _OURS = frozenset({"Observed exception"})  # caught by a `try` that is not there the second time
 _ENDED = (
     "the run ended where torch.cond or its like was not captured; breaks after it are not listed"
+)
+_FIRST = (
+    "Only a first call meets it: a second one with the same inputs did not. Call the function once "
+    "before it is compiled."
+)
+_NO_SECOND = (
+    "the function takes no second call with the same inputs, so it is not known which breaks a "
+    "first call only meets"
 )
 _OPS = ("call_function", "call_method", "call_module")
 
@@ -79,8 +87,9 @@ def explain(
     """Find every graph break of a call; never raises because of one.
 
     The function is **executed**, with its side effects, once as `torch.compile` would run it; when
-    a break stands where Dynamo gives a function up (in a loop or a `try`), once more, silently, to
-    see what comes after it. An error that the function itself raises is raised here too. What
+    there are breaks, once more, silently, to see which of them a first call only meets; and when
+    one stands where Dynamo gives a function up (in a loop or a `try`), once more to see what comes
+    after it. An error that the function itself raises is raised here too. What
     Dynamo had compiled before stays, and so do its counters and the random state.
 
     Parameters
@@ -90,6 +99,7 @@ def explain(
     args, kwargs
         The arguments of the call.
     """
+    resolve(fn)  # refuses what is no function of Python
     target: Any = fn
     while (inner := uncompiled(target)) is not None:
         target = inner
@@ -103,12 +113,47 @@ def explain(
         except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
             recorder.breaks.take(error)
             notes = (_ENDED,)
+        met = frozenset(row.id for row in recorder.breaks.rows())
         if recorder.breaks.gave_up:
             notes += _look_further(recorder, target, args, kwargs or {})
         recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
+    if met and _ENDED not in notes:
+        report = _marked(report, met, target, args, kwargs or {})
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
+
+
+def _marked(
+    report: Report,
+    first: Collection[str],
+    target: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Report:
+    """The report with a hint on each of the first breaks that a second call does not meet."""
+    again = Recorder(level="light", request=report.request)
+    try:
+        with _silent(), preserved(), again:
+            _run(target, args, kwargs, _Count(), [])
+    except Exception:  # the function does not take a second call
+        request = replace(report.request, notes=(*report.request.notes, _NO_SECOND))
+        return replace(report, request=request)
+    met = {(row.file, row.line) for row in again.breaks.rows()}
+    rows = [
+        replace(row, hints=(_FIRST, *row.hints))
+        if row.id in first and (row.file, row.line) not in met
+        else row
+        for row in report.breaks
+    ]
+    return replace(report, tables={**report.tables, "breaks": Table.of(Break, rows)})
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        yield
 
 
 def _run(
@@ -132,8 +177,10 @@ def _run(
     known = {key: value for key, value in settings.items() if hasattr(config, key)}
     # torch prints a break once for each process, though the break says it
     log = tp.SCALAR_LOG.find()
-    with config.patch(known), held_back(log, "Graph break from"), warnings.catch_warnings():
+    silent = without_torch_warnings()
+    with config.patch(known), held_back(log, "Graph break from"), silent, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
+        warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
         compiled(*args, **kwargs)
 
@@ -149,10 +196,9 @@ def _look_further(
     counted = recorder.breaks.counts()
     recorder.breaks.ignored = _OURS
     recorder.breaks.counts_recompiles = False  # of code that only this run makes
-    silent = contextlib.redirect_stdout(io.StringIO())
     notes: tuple[str, ...] = ()
     try:
-        with silent, preserved(), _resumable():
+        with _silent(), preserved(), _resumable():
             _run(target, args, kwargs, _Count(), [])
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (

@@ -10,12 +10,12 @@ from typing import Any
 from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
-from workbench.compiler.sources.break_messages import own_words
+from workbench.compiler.sources.break_messages import break_message
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Outcome
 
-_SECTION = re.compile(r"^\s*(Explanation|Hint|Developer debug context): ?", re.MULTILINE)
+_RAISED = re.compile(r"with fake tensors: .*?: got (\w+)\((['\"])(.*?)\2\)", re.DOTALL)
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 
 
@@ -59,6 +59,20 @@ def _words(error: Exception, name: str, places: Places) -> str:
         )
     if dim_errors.is_violated(error):
         return dim_errors.explained(name, words)
+    if "backend_input must not be None" in words:
+        return (
+            f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
+            "compile a function that returns or changes a tensor."
+        )
+    if "Serialization of parametrized modules" in words:
+        return (
+            f"{name} is parametrized (torch.nn.utils.parametrize, spectral_norm, weight_norm): "
+            "such a class is made while the program runs and cannot be saved. Carry the "
+            "parametrization out with torch.nn.utils.parametrize.remove_parametrizations(module, "
+            "name), or call .eval() and take wb.package, which takes such models."
+        )
+    if eager := _RAISED.search(words):
+        return _raised(error, name, places, eager)
     cause = error.__cause__ or error
     first = "\n".join([line for line in words.splitlines() if line.strip()][:6])
     return (
@@ -68,21 +82,30 @@ def _words(error: Exception, name: str, places: Places) -> str:
     )
 
 
-def _graph_break(error: Any, name: str, places: Places) -> str:
-    parts = _SECTION.split(own_words(str(getattr(error, "msg", error))))
-    reason = parts[0].strip().splitlines()[0] if parts[0].strip() else "unsupported code"
-    sections = list(zip(parts[1::2], parts[2::2], strict=False))
-    found = [f"{name} cannot be captured in one graph: {reason}."]
+def _raised(error: Any, name: str, places: Places, eager: re.Match[str]) -> str:
+    """An operator that refuses the example inputs, as it does without a compiler."""
+    reason = eager[3].strip()
+    found = [f"{name} fails on these inputs: {eager[1]}: {reason}.", *_line(error, places)]
+    return "\n".join([*found, "Call it without compiling to see the same error, and mend that."])
+
+
+def _line(error: Any, places: Places) -> list[str]:
     stack = list(getattr(error, "real_stack", None) or [])
     if stack:
         frame = stack[-1]
         place = f"{places.shown(frame.filename)}:{frame.lineno}"
-        found.append(f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"')
-    elif error.__cause__ and (frames := traceback.extract_tb(error.__cause__.__traceback__)):
-        found.append(f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}")
-    for kind, text in sections:
-        if kind in ("Explanation", "Hint"):
-            found.append(f"  {kind}: {' '.join(text.split())}")
+        return [f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"']
+    cause = error.__cause__
+    frames = traceback.extract_tb(cause.__traceback__) if cause else []
+    return [f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}"] if frames else []
+
+
+def _graph_break(error: Any, name: str, places: Places) -> str:
+    parts = break_message(str(getattr(error, "msg", error)))
+    found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
+    found += _line(error, places)
+    found += [f"  Explanation: {parts.explanation}"] if parts.explanation else []
+    found += [f"  Hint: {hint}" for hint in parts.hints]
     found.append(
         "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
         "function."

@@ -7,7 +7,7 @@ import dis
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -28,15 +28,17 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
+from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
 from workbench.compiler.internals.patches import held_back
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
+from workbench.compiler.pipeline.frozen_reads import frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
-from workbench.errors import UsageError
+from workbench.errors import CaptureError, UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
@@ -131,6 +133,8 @@ def _recording(
                 raise
             raise shown from error
     _note_guards(recorder, run)
+    frozen = frozen_reads(run.decisions.entries, recorder.places)
+    recorder.request = replace(request, notes=(*request.notes, *frozen))
     report = recorder.report(outcome=Outcome())
     example = Example(run.bound, run.receiver)
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example)
@@ -149,6 +153,7 @@ def _prepare(
     _check_target(options.target, bound)
     receiver = next(iter(bound)) if callee.receiver else None
     inputs = {name: value for name, value in bound.items() if name != receiver}
+    check_inputs(inputs)
     given = (*callee.receiver, *args)
     wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
     dynamic = shapes.read(wanted, inputs)
@@ -244,7 +249,15 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
-    loaded = {i.argval for i in dis.get_instructions(env.bytecode) if i.opname == "LOAD_GLOBAL"}
+    instructions = list(dis.get_instructions(env.bytecode))
+    loaded = {i.argval for i in instructions if i.opname == "LOAD_GLOBAL"}
+    stored = sorted({i.argval for i in instructions if i.opname == "STORE_GLOBAL"})
+    if stored:  # the code has globals of its own, where the new value would be lost
+        raise CaptureError(
+            f"{run.callee.name} gives a new value to the global {', '.join(stored)}, which "
+            "compiled code does not keep up. Return the value, or keep it in a buffer or an "
+            "attribute of a module, or in a dict that is changed in place."
+        )
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()

@@ -117,8 +117,10 @@ def kind_problem(value: torch.Tensor) -> str | None:
         return f"expected a dense tensor, got {value.layout}: call .to_dense()"
     if tp.IS_TRANSFORMED.get()(value):
         return "it belongs to a transform of torch.func, where a package cannot run"
-    if value.is_conj() or value.is_neg():
-        return "its conjugation is not carried out yet: call .resolve_conj().resolve_neg()"
+    if value.is_conj():
+        return "its conjugation is not carried out yet: call .resolve_conj()"
+    if value.is_neg():
+        return "its negation is not carried out yet: call .resolve_neg()"
     if value.is_quantized:
         return "it is quantized: call .dequantize()"
     return None

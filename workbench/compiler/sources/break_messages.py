@@ -14,6 +14,12 @@ LOOP_HINT = "It is in a loop, so the whole function runs without being compiled.
 _URL = re.compile(r"gb(\d{4})\.html")
 _WRAPPED = "Got graph break/error:"  # of torch.cond and its like, before the reason itself
 _COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short
+_SCRIPT = "`_CachedForward.__get__`"  # how Dynamo sees the call of a module of torch.jit
+_OF_SCRIPT = (
+    "A module that torch.jit.trace or torch.jit.script made is called: it has no Python to trace."
+    "\n  Hint: Call the eager module that the script was made from."
+    "\n  Hint: wb.package takes modules that call TorchScript."
+)
 _STACK = "\nUser stack trace:"
 
 
@@ -31,6 +37,8 @@ class BreakMessage:
 def break_message(message: str) -> BreakMessage:
     """The parts of Dynamo's message about a break."""
     head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
+    if _SCRIPT in rest:
+        rest = _OF_SCRIPT
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)

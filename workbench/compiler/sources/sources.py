@@ -21,6 +21,7 @@ from workbench.report import Source, TextWriter
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
 """Execution count by file name of the notebook that this process works for."""
+_COMPILER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LARGEST = 400  # lines of a module or a function that are kept
 
 
@@ -65,6 +66,11 @@ class Places:
             known = file.startswith(self._torch_folder) or file.startswith("<eval_with_key>")
             self._is_torch[file] = known
         return not known
+
+    def is_own(self, file: str) -> bool:
+        """Whether a file is the user's own: of no library, nor of Python, nor of this compiler."""
+        made_up = file.startswith(("<frozen", "<string", _COMPILER))
+        return self.is_user(file) and not made_up and self.kind(file) != "library"
 
     def innermost(self, stack_trace: str) -> Frame | None:
         """The innermost user frame of a stack trace as FX keeps it.

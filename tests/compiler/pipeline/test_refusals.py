@@ -1,0 +1,158 @@
+"""What cannot be captured is refused by name, with what to do, and never by a raw error."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import workbench as wb
+
+X = torch.ones(3)
+CALLS = 0
+
+
+@dataclasses.dataclass
+class Pair:
+    a: Tensor
+    b: Tensor
+
+
+class CallsScript(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.script = torch.jit.trace(nn.Linear(3, 3), X)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.script(x) + 1
+
+
+def generating(x: Tensor) -> Iterator[Tensor]:
+    yield x + 1
+
+
+async def waiting(x: Tensor) -> Tensor:
+    return x + 1
+
+
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+def sized(x: Tensor) -> int:
+    return x.shape[0]
+
+
+def unequal(x: Tensor) -> Tensor:
+    return x @ torch.ones(7, 7)
+
+
+def counted(x: Tensor) -> Tensor:
+    global CALLS
+    CALLS = CALLS + 1
+    return x + CALLS
+
+
+def paired(x: Tensor) -> Pair:
+    return Pair(x, x + 1)
+
+
+def packaged(folder: Path) -> Callable[..., Any]:
+    return lambda fn, args: wb.package(fn, args, path=folder / "a.pt2")
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (torch.jit.trace(nn.Linear(3, 3), X), "TorchScript code cannot be traced"),
+        (generating, "generating is a generator function"),
+        (waiting, "waiting is a coroutine function"),
+        ("text", "'text' (str) cannot be called"),
+    ],
+)
+def test_what_is_no_function_of_python(fn: Any, words: str, tmp_path: Path) -> None:
+    for call in (wb.aot_compile, wb.explain, packaged(tmp_path)):
+        with pytest.raises(wb.UsageError) as caught:
+            call(fn, (X,))
+        assert words in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: torch.eye(3).to_sparse(), "x is a sparse_coo tensor: only dense tensors"),
+        (lambda: torch.eye(3).to_sparse_csr(), "x is a sparse_csr tensor: only dense tensors"),
+        (lambda: torch.eye(3).to_mkldnn(), "x is a mkldnn tensor: only dense tensors"),
+        (lambda: torch.nested.nested_tensor([X, X], layout=torch.jagged), "x is a nested tensor"),
+        (lambda: torch.nested.nested_tensor([X, X]), "x is a nested tensor"),
+        (lambda: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8), "x is a quantized tensor"),
+    ],
+)
+def test_inputs_without_plain_memory(
+    make: Callable[[], Tensor], words: str, tmp_path: Path
+) -> None:
+    for call in (wb.aot_compile, packaged(tmp_path)):
+        with pytest.raises(wb.UsageError) as caught:
+            call(doubled, (make(),))
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (sized, "sized computes no tensor, so there is nothing to compile"),
+        (counted, "counted gives a new value to the global CALLS"),
+        (unequal, "unequal fails on these inputs: RuntimeError: a and b must have same"),
+        (
+            nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)).train(),
+            "ParametrizedLinear is parametrized",
+        ),
+        (CallsScript(), "A module that torch.jit.trace or torch.jit.script made is called"),
+    ],
+)
+def test_the_plain_cause_comes_first(fn: Any, words: str) -> None:
+    with pytest.raises(wb.CaptureError) as caught:
+        wb.aot_compile(fn, (torch.ones(3, 3) if isinstance(fn, nn.Module) else X,))
+    assert words in str(caught.value)
+    assert "Explanation: \n" not in str(caught.value)
+
+
+def test_a_class_that_torch_does_not_know_is_registered(tmp_path: Path) -> None:
+    with pytest.raises(wb.CaptureError) as caught:
+        packaged(tmp_path)(paired, (X,))
+    words = str(caught.value)
+    assert "Pair is part of the output" in words
+    assert "torch.export.register_dataclass" in words
+    assert "custom_op" not in words
+
+
+def test_a_refused_export_prints_nothing_of_torch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(wb.CaptureError, match="must have same reduction dim"):
+        packaged(tmp_path)(unequal, (X,))
+    assert capfd.readouterr().err == ""
+
+
+def test_another_default_dtype_is_named() -> None:
+    compiled = wb.aot_compile(doubled, (X,), backend="eager")
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(wb.ContractError, match="compiled for float32, now float64"):
+            compiled(X)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_negated_view_and_a_conjugated_one_are_told_apart(tmp_path: Path) -> None:
+    package = packaged(tmp_path)(doubled, (X,))
+    with pytest.raises(wb.ContractError, match=r"negation .* \.resolve_neg\(\)"):
+        package(torch.ones(3, dtype=torch.complex64).conj().imag)
+    with pytest.raises(wb.ContractError, match=r"conjugation .* \.resolve_conj\(\)"):
+        package(torch.ones(3, dtype=torch.complex64).conj())
