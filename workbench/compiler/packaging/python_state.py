@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.output_comparison import compare, copies, leaves_of, restored
+from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.output_comparison import compare
 from workbench.compiler.sources.sources import Places
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
