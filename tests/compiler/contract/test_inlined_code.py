@@ -213,3 +213,43 @@ def test_another_process_compares_the_source(written: types.ModuleType, tmp_path
     assert "ArtifactError" in changed.stderr
     assert "  - helper of written_helpers" in changed.stderr
     assert "  - g of" not in changed.stderr
+
+
+DECORATED = """
+import functools
+
+def doubling(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args) * 2
+    return call
+
+@doubling
+def helper(x):
+    return x + {n}
+
+def g(x):
+    return helper(x)
+"""
+
+
+def test_a_decorated_helper_is_compared_by_its_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, path = tmp_path / "decorated_helpers.py", tmp_path / "g.aot"
+    source.write_text(DECORATED.format(n=1))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    module = importlib.import_module("decorated_helpers")
+    try:
+        compile_eager(module.g, (X,)).save(path)
+        assert wb.load(path, trust=True)(X).tolist() == [4.0] * 4
+        monkeypatch.setattr(module.helper, "__wrapped__", lambda x: x)
+        assert wb.load(path, trust=True)(X).tolist() == [4.0] * 4  # its name leads to nothing here
+        source.write_text(DECORATED.format(n=5))
+        importlib.invalidate_caches()
+        del sys.modules["decorated_helpers"]
+        with pytest.raises(wb.ArtifactError, match="helper of decorated_helpers"):
+            wb.load(path, trust=True)
+    finally:
+        sys.modules.pop("decorated_helpers", None)

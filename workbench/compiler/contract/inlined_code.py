@@ -102,7 +102,9 @@ class InlinedCode:
                 "file": files[one.code.co_filename],
             }
             for one in self.functions
-            if one.importable is not None and not one.importable.startswith("__main__:")
+            if one.importable is not None
+            and not one.importable.startswith("__main__:")
+            and one.importable.endswith(f":{one.code.co_qualname}")  # no decorator's own function
         ]
 
     @classmethod
@@ -155,7 +157,8 @@ class InlinedCode:
             module, _, qualified = row["name"].partition(":")
             one = None
             if module in sys.modules:
-                one = _looked_up(qualified, vars(sys.modules[module]), module)
+                scope = vars(sys.modules[module])
+                one = _looked_up(qualified, scope, module, _named(qualified))
                 now = None if one is None else digest(one.code)
             else:
                 now = in_source(module, qualified, row["file"])
@@ -176,14 +179,18 @@ def _is_code(value: Any) -> bool:
     return isinstance(value, types.CodeType)
 
 
+def _named(qualified: str) -> Callable[[types.CodeType], bool]:
+    return lambda code: code.co_qualname == qualified
+
+
 def _parts(receiver: Any | None) -> Iterable[Any]:
     return receiver.modules() if isinstance(receiver, torch.nn.Module) else ()
 
 
-def _to_code(value: Any, wanted: Iterable[types.CodeType] | None = None) -> tuple[str, Any]:
+def _to_code(value: Any, is_wanted: Callable[[types.CodeType], bool]) -> tuple[str, Any]:
     """How the code of a function, method or property is reached from it, and the code or None.
 
-    Goes through decorators until it is one of `wanted`, or the innermost.
+    Goes through decorators until it is wanted.
     """
     steps = ""
     while True:
@@ -192,7 +199,7 @@ def _to_code(value: Any, wanted: Iterable[types.CodeType] | None = None) -> tupl
             steps, value = f"{steps}.{inner}", getattr(value, inner)
             continue
         code = getattr(value, "__code__", None)
-        if code is not None and (wanted is None or code in wanted):
+        if code is not None and is_wanted(code):
             return f"{steps}.__code__", code
         if not hasattr(value, "__wrapped__"):
             return steps, None
@@ -213,7 +220,7 @@ def _called(receiver: Any | None, function: types.FunctionType | None) -> Iterat
     is_module = isinstance(receiver, torch.nn.Module)
     name = "forward" if is_module or function is None else function.__name__
     method = getattr(receiver, name, None)
-    steps, code = _to_code(method, None if function is None else {function.__code__})
+    steps, code = _to_code(method, lambda c: function is None or c is function.__code__)
     if code is not None:
         place = importable_name(inspect.unwrap(getattr(type(receiver), name)))
         shown = f"{type(receiver).__name__}.{name}"
@@ -222,7 +229,7 @@ def _called(receiver: Any | None, function: types.FunctionType | None) -> Iterat
 
 def _in_closure(function: types.FunctionType) -> Iterator[InlinedFunction]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        steps, code = _to_code(cell.cell_contents) if _is_filled(cell) else ("", None)
+        steps, code = _to_code(cell.cell_contents, _is_code) if _is_filled(cell) else ("", None)
         if code is not None:
             yield InlinedFunction(name, cell, f".cell_contents{steps}", code)
 
@@ -240,17 +247,21 @@ def _in_classes(classes: Iterable[type], wanted: set[types.CodeType]) -> Iterato
         for base in owner.__mro__:
             if base.__module__.partition(".")[0] in ("torch", "builtins"):
                 continue
-            for name in [name for name, value in vars(base).items() if _to_code(value, wanted)[1]]:
+            for name in [
+                name
+                for name, value in vars(base).items()
+                if _to_code(value, wanted.__contains__)[1]
+            ]:
                 for holder in (owner, base):  # a method of the base may be called by `super()`
-                    steps, code = _to_code(getattr(holder, name), wanted)
+                    steps, code = _to_code(getattr(holder, name), wanted.__contains__)
                     if code is not None:
-                        where = f"{holder.__module__}:{holder.__qualname__}.{name}"
+                        where = f"{base.__module__}:{base.__qualname__}.{name}"
                         yield InlinedFunction(
                             f"{holder.__qualname__}.{name}",
                             holder,
                             f".{name}{steps}",
                             code,
-                            where if _leads_to(where, holder) else None,
+                            where if _leads_to(where, base) else None,
                         )
 
 
@@ -273,7 +284,7 @@ def _in_modules(
     own = (function.__module__, function.__globals__)
     for code in wanted:
         for module_name, scope in (own, *modules.get(code.co_filename, ())):
-            one = _looked_up(code.co_qualname, scope, module_name, {code})
+            one = _looked_up(code.co_qualname, scope, module_name, {code}.__contains__)
             if one is not None:
                 yield one
                 break
@@ -283,7 +294,7 @@ def _looked_up(
     qualified: str,
     scope: dict[str, Any],
     module: str,
-    wanted: set[types.CodeType] | None = None,
+    is_wanted: Callable[[types.CodeType], bool],
 ) -> InlinedFunction | None:
     root, *rest = qualified.split(".")
     try:
@@ -292,7 +303,7 @@ def _looked_up(
             found = getattr(found, part)
     except _FAILURES:
         return None
-    steps, code = _to_code(found, wanted)
+    steps, code = _to_code(found, is_wanted)
     if code is None:
         return None
     lookup = f"[{root!r}]{''.join(f'.{part}' for part in rest)}{steps}"
