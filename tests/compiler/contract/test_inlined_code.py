@@ -253,3 +253,14 @@ def test_a_decorated_helper_is_compared_by_its_own_code(
             wb.load(path, trust=True)
     finally:
         sys.modules.pop("decorated_helpers", None)
+
+
+def test_a_cell_that_is_run_again_changes_nothing_unless_its_defaults_do() -> None:
+    source = "def helper(x, n=1): return x + n"
+    scope = notebook(f"{source}\ndef g(x): return helper(x) * 2")
+    exec(source, scope)
+    compiled = compile_eager(scope["g"], (X,))
+    exec(source, scope)
+    assert compiled(X).tolist() == [4.0] * 4
+    exec("def helper(x, n=5): return x + n", scope)
+    assert "helper (of cell)" in refusal(compiled)

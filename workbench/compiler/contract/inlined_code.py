@@ -33,7 +33,8 @@ class InlinedFunction:
     """A function that was compiled in: what is looked up in `holder`, and the code it had.
 
     `lookup` is the Python source behind the holder, such as `['helper'].__code__`. `importable` is
-    `module:qualified.name` where that leads to it in another process too.
+    `module:qualified.name` where that leads to it in another process too. A function that is
+    defined again with the same code and `defaults` is the same.
     """
 
     name: str
@@ -41,6 +42,11 @@ class InlinedFunction:
     lookup: str
     code: types.CodeType
     importable: str | None = None
+    defaults: Any = None
+
+    def function(self) -> Any:
+        """What is found now; raises `KeyError`, `AttributeError`, `TypeError` or `ValueError`."""
+        return eval(f"holder{self.lookup.removesuffix('.__code__')}", {"holder": self.holder})
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,14 @@ class InlinedCode:
         if not tests:
             return None
         given = ", ".join(f"{name}={name}" for name in scope)  # found faster than globals
-        lines = [f"def same({given}):", "    try:", f"        return {' and '.join(tests)}"]
-        exec("\n".join([*lines, "    except failures:", "        return False"]), scope)
+        scope["unchanged"] = lambda: not any(self.changed())
+        lines = [
+            f"def same({given}):",
+            "    try:",
+            f"        if {' and '.join(tests)}: return True",
+        ]
+        lines += ["    except failures:", "        return False", "    return unchanged()"]
+        exec("\n".join(lines), scope)
         same: Callable[[], bool] = scope["same"]
         return same
 
@@ -75,11 +87,14 @@ class InlinedCode:
         """The name of each function that is another one now, or gone, and what happened."""
         for one in self.functions:
             try:
-                now = eval(f"holder{one.lookup}", {"holder": one.holder})
+                now = one.function()
+                is_same = now.__code__ is one.code or (
+                    now.__code__ == one.code and _defaults(now) == one.defaults
+                )
             except _FAILURES:
                 yield one.name, "its code was compiled in, it is gone or was replaced"
                 continue
-            if now is not one.code:
+            if not is_same:
                 yield one.name, "its code was compiled in and is another one now"
         for name, hooks in self.hooks:
             if hooks:
@@ -131,7 +146,7 @@ class InlinedCode:
         for one in (one for place in places for one in place):
             if one.code in wanted:
                 found.setdefault(one.code, one)
-        return cls(tuple(found.values()))
+        return cls(tuple(map(_with_defaults, found.values())))
 
     def with_hooks_of(self, modules: Iterable[torch.nn.Module]) -> InlinedCode:
         """The same with the hooks that calls of these modules, and of those in them, would run."""
@@ -172,11 +187,19 @@ class InlinedCode:
                 + "\n".join(changed)
                 + "\nCompile again, or restore the code that was compiled."
             )
-        return cls((*found, *_called(receiver, None)))
+        return cls(tuple(map(_with_defaults, (*found, *_called(receiver, None)))))
 
 
 def _is_code(value: Any) -> bool:
     return isinstance(value, types.CodeType)
+
+
+def _with_defaults(one: InlinedFunction) -> InlinedFunction:
+    return replace(one, defaults=_defaults(one.function()))
+
+
+def _defaults(function: Any) -> Any:
+    return function.__defaults__, function.__kwdefaults__
 
 
 def _named(qualified: str) -> Callable[[types.CodeType], bool]:
