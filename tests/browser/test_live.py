@@ -105,7 +105,7 @@ def running(open_notebook: Callable[..., Notebook]) -> Notebook:
         "running.ipynb",
         "%aot_compile slow(x)",
         "torch.compile(f, backend='aot_eager')(x).shape",
-        "%aot_compile --bg -o job slow(x)\nprint('worker', job._end_worker.__self__.pid)",
+        "%aot_compile --bg -o job slow(x)\nprint('worker', job._stop.__self__.pid)",
     )
 
 
