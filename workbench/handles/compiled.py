@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -174,7 +175,7 @@ class Compiled(OtherTargets):
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined
-        verdicts = {one.name: "ok" for one in inlined.functions}
+        verdicts = {one.name: "ok" for one in inlined.parts}
         verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
         verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
         found = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))
@@ -218,6 +219,6 @@ class Compiled(OtherTargets):
 
 def _modules_in(env: Any, receiver: tuple[Any, ...]) -> list[torch.nn.Module]:
     """The modules that the code reaches: by its receiver, its closure, its globals."""
-    cells = [cell.cell_contents for cell in env.closure or ()]
+    cells = [cell.cell_contents for cell in env.closure or () if cell != types.CellType()]
     values = (*receiver, *cells, *env.used_globals.values())
     return [value for value in values if isinstance(value, torch.nn.Module)]

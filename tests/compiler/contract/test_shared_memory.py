@@ -133,3 +133,30 @@ def test_a_package_refuses_what_shares_memory(tmp_path: Path) -> None:
             package(*make())
     with pytest.raises(wb.CaptureError, match="x and y share memory, and the code writes into its"):
         wb.package(adds, views(), path=tmp_path / "views.pt2")
+
+
+def test_overlap_is_what_the_elements_say() -> None:
+    torch.manual_seed(0)
+    memory = torch.arange(240)
+    for _ in range(300):
+        views = [memory.as_strided(*random_layout()) for _ in range(2)]
+        elements = [set(view.flatten().tolist()) for view in views]
+        assert overlap(*views) is bool(elements[0] & elements[1])
+
+
+def random_layout() -> tuple[list[int], list[int], int]:
+    """Sizes, strides and offset of a view that stays within 240 elements; a stride may be 0."""
+    sizes = torch.randint(1, 5, (3,)).tolist()
+    strides = torch.randint(0, 18, (3,)).tolist()
+    return sizes, strides, int(torch.randint(0, 80, ()))
+
+
+def test_a_picture_of_interleaved_rows_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    zeros = torch.zeros
+    monkeypatch.setattr(
+        torch, "zeros", lambda *size, **kw: made.append(size[0]) or zeros(*size, **kw)
+    )
+    cache = torch.empty(2, 1000, 2, 64)
+    assert not overlap(cache[:, :, 0], cache[:, :, 1])
+    assert made == [4000]  # one value for a row of 64 floats

@@ -7,9 +7,9 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from importlib.machinery import PathFinder
-from pathlib import Path
+from pathlib import Path as File
 from typing import Any
 
 _HAS_DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
@@ -34,29 +34,30 @@ def _constant(value: Any) -> Any:
     if isinstance(value, types.CodeType):
         return _content(value)
     if isinstance(value, frozenset):  # its order differs between processes
-        return ("frozenset", sorted(map(repr, value)))
+        return ("frozenset", sorted(repr(_constant(part)) for part in value))
+    if isinstance(value, tuple):
+        return tuple(map(_constant, value))
     return (type(value).__name__, repr(value))
 
 
 def file_hash(path: str) -> str | None:
     """SHA-256 of a source file; None where there is none, as for code typed into a notebook."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        return hashlib.sha256(File(path).read_bytes()).hexdigest()
     except OSError:
         return None
 
 
-def in_source(module: str, qualified: str, unchanged: str | None) -> str | None:
-    """The digest of a function of a module that is not imported, read from its source file.
+def in_source(name: str | None, unchanged: str | None) -> str | None:
+    """The digest of `module:qualified.name` of a module that is not imported, from its source file.
 
-    An empty text says that the whole file has the hash `unchanged`; None that nothing was found.
+    None where the whole file has the hash `unchanged`, or nothing was found.
     """
-    file = _source_file(module)
-    if file is None:
+    module, _, qualified = (name or "").partition(":")
+    file = _source_file(module) if qualified else None
+    if file is None or (unchanged is not None and file_hash(file) == unchanged):
         return None
-    if unchanged is not None and file_hash(file) == unchanged:
-        return ""
-    found = _codes_in(file).get(qualified)
+    found = _codes_in(File(file).read_bytes()).get(qualified)
     return None if found is None else digest(found)
 
 
@@ -74,12 +75,12 @@ def _source_file(module: str) -> str | None:
     return origin if origin is not None and origin.endswith(".py") else None
 
 
-@cache
-def _codes_in(file: str) -> Mapping[str, types.CodeType]:
-    """Every code of a source file by its qualified name; empty where it cannot be parsed."""
+@lru_cache(maxsize=32)
+def _codes_in(source: bytes) -> Mapping[str, types.CodeType]:
+    """Every code of a source by its qualified name; empty where it cannot be parsed."""
     try:
-        return dict(_named(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)))
-    except (OSError, SyntaxError, ValueError):
+        return dict(_named(compile(source, "<source>", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
         return {}
 
 

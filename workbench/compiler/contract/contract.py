@@ -157,11 +157,11 @@ class Contract:
         return problems
 
     def arguments(self) -> tuple[Leaf, ...]:
-        """The tensors among the arguments: no parameter of the module is one."""
+        """The plain tensors among the arguments: no parameter of the module is one."""
         return tuple(
             leaf
             for leaf in self.leaves or ()
-            if leaf.kind == "tensor" and leaf.path.root != self.receiver
+            if leaf.type in ("Tensor", "Parameter", "Buffer") and leaf.path.root != self.receiver
         )
 
     def dynamic(self) -> Iterator[tuple[Path, int, dims.Dynamic]]:

@@ -52,6 +52,11 @@ class Decisions:
         return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
 
     @property
+    def dropped(self) -> list[Any]:
+        """The entries that are not kept."""
+        return [e for e, kept in zip(self.entries, self.kept, strict=True) if not kept]
+
+    @property
     def kept(self) -> list[bool]:
         """Whether each entry is kept, in the order of `entries`."""
         return [reason is None for reason in self.reasons]

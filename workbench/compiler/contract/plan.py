@@ -13,6 +13,7 @@ from typing import Any
 from workbench.compiler.contract.contract import Contract, listing
 from workbench.compiler.contract.guard_words import in_words
 from workbench.compiler.contract.inlined_code import InlinedCode
+from workbench.compiler.contract.inlined_places import called
 from workbench.compiler.contract.request import GUARD_POLICIES
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import broken
@@ -173,5 +174,5 @@ class CallPlan:
             guarded=frozenset(data["guarded"]),
             plain=data["plain"],
             memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
-            inlined=InlinedCode.from_json(data.get("code", ()), receiver),
+            inlined=InlinedCode.from_json(data.get("code", ()), [*called(receiver, None)]),
         )

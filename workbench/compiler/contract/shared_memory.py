@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import gcd
 from typing import Any
 
 import torch
@@ -107,9 +108,13 @@ def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if one.is_contiguous() and other.is_contiguous():
         return True
-    bytes_of = torch.zeros(max(end, stop), dtype=torch.bool)
-    _bytes(bytes_of, one).fill_(True)
-    return bool(_bytes(bytes_of, other).any())
+    runs = [_Runs.of(one), _Runs.of(other)]
+    low = min(run.begin for run in runs)
+    unit = gcd(*(number for run in runs for number in (run.width, run.begin - low, *run.strides)))
+    picture = torch.zeros((max(end, stop) - low) // unit, dtype=torch.bool)
+    first, second = (run.within(picture, low, unit) for run in runs)
+    first.fill_(True)
+    return bool(second.any())
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:
@@ -122,11 +127,34 @@ def _range(tensor: torch.Tensor) -> tuple[int, int]:
     return int(begin) * tensor.itemsize, int(end) * tensor.itemsize
 
 
-def _bytes(memory: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a tensor in a picture of its storage with a value for each byte."""
-    width = tensor.itemsize
-    return memory.as_strided(
-        (*tensor.shape, width),
-        (*(step * width for step in tensor.stride()), 1),
-        tensor.storage_offset() * width,
-    )
+@dataclass(frozen=True)
+class _Runs:
+    """A tensor as runs of bytes: its innermost dimensions, where they have no gaps, are one."""
+
+    begin: int
+    width: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> _Runs:
+        width = tensor.itemsize
+        outer: list[tuple[int, int]] = []
+        steps = [step * tensor.itemsize for step in tensor.stride()]
+        for size, step in sorted(zip(tensor.shape, steps, strict=True), key=lambda pair: pair[1]):
+            if size == 1 or step == 0:
+                continue
+            if step == width and not outer:
+                width *= size
+            else:
+                outer.append((size, step))
+        sizes, strides = zip(*outer, strict=True) if outer else ((), ())
+        return cls(int(tensor.storage_offset()) * tensor.itemsize, width, sizes, strides)
+
+    def within(self, picture: torch.Tensor, low: int, unit: int) -> torch.Tensor:
+        """These runs in a picture of the memory from `low` on, a value for each `unit` bytes."""
+        return picture.as_strided(
+            (*self.sizes, self.width // unit),
+            (*(step // unit for step in self.strides), 1),
+            (self.begin - low) // unit,
+        )

@@ -96,6 +96,8 @@ def _object_name(value: Any) -> str | None:
     else:
         owner, name = value, getattr(value, "__qualname__", "")
     module = getattr(owner, "__module__", None)
+    if isinstance(value, types.BuiltinFunctionType) and module == "torch":
+        name = value.__name__  # torch.relu calls itself _VariableFunctionsClass.relu
     if module is None or "<" in name or not name:
         return None
     return f"{module}:{name}"

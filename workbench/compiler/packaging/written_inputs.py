@@ -50,17 +50,14 @@ def _writes(program: Any) -> bool:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             continue
-        given = (*node.args, *node.kwargs.values())
-        names = [*(one.name for one in schema.arguments)][: len(node.args)]
-        written = {
-            one.name
-            for one in schema.arguments
-            if one.alias_info is not None and one.alias_info.is_write
-        }
-        for name, value in zip((*names, *node.kwargs), given, strict=True):
+        given = {one.name: v for one, v in zip(schema.arguments, node.args, strict=False)}
+        given |= node.kwargs
+        for argument in schema.arguments:
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            value = given.get(argument.name)
             parts = value if isinstance(value, list | tuple) else (value,)
-            memory = {_storage(getattr(part, "meta", {}).get("val")) for part in parts}
-            if name in written and memory & inputs:
+            if inputs & {_storage(getattr(part, "meta", {}).get("val")) for part in parts}:
                 return True
     return False
 

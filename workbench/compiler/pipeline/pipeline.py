@@ -22,7 +22,7 @@ from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
 from workbench.compiler.contract.guard_sandbox import Example
-from workbench.compiler.contract.inlined_code import InlinedCode
+from workbench.compiler.contract.inlined_places import inlined
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
@@ -277,10 +277,11 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
         memory=SharedMemory.of(arguments, [leaf.path.get(run.bound) for leaf in arguments])
         if writes_arguments(aot_fn)
         else None,
-        inlined=InlinedCode.of(
+        inlined=inlined(
             run.decisions.codes,
             function,
             run.callee.receiver[0] if run.callee.receiver else None,
+            run.decisions.dropped,
             [entry.value for entry in run.decisions.entries if entry.has_value],
         ),
     )

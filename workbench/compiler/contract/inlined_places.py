@@ -1,0 +1,197 @@
+"""Where a call would look up what a capture compiled in: by guards, classes, modules."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract import inlined_code
+from workbench.compiler.contract.inlined_code import (
+    CLASS,
+    NO_ATTRIBUTE,
+    OBJECT,
+    Inlined,
+    InlinedCode,
+    of_function,
+    to_function,
+)
+from workbench.compiler.contract.paths import Path, parse
+
+_TORCH = str(File(torch.__file__).parent) + "/"
+_IDENTITIES = ("CLOSURE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH")
+_FOREIGN = ("torch", "builtins", "workbench")
+_IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function reads
+Codes = frozenset[types.CodeType]
+
+
+def inlined(
+    codes: Iterable[types.CodeType],
+    function: types.FunctionType,
+    receiver: Any | None,
+    dropped: Sequence[Any],
+    guarded: Iterable[Any],
+) -> InlinedCode:
+    """Everything that a capture which traced `codes` depends on.
+
+    `dropped` are the guards that a file cannot hold: what they look at is compared in this
+    process. `guarded` are the values of all guards, whose classes have methods that were traced.
+    """
+    users = {code for code in codes if not _is_torch(code)}
+    users -= {inner for code in users for inner in code.co_consts if inner in users}
+    classes = {type(value) for value in (*guarded, *_parts(receiver))}
+    found = [
+        *called(receiver, function),
+        *_by_guards(dropped, function, frozenset(users)),
+        *_in_classes(classes, frozenset(users)),
+    ]
+    rest = users - {one.expected for one in found if one.kind == inlined_code.CODE}
+    found += _in_modules(frozenset(rest), function)
+    return InlinedCode(
+        tuple({(id(one.holder), one.lookup, one.kind): one for one in found}.values())
+    )
+
+
+def called(receiver: Any | None, function: types.FunctionType | None) -> Iterator[Inlined]:
+    """What is called: a method, also when the object was given another one, or the function itself.
+
+    A function is kept, as by torch.compile: its name may be given to another one. `function` is
+    None for what was loaded.
+    """
+    if receiver is None:
+        if function is not None:
+            one = of_function(function.__qualname__, function, "", function)
+            yield replace(one, place=one.source)
+        return
+    name = "forward" if isinstance(receiver, torch.nn.Module) or not function else function.__name__
+    steps, found = to_function(getattr(receiver, name, None), lambda f: function in (None, f))
+    if found is not None:
+        one = of_function(f"{type(receiver).__name__}.{name}", receiver, f".{name}{steps}", found)
+        yield replace(one, place=one.source)
+
+
+def _is_torch(code: types.CodeType) -> bool:
+    return code.co_filename.startswith(_TORCH)
+
+
+def _parts(receiver: Any | None) -> Iterable[Any]:
+    return receiver.modules() if isinstance(receiver, torch.nn.Module) else ()
+
+
+def _by_guards(
+    dropped: Sequence[Any], function: types.FunctionType, users: Codes
+) -> Iterator[Inlined]:
+    """Functions, classes and objects that torch's own guards name, where they are looked up."""
+    modules = {e.name: e.value for e in dropped if isinstance(e.value, types.ModuleType)}
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for entry in dropped:
+        place = parse(entry.name)
+        if place is None or not entry.has_value:
+            continue
+        scope, path = place
+        if scope == "L" and path.root in cells:
+            spot = Inlined(str(path), cells[path.root], f".cell_contents{path.tail}", OBJECT, None)
+        elif scope == "G":
+            located = _of_global(path, function, modules)
+            if located is None:
+                continue
+            spot = located
+        else:
+            continue
+        if entry.guard_type in _IDENTITIES:
+            yield _compared(spot, entry.value)
+        elif entry.guard_type == "TYPE_MATCH" and scope == "G":
+            yield replace(spot, kind=CLASS, expected=type(entry.value))
+            yield from _without_own_methods(spot, entry.value, users)
+
+
+def _of_global(
+    path: Path, function: types.FunctionType, modules: Mapping[str, Any]
+) -> Inlined | None:
+    """The place of a global, in the module that has it; None for those of torch and Python."""
+    owner, scope = function.__module__, function.__globals__
+    if path.root.startswith(_IMPORTED):
+        scope = {path.root: modules.get(f"G[{path.root!r}]")}
+    elif path.root not in scope:
+        return None
+    while path.steps and isinstance(scope.get(path.root), types.ModuleType):
+        module, (kind, name) = scope[path.root], path.steps[0]
+        if kind != "attr":
+            return None
+        owner, scope, path = module.__name__, vars(module), Path(str(name), path.steps[1:])
+    if owner.partition(".")[0] in _FOREIGN or isinstance(scope.get(path.root), types.ModuleType):
+        return None
+    is_plain = all(kind == "attr" and "__" not in str(name) for kind, name in path.steps)
+    place = f"{owner}:{path}" if is_plain else None
+    return Inlined(
+        f"{path} (of {owner})", scope, f"[{path.root!r}]{path.tail}", OBJECT, None, place
+    )
+
+
+def _compared(spot: Inlined, value: Any) -> Inlined:
+    """A function of the user by its code, anything else by itself."""
+    if isinstance(value, types.FunctionType) and not _is_torch(value.__code__):
+        return of_function(spot.name, spot.holder, spot.lookup, value, spot.place)
+    return replace(spot, expected=value)
+
+
+def _without_own_methods(spot: Inlined, value: Any, users: Codes) -> Iterator[Inlined]:
+    """The methods of an object's class that were traced, of which it may not have others itself."""
+    if isinstance(getattr(value, "__dict__", None), dict):
+        for one in _in_classes({type(value)}, users):
+            name = one.lookup.split(".")[1]
+            if name not in vars(value):
+                yield replace(
+                    spot, name=f"{spot.name}.{name}", kind=NO_ATTRIBUTE, expected=name, place=None
+                )
+
+
+def _in_classes(classes: Iterable[type], users: Codes) -> Iterator[Inlined]:
+    """Methods of the classes, each as an object of the class would find it."""
+    for owner in classes:
+        for base in owner.__mro__:
+            if base.__module__.partition(".")[0] in ("torch", "builtins"):
+                continue
+            for name, member in list(vars(base).items()):
+                if _user_function(member, users)[1] is None:
+                    continue
+                for holder in {owner, base}:  # a method of the base may be called by `super()`
+                    steps, found = _user_function(getattr(holder, name), users)
+                    if found is not None:
+                        shown = f"{holder.__qualname__}.{name}"
+                        one = of_function(shown, holder, f".{name}{steps}", found)
+                        yield replace(one, place=one.source)
+
+
+def _user_function(value: Any, users: Codes) -> tuple[str, types.FunctionType | None]:
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    return to_function(value, lambda function: function.__code__ in users)
+
+
+def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]:
+    """Functions that a module has by the name that their code has."""
+    modules: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and isinstance(module, types.ModuleType):
+            modules.setdefault(file, []).append((module.__name__, vars(module)))
+    own = (function.__module__, function.__globals__)
+    for code in users:
+        root, *rest = code.co_qualname.split(".")
+        path = Path(root, tuple(("attr", part) for part in rest))
+        for owner, scope in (own, *modules.get(code.co_filename, ())):
+            try:
+                value = path.get(scope)
+            except (KeyError, AttributeError):
+                continue
+            steps, found = _user_function(value, frozenset({code}))
+            if found is not None:
+                lookup = f"[{root!r}]{path.tail}{steps}"
+                yield of_function(f"{path} (of {owner})", scope, lookup, found, f"{owner}:{path}")
+                break
