@@ -205,6 +205,8 @@ def explain(
 ) -> Explanation:
     """Find every graph break of a function and of what it calls; this runs the function.
 
+    Where there are breaks it runs once or twice more, silently and on copies of the inputs.
+
     Examples
     --------
     >>> def g(x):

@@ -193,3 +193,31 @@ def test_breaks_that_a_first_call_only_causes_are_marked() -> None:
     first, always = explain(fn, (X,)).breaks
     assert first.hints[0].startswith("Only a first call meets it")
     assert not any(hint.startswith("Only a first call") for hint in always.hints)
+
+
+def test_the_later_runs_write_into_copies_of_the_inputs() -> None:
+    def counts(x: torch.Tensor, seen: list[int]) -> torch.Tensor:
+        x.add_(1)
+        seen.append(1)
+        print("in between")
+        return x * 2
+
+    x, seen = torch.zeros(3), [0]
+    assert explain(counts, (x, seen)).breaks
+    assert (x.tolist(), seen) == ([1.0] * 3, [0, 1])
+
+
+def test_the_later_runs_leave_the_buffers() -> None:
+    norm = torch.nn.BatchNorm1d(3)
+
+    class Printing(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = norm
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            print("in between")
+            return self.norm(x)
+
+    assert explain(Printing(), (torch.randn(4, 3),)).breaks
+    assert norm.num_batches_tracked.item() == 1

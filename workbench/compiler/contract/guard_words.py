@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.contract.paths import Path, leaves, parse
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
 _SAME = re.compile(r"(L\[.*) is (L\[.*)")
+_TYPE = re.compile(r"___check_type_id\((L\[.*), \d+\), type=<class '([\w.<>]+)'>")
 _MODULE = re.compile(r"\._modules\['(\w+)'\]")
 _ARGUMENT = re.compile(r"L\['(\w+)'\]")
 _TWICE = "Duplicate tensor found where not expected!"
@@ -29,8 +30,20 @@ def in_words(reasons: Iterable[str], bound: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: the object was given one of its own after it was compiled"
         elif same := _SAME.fullmatch(text):
             yield f"{_shown(same[1])} and {_shown(same[2])} have to be one tensor, as when compiled"
+        elif kind := _TYPE.fullmatch(text):
+            yield f"{_shown(kind[1])}: expected a {kind[2]}{_instead(kind[1], bound)}"
         else:
             yield text
+
+
+def _instead(place: str, bound: Mapping[str, Any]) -> str:
+    """What a call has there, where it can be looked up."""
+    found = parse(place)
+    try:
+        value = None if found is None else found[1].get(bound)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        value = None
+    return "" if value is None else f", got a {type(value).__module__}.{type(value).__qualname__}"
 
 
 def _same_tensors(bound: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from workbench.compiler.contract.callables import resolve, uncompiled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
+from workbench.compiler.measuring.call_leaves import copies, restored
 from workbench.compiler.recording.capture import Recorder
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
 
@@ -89,8 +90,9 @@ def explain(
     The function is **executed**, with its side effects, once as `torch.compile` would run it; when
     there are breaks, once more, silently, to see which of them a first call only meets; and when
     one stands where Dynamo gives a function up (in a loop or a `try`), once more to see what comes
-    after it. An error that the function itself raises is raised here too. What
-    Dynamo had compiled before stays, and so do its counters and the random state.
+    after it. The later runs get copies of the inputs. An error that the function itself raises is
+    raised here too. What Dynamo had compiled before stays, and so do its counters and the random
+    state.
 
     Parameters
     ----------
@@ -134,8 +136,8 @@ def _marked(
     """The report with a hint on each of the first breaks that a second call does not meet."""
     again = Recorder(level="light", request=report.request)
     try:
-        with _silent(), preserved(), again:
-            _run(target, args, kwargs, _Count(), [])
+        with again:
+            _run_again(target, args, kwargs)
     except Exception:  # the function does not take a second call
         request = replace(report.request, notes=(*report.request.notes, _NO_SECOND))
         return replace(report, request=request)
@@ -149,11 +151,13 @@ def _marked(
     return replace(report, tables={**report.tables, "breaks": Table.of(Break, rows)})
 
 
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    nowhere = io.StringIO()
-    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-        yield
+def _run_again(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Run silently on copies of the inputs; buffers are put back."""
+    module, nowhere = target if isinstance(target, torch.nn.Module) else None, io.StringIO()
+    silent = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
+    given, named = copies(tuple(args), kwargs)
+    with silent[0], silent[1], preserved(), restored(module):
+        _run(target, given, named, _Count(), [])
 
 
 def _run(
@@ -198,8 +202,8 @@ def _look_further(
     recorder.breaks.counts_recompiles = False  # of code that only this run makes
     notes: tuple[str, ...] = ()
     try:
-        with _silent(), preserved(), _resumable():
-            _run(target, args, kwargs, _Count(), [])
+        with _resumable():
+            _run_again(target, args, kwargs)
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
             "the second run, which looks past breaks in a loop or a try, ended with "
