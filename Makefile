@@ -9,7 +9,7 @@ FRONTEND := assets/frontend
 # the notebooks of `make test`: the five that a newcomer reads first; `make test-all` runs all
 SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb))
 # two processes, each with whole files: most of a test's time is a compiler's that has one thread
-TWO := -n 2 --dist loadfile
+TWO := -n 2 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)

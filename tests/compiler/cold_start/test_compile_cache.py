@@ -1,4 +1,5 @@
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -6,7 +7,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+import torch
 
+import workbench as wb
 from workbench.compiler.cold_start import compile_cache
 from workbench.compiler.cold_start.compile_cache import (
     FastStart,
@@ -236,3 +239,23 @@ def test_what_is_uncertain_is_tried(monkeypatch):
     assert check_build(Isa("-mavx2"), "code") is True
     assert check_build(Isa("-mfuture"), "code") == "tried"
     assert tried == ["-mfuture"]
+
+
+def doubled(x):
+    return x + torch.from_numpy(x.numpy() * 2)
+
+
+def lowered(x):
+    return x + torch.from_numpy(x.numpy() - 7)
+
+
+def test_two_graphs_that_torch_can_make_no_key_of_share_no_entry(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    x = torch.randn(3, 5)
+    for function in (doubled, lowered):
+        random.seed(0)  # torch draws a name for the entry
+        untouched = random.getstate()
+        compiled = wb.aot_compile(function, (x,), backend="aot_eager", capture="light")
+        assert random.getstate() == untouched
+        assert torch.equal(compiled(x), function(x))
+    assert not list(tmp_path.glob("aotautograd/*/*"))

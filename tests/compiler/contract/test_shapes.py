@@ -140,3 +140,28 @@ def test_a_specification_that_does_not_fit(spec: Any, words: str) -> None:
 def test_an_example_of_size_one_cannot_be_dynamic() -> None:
     with pytest.raises(wb.UsageError, match="torch specialises sizes 0 and 1"):
         compile_eager(total, (ones(1), ones(4)), dynamic_shapes=({0: Dim("n")}, None))
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_a_batch_of_images_has_any_declared_size(memory_format: torch.memory_format) -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.AdaptiveAvgPool2d(1)]
+    model = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(8, 2)).eval()
+
+    def images(batch: int) -> torch.Tensor:
+        return torch.randn(batch, 3, 10, 10).to(memory_format=memory_format).requires_grad_()
+
+    compiled = wb.aot_compile(model, (images(4),), dynamic_shapes=({0: Dim("b", min=2, max=70)},))
+    for batch in (2, 15, 16, 70):  # 64 images have 4,096 places: torch adds more in cascades
+        image = images(batch)
+        results = []
+        for run in (compiled, model):
+            output = run(image)
+            image.grad = None
+            model.zero_grad()
+            output.square().sum().backward()
+            results.append((output.detach(), image.grad, *(p.grad for p in model.parameters())))
+        torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
+    with pytest.raises(wb.ContractError, match="70"):
+        compiled(images(71))
+    assert not hasattr(torch._C._select_conv_backend, "__wrapped__")

@@ -6,9 +6,11 @@ import ctypes
 import hashlib
 import os
 import platform
+import random
 import re
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -96,10 +98,42 @@ def fast_start(
     with Patches() as patches, _cache_variable(start.folder, settings.inductor_cache):
         if start.folder is None or not trial_marker(start.folder).exists():
             patches.wrap(tp.ISA_TRIAL, without_trial, "first compile")
+        patches.wrap(tp.AUTOGRAD_CACHE_KEY, _never_twice, "first compile")
+        patches.wrap(tp.AUTOGRAD_CACHE_WRITE, _unless_nameless, "first compile")
         if start.folder is not None:
             headers = _Headers(start, start.folder / _HEADERS, patience, pch)
             patches.wrap(tp.PRECOMPILE_HEADER, headers.hook, "first compile")
         yield start
+
+
+class _NoKey(str):
+    """The name of a graph that torch could make no key of: nobody will ask the cache for it."""
+
+
+def _never_twice(key_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a graph that torch cannot make a key of a name that no other graph has.
+
+    torch takes `random.random()` for it: after the same `random.seed`, two graphs would share one
+    entry, and the second would be answered with the code of the first.
+    """
+
+    def key(*args: Any, **kwargs: Any) -> Any:
+        state = random.getstate()
+        found, lines = key_of(*args, **kwargs)
+        if random.getstate() == state:
+            return found, lines
+        random.setstate(state)
+        return _NoKey(uuid.uuid4().hex), lines
+
+    return key
+
+
+def _unless_nameless(write: Callable[..., None]) -> Callable[..., None]:
+    def write_to_cache(key: str, content: bytes) -> None:
+        if not isinstance(key, _NoKey):
+            write(key, content)
+
+    return write_to_cache
 
 
 @contextmanager

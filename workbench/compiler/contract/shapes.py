@@ -14,6 +14,7 @@ from torch.export import Dim
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
 from workbench.errors import UsageError
 
 
@@ -166,7 +167,13 @@ def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any])
 
 @contextlib.contextmanager
 def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
-    """Mark the example tensors while compiling; they carry no new mark afterwards."""
+    """Mark the example tensors while compiling; they carry no new mark afterwards.
+
+    Neither a convolution nor a sum puts a condition on the declared sizes then. Of the first torch
+    asks which of its libraries would run the example (NNPACK below a batch of 16), only to know the
+    layout of the output, which the generated program checks in each call; of the second whether
+    there are so many terms that they are added in cascades, which is right for few, too.
+    """
     values = [value for name in bound for _, value in leaves(bound[name], Path(name))]
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
     saved = [(tensor, dict(tensor.__dict__)) for tensor in tensors]
@@ -175,11 +182,37 @@ def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
             tensor = path.get(bound)
             for index, dim in declared.items():
                 _mark(tensor, index, dim)
-        yield
+        with Patches() as patches:
+            if shapes.dims:
+                for name in tp.CONVOLUTION_LAYOUT:
+                    patches.wrap(name, _without_guards)
+                patches.wrap(tp.ADDS_IN_CASCADES, _unless_few)
+            yield
     finally:
         for tensor, attributes in saved:
             tensor.__dict__.clear()
             tensor.__dict__.update(attributes)
+
+
+def _without_guards(layout_of: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        sizes = getattr(getattr(tensor, "fake_mode", None), "shape_env", None)
+        with contextlib.nullcontext() if sizes is None else tp.SUPPRESS_GUARDS.get()(sizes):
+            return layout_of(tensor, *args, **kwargs)
+
+    return answer
+
+
+def _unless_few(adds_in_cascades: Callable[..., bool]) -> Callable[..., bool]:
+    def answer(kernel: Any, *args: Any, **kwargs: Any) -> bool:
+        sizes = tp.VIRTUALIZED.get().graph.sizevars
+        sizes.guard_or_false = lambda are_many: not sizes.statically_known_true(~are_many)
+        try:
+            return adds_in_cascades(kernel, *args, **kwargs)
+        finally:
+            del sizes.guard_or_false  # the class has torch's own
+
+    return answer
 
 
 def _mark(tensor: torch.Tensor, index: int, dim: Dynamic | str) -> None:

@@ -176,7 +176,15 @@ DEVICE_MODULE = Name("torch.utils._device:", "the default device")
 SET_GRAD_ENABLED = Name("torch._C:_set_grad_enabled", "entering no_grad without an object per call")
 MARK_DYNAMIC = Name("torch._dynamo:mark_dynamic", "dynamic dimensions")
 MAYBE_MARK_DYNAMIC = Name("torch._dynamo:maybe_mark_dynamic", "dimensions of Dim.AUTO")
+SUPPRESS_GUARDS = _shapes("_suppress_guards", "convolutions of any batch")
+CONVOLUTION_LAYOUT = (
+    Name("torch._C:_select_conv_backend", "convolutions of any batch"),
+    Name("torch._C:_conv_determine_backend_memory_format", "convolutions of any batch"),
+)
 ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "code without a source file")
+ADDS_IN_CASCADES = _inductor(
+    "codegen.cpp:CppKernel.need_use_acc_helper", "sums of any number of terms"
+)
 
 # The record of a compilation.
 TRACE_LOG = Name("torch._logging._internal:trace_log", "the structured trace")
@@ -239,6 +247,14 @@ USER_ERROR = _exc("UserError", "recognising a graph break")
 
 # Timing the calls of a generated program.
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
+AUTOGRAD_CACHE_KEY = Name(
+    "torch._functorch._aot_autograd.autograd_cache:autograd_cache_key",
+    "a key of its own for a graph that has none",
+)
+AUTOGRAD_CACHE_WRITE = Name(
+    "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._write_to_local_cache",
+    "keeping entries out of the cache that nobody can find again",
+)
 AUTOGRAD_CACHE_LOOKUP = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._lookup",
     "what the AOTAutograd cache would answer",
