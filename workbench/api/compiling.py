@@ -125,7 +125,7 @@ def compile_async(
 
 def package(
     model: Any,
-    args: Any,
+    args: Any = None,
     kwargs: Any = None,
     *,
     path: str | PathLike[str],
@@ -144,15 +144,16 @@ def package(
     Parameters
     ----------
     model
-        A module, or a function of tensors. Several go into one file as a mapping by name; `args`,
+        A module, a function of tensors, or a torch.export.ExportedProgram, whose range constraints
+        are its dynamic dimensions. Several go into one file as a mapping by name; `args`,
         `kwargs` and `dynamic_shapes` are then mappings by the same names, `options`, `mode` and
         `weights` one value for all or a mapping.
     args, kwargs
-        Example inputs, as in torch.export.export.
+        Example inputs, as in torch.export.export; an exported program brings its own.
     path
         The file to write, ending in `.pt2`; it appears whole or not at all.
     dynamic_shapes
-        As in torch.export.export.
+        As in torch.export.export; not for an exported program.
     options, mode
         Of Inductor, as in torch.compile; they may be given together, an option wins.
     weights
@@ -196,7 +197,7 @@ def package(
     )
     manifest = write_package(requests, path, progress=progress)
     made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
-    made.originals.update({request.name: request.model for request in requests})
+    made.originals.update({request.name: request.original for request in requests})
     return made
 
 

@@ -7,16 +7,19 @@ import functools
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 
 from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.packaging import programs
 from workbench.compiler.packaging.capture_side_effects import (
+    check_program_mode,
     check_side_effects,
     check_train_mode,
     watched_state,
@@ -58,6 +61,8 @@ class Exported:
 
 def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
+    if isinstance(request.model, ExportedProgram):
+        return _of_program(request.model, request)
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
     unsupported.check_inputs(inputs.bound)
@@ -66,6 +71,19 @@ def exportable(request: ModelRequest) -> Exportable:
     if callable(make):  # torch also takes objects that make one
         spec = make(module, tuple(request.args), dict(request.kwargs))
     return Exportable(module, title, inputs, declared_dims(spec, inputs), request)
+
+
+def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
+    if request.dynamic_shapes is not None:
+        raise UsageError(
+            "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
+            "when it was exported. Leave it out, or package the module itself."
+        )
+    kwargs = programs.check_nesting(program, tuple(request.args), request.kwargs)
+    request = replace(request, kwargs=kwargs)
+    title = programs.title_of(program)
+    inputs = read_inputs(request.original.forward, tuple(request.args), kwargs, title)
+    return Exportable(request.original, title, inputs, {}, request)
 
 
 def _module(model: Any) -> tuple[torch.nn.Module, str]:
@@ -100,6 +118,9 @@ def export(found: Exportable) -> Exported:
     Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
     """
     module, title = found.module, found.title
+    if isinstance(found.request.model, ExportedProgram):
+        check_program_mode(title, found.request.model)
+        return Exported(found.request.model, any_size=False, notes=(programs.EXPORTED,))
     with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):

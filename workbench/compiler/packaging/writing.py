@@ -11,6 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from torch.export import ExportedProgram
+
 from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
@@ -34,6 +36,7 @@ from workbench.compiler.packaging.compiling import (
 )
 from workbench.compiler.packaging.contracts import (
     ExportedContract,
+    check_example,
     check_inputs,
     contract_of,
     outputs_of,
@@ -91,10 +94,15 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
                 check_inputs(found, exported.program)
+                if isinstance(request.model, ExportedProgram):
+                    check_example(found, exported.program)
                 memory_of(exported.program, found.inputs)
                 outputs_of(exported.program)
             with _step(run, "compile"):
-                built = build(exported.program, run.options, folder, any_size=exported.any_size)
+                example = found.request.args, found.request.kwargs
+                built = build(
+                    exported.program, example, run.options, folder, any_size=exported.any_size
+                )
             with _step(run, "contract"):
                 contract = _contract(run, exported, built)
             isa = native_build()
@@ -127,7 +135,7 @@ def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...
         options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
         grad=False,
         autocast=state.autocast,
-        training=found.module.training,
+        training=None if isinstance(asked.model, ExportedProgram) else found.module.training,
         guards="contract",
         capture=asked.capture,
         dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),
