@@ -46,7 +46,9 @@ def aot_compile(
     backend, mode, options
         As in torch.compile; mode and options may be given together, an option wins.
     dynamic_shapes
-        As in torch.export.export: Dims by parameter name or position, nested as the inputs are.
+        As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
+        Dim without a minimum takes the sizes 0 and 1 too, where torch can compile one code for
+        all; else it starts at 2, and a note in the report says so.
     grad
         None compiles for the current grad mode, True or False for that one; with False a call
         switches gradients off by itself.
@@ -153,7 +155,7 @@ def package(
     path
         The file to write, ending in `.pt2`; it appears whole or not at all.
     dynamic_shapes
-        As in torch.export.export; not for an exported program.
+        As in torch.export.export; not for an exported program. Minima are as in `aot_compile`.
     options, mode
         Of Inductor, as in torch.compile; they may be given together, an option wins.
     weights

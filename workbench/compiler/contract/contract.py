@@ -261,7 +261,9 @@ def _shape_differences(
                 yield f"{where}: expected size {size} at dimension {index}, got {actual}"
         elif size.name is not None:
             if not size.allows(actual):
-                yield f"{where}: dimension {index} is {actual}, outside the declared {size.text}"
+                low = size.is_raised and actual < size.size(size.min or 0)
+                whose = f"{size.text}: {size.starts_at_two}" if low else f"the declared {size.text}"
+                yield f"{where}: dimension {index} is {actual}, outside {whose}"
                 continue
             value = size.value(actual) or 0
             seen = values.setdefault(size.name, (value, f"{where} dimension {index}"))

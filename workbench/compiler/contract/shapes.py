@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,6 +24,25 @@ class DynamicShapes:
 
     dims: Mapping[Path, Mapping[int, Dynamic | str]]
     notes: tuple[str, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether a size of 0 or 1 is declared."""
+        return any(_is_small(dim) for declared in self.dims.values() for dim in declared.values())
+
+    def from_two(self) -> DynamicShapes:
+        """The same without the sizes 0 and 1, and with what has to be said of it."""
+        dims = {
+            path: {index: _from_two(dim) for index, dim in declared.items()}
+            for path, declared in self.dims.items()
+        }
+        raised = (
+            dim.starts_at_two
+            for declared in dims.values()
+            for dim in declared.values()
+            if isinstance(dim, Dynamic) and dim.is_raised
+        )
+        return DynamicShapes(dims, (*self.notes, *dict.fromkeys(raised)))
 
 
 def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
@@ -51,7 +70,8 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
     dims: dict[Path, dict[int, Dynamic | str]] = {}
     for name, entry in spec.items():
         _collect(entry, bound[name], Path(name), dims)
-    return DynamicShapes(dims, _check(dims, bound))
+    _check(dims, bound)
+    return DynamicShapes(dims)
 
 
 def under_outer_names(
@@ -130,14 +150,15 @@ def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
     return Dynamic.of(dim)
 
 
-def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any]) -> tuple[str, ...]:
-    """Refuse examples outside their range and raise minima that torch cannot reach."""
-    notes = []
+def _check(dims: Mapping[Path, Mapping[int, Dynamic | str]], bound: Mapping[str, Any]) -> None:
+    """Refuse examples outside their range, and such as torch takes for constants."""
     values: dict[str, tuple[int, str]] = {}
     for path, declared in dims.items():
         shape = path.get(bound).shape
-        for index, dim in list(declared.items()):
+        for index, dim in declared.items():
             where = f"dimension {index} of {path}"
+            if isinstance(dim, Dynamic) and dim.name is not None and not dim.allows(shape[index]):
+                raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
             if shape[index] < 2:
                 raise UsageError(
                     f"{where} is {shape[index]} in the example and declared dynamic: torch "
@@ -145,8 +166,6 @@ def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any])
                 )
             if not isinstance(dim, Dynamic) or dim.name is None:
                 continue
-            if not dim.allows(shape[index]):
-                raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
             value = dim.value(shape[index])
             seen = values.setdefault(dim.name, (value or 0, where))
             if seen[0] != value:
@@ -154,15 +173,31 @@ def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any])
                     f"{dim.name} is {seen[0]} in {seen[1]} and {value} in {where}: the example "
                     "inputs must agree on a shared dimension."
                 )
-            low = -(-(2 - dim.offset) // dim.scale)  # the least whose size is at least 2
-            if dim.min is None or dim.min < low:
-                if dim.min == 1:
-                    notes.append(
-                        f"Dim {dim.name!r} starts at {low}, not 1: torch specialises sizes 0 and "
-                        "1, so compile another artifact for size 1."
-                    )
-                declared[index] = replace(dim, min=low)
-    return tuple(dict.fromkeys(notes))
+
+
+def _is_small(dim: Dynamic | str) -> bool:
+    return isinstance(dim, Dynamic) and dim.name is not None and dim.size(dim.min or 0) < 2
+
+
+def _from_two(dim: Dynamic | str) -> Dynamic | str:
+    if not isinstance(dim, Dynamic) or not _is_small(dim):
+        return dim
+    return dim.raised(-(-(2 - dim.offset) // dim.scale))  # the least whose size is at least 2
+
+
+@contextlib.contextmanager
+def sizes_assumed(assumed: bool) -> Iterator[None]:
+    """Whether torch may assume of a symbolic size that it is neither 0 nor 1.
+
+    Its caches know the code by the graph alone, and so keep the two apart by their tag.
+    """
+    config = torch.compiler.config
+    tag = config.cache_key_tag if assumed else f"{config.cache_key_tag}, any size"
+    with (
+        tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed),
+        config.patch(cache_key_tag=tag),
+    ):
+        yield
 
 
 @contextlib.contextmanager

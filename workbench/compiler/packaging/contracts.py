@@ -125,7 +125,9 @@ class ExportedContract:
 
 def _raised(size: Size, lows: Mapping[str, int]) -> Size:
     low = None if isinstance(size, int) else lows.get(size.name or "")
-    return size if isinstance(size, int) or low is None else replace(size, min=low)
+    if isinstance(size, int) or low is None or low == size.min:
+        return size
+    return size.raised(low)
 
 
 def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> ExportedContract:

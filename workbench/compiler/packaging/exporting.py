@@ -6,7 +6,7 @@ import contextlib
 import functools
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 
 from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.packaging import programs
@@ -141,13 +142,6 @@ def _for_every_size(found: Exportable) -> tuple[Any, bool]:
         with contextlib.suppress(WorkbenchError), sizes_assumed(assumed=False):
             return _export(found), True
     return _export(found), not small
-
-
-@contextlib.contextmanager
-def sizes_assumed(assumed: bool) -> Iterator[None]:
-    """Whether torch may assume of a symbolic size that it is neither 0 nor 1."""
-    with tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed):
-        yield
 
 
 def _export(found: Exportable) -> Any:
