@@ -48,7 +48,8 @@ def aot_compile(
     dynamic_shapes
         As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
         Dim without a minimum takes the sizes 0 and 1 too, where torch can compile one code for
-        all; else it starts at 2, and a note in the report says so.
+        all; else it starts at 2, and a note in the report says so. An int may vary by Dim.DYNAMIC
+        or Dim.AUTO.
     grad
         None compiles for the current grad mode, True or False for that one; with False a call
         switches gradients off by itself.

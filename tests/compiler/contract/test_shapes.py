@@ -113,6 +113,45 @@ def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
     assert any(RAISED in note for note in compiled.report.request.notes) is (guarded == outside)
 
 
+@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+def test_the_bounds_of_a_hint_hold(kind: Any, tmp_path: Path) -> None:
+    spec = ({0: kind(min=2, max=8)}, None)
+    args = (ones(4), ones(4))
+    for made in (
+        compile_eager(total, args, dynamic_shapes=spec),
+        wb.package(total, args, path=tmp_path / "p.pt2", dynamic_shapes=spec),
+    ):
+        assert [fits(made, n, 4) for n in (2, 8, 9)] == [True, True, False]
+        with pytest.raises(wb.ContractError, match=r"outside the declared a_0 in 2\.\.8"):
+            made(ones(9), ones(4))
+
+
+def scaled(a: torch.Tensor, by: dict[str, int], n: int = 1) -> torch.Tensor:
+    return a * by["k"] + torch.arange(n * 8).view(n, 8).sum(0)
+
+
+@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+def test_ints_that_vary(kind: Any, tmp_path: Path) -> None:
+    spec = {"a": None, "by": {"k": kind(min=0, max=9)}, "n": kind}
+    compiled = compile_eager(scaled, (ones(4), {"k": 3}, 2), dynamic_shapes=spec)
+    for k, n in ((3, 2), (9, 5), (0, 3)):
+        torch.testing.assert_close(compiled(ones(4), {"k": k}, n), scaled(ones(4), {"k": k}, n))
+    with pytest.raises(wb.ContractError, match=r"by\['k'\] is 10, outside the declared by_k in 0"):
+        compiled(ones(4), {"k": 10}, 2)
+    with pytest.raises(wb.ContractError, match="expected int, any, got bool True"):
+        compiled(ones(4), {"k": 3}, True)
+    compiled.save(tmp_path / "f.aot")
+    again = wb.recompile(tmp_path / "f.aot", scaled)
+    torch.testing.assert_close(again(ones(4), {"k": 5}, 6), scaled(ones(4), {"k": 5}, 6))
+    with pytest.raises(wb.UsageError, match="n is a Python int that is declared dynamic"):
+        wb.package(
+            scaled,
+            (ones(4), {"k": 3}, 2),
+            path=tmp_path / "p.pt2",
+            dynamic_shapes={"a": None, "by": {"k": None}, "n": kind},
+        )
+
+
 def test_a_module_declares_by_the_names_of_forward() -> None:
     module = torch.nn.Linear(8, 2)
     compiled = compile_eager(module, (ones(4),), dynamic_shapes={"input": {0: BATCH}})
@@ -161,11 +200,28 @@ def test_the_callers_tensors_carry_no_mark_afterwards() -> None:
         (({0: "n"}, None), "expected a Dim"),
         ((None, None, None), "has 3 entries for the 2 inputs"),
         (({0: BATCH}, {1: BATCH}), "must agree on a shared dimension"),
+        ((Dim.DYNAMIC, None), "for a, a Tensor: expected a dict or a tuple, with a Dim for each"),
+        (({0: Dim.AUTO(min=5)}, None), r"dimension 0 of a is 4 in the example, outside a_0 in 5"),
     ],
 )
 def test_a_specification_that_does_not_fit(spec: Any, words: str) -> None:
     with pytest.raises(wb.UsageError, match=words):
         compile_eager(total, (ones(4), ones(4)), dynamic_shapes=spec)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Dim("k"), "the int 3: a Dim is for a dimension of a tensor. For an int give Dim.DYNAMIC"),
+        (Dim.DYNAMIC(min=5), r"by\['k'\] is 3 in the example, outside by_k in 5"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_an_int(entry: Any, words: str, tmp_path: Path) -> None:
+    args, spec = (ones(4), {"k": 3}, 2), {"a": None, "by": {"k": entry}, "n": None}
+    with pytest.raises(wb.UsageError, match=words):
+        compile_eager(scaled, args, dynamic_shapes=spec)
+    with pytest.raises(wb.UsageError, match=words):
+        wb.package(scaled, args, path=tmp_path / "p.pt2", dynamic_shapes=spec)
 
 
 def test_an_example_of_size_one_cannot_be_dynamic() -> None:

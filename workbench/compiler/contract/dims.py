@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,6 +75,27 @@ class Dynamic:
         if value is None:
             return False
         return (self.min is None or value >= self.min) and (self.max is None or value <= self.max)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """`Dim.AUTO` or `Dim.DYNAMIC` of torch.export, perhaps with bounds; `kind` is its name."""
+
+    kind: str
+    min: int | None = None
+    max: int | None = None
+
+    @classmethod
+    def of(cls, dim: Any) -> Hint | None:
+        """What a hint declares; None for anything else."""
+        kind = getattr(getattr(dim, "type", None), "name", None)
+        return None if kind is None else cls(kind, dim.min, dim.max)
+
+    def at(self, place: str) -> Dynamic:
+        """The dimension or number that it declares, named by its place where it has bounds."""
+        if self.min is None and self.max is None:
+            return Dynamic(None)
+        return Dynamic(re.sub(r"\W+", "_", place).strip("_"), self.min, self.max)
 
 
 Size = int | Dynamic

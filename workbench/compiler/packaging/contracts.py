@@ -23,7 +23,7 @@ from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
-from workbench.compiler.packaging.inputs import CallInputs, Declared
+from workbench.compiler.packaging.inputs import CallInputs, Declared, no_number
 from workbench.compiler.packaging.written_inputs import input_values, memory_of
 from workbench.errors import ArtifactError, CaptureError, UsageError
 
@@ -247,11 +247,7 @@ def check_inputs(found: Exportable, program: Any) -> None:
     """Raise `CaptureError` for a Python number that was declared dynamic."""
     for (path, value), made in zip(found.inputs.leaves, input_values(program), strict=True):
         if type(made) in _SYMBOLIC:
-            raise CaptureError(
-                f"{found.title} cannot be packaged: {path} is a Python {type(value).__name__} that "
-                "dynamic_shapes declares dynamic, and a library takes tensors only. Pass it as a "
-                f"tensor, or leave {path} out of dynamic_shapes to compile for {value!r}."
-            )
+            raise CaptureError(f"{found.title} cannot be packaged: {no_number(path, value)}")
 
 
 def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:
