@@ -71,6 +71,8 @@ class Leaf:
 def describe(path: Path, value: Any) -> Leaf:
     """The leaf that `value` is."""
     kind = type(value).__name__
+    if isinstance(value, torch.Tensor) and value.is_nested:  # its sizes are no numbers
+        return Leaf(path, "object", "nested tensor")
     if isinstance(value, torch.Tensor):
         return Leaf(
             path,
@@ -234,7 +236,11 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
         if expected != actual:
             yield f"{where}: expected {what} {expected}, got {actual}"
     if leaf.requires_grad != found.requires_grad:
-        yield (f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}")
+        cure = ".requires_grad_()" if leaf.requires_grad else ".detach()"
+        yield (
+            f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}: "
+            f"pass {where}{cure}, or compile with such an example"
+        )
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == found.shape and leaf.stride != found.stride:
         yield (

@@ -7,7 +7,7 @@ import functools
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from workbench.compiler.packaging.capture_side_effects import (
 )
 from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
@@ -45,6 +46,7 @@ class Exportable:
     inputs: CallInputs
     declared: Declared
     request: ModelRequest
+    outputs: DataClasses = field(default_factory=DataClasses)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def export(found: Exportable) -> Exported:
         around = (states[0], states[-1])
         call = (found.request.args, found.request.kwargs)
         lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
-    notes = tuple(filter(None, (train, *lost, *frozen)))
+    notes = tuple(filter(None, (train, *lost, *frozen, *found.outputs.notes())))
     for sentence in notes:
         warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
     return Exported(program, any_size, notes)

@@ -89,7 +89,8 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
     recorder.tell(progress)
     run = _Run(found, options_for(request.weights, chosen), recorder, notes=list(notes))
     try:
-        with tp.COMPILE_LOCK.get(), fast_start(), recorder:
+        outputs = found.outputs.as_dicts(found.module)
+        with tp.COMPILE_LOCK.get(), fast_start(), recorder, outputs:
             with _step(run, "export"):
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
@@ -207,7 +208,7 @@ def _packed(
         inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
         outputs=outputs_of(program, contract.names),
         in_spec=dumps(program.call_spec.in_spec),
-        out_spec=dumps(program.call_spec.out_spec),
+        out_spec=run.found.outputs.specification(dumps(program.call_spec.out_spec)),
         constants=constants,
         weights=request.weights,
         needs_proxy=built.library.needs_proxy,
