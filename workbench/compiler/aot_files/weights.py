@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import can_be_flattened
@@ -82,6 +83,16 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
         def persistent_id(self, value: object) -> int | None:
             return _number(collected, value) if _plain(value) else None  # type: ignore[arg-type]
 
+        def reducer_override(self, obj: Any) -> Any:
+            """A parametrized module as its own class, which exists in this process alone."""
+            if isinstance(obj, torch.nn.Module) and is_parametrized(obj):
+                return (
+                    parametrized,
+                    (type_before_parametrizations(obj), [*obj.parametrizations]),
+                    {**vars(obj)},
+                )
+            return super().reducer_override(obj)
+
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(module)
@@ -91,6 +102,26 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
             "weights='bundle' and hand the module to wb.load(path, module=model)."
         ) from error
     return buffer.getvalue()
+
+
+def parametrized(kind: type[torch.nn.Module], names: Sequence[str]) -> torch.nn.Module:
+    """A module of a class whose tensors with these names are computed when they are read.
+
+    Torch makes such a class for each parametrized module; the state of the module follows.
+    """
+
+    def computed(name: str) -> property:
+        def read(self: Any) -> Any:
+            return self.parametrizations[name]()
+
+        def write(self: Any, value: torch.Tensor) -> None:
+            self.parametrizations[name].right_inverse(value)
+
+        return property(read, write)
+
+    made = type(f"Parametrized{kind.__name__}", (kind,), {name: computed(name) for name in names})
+    module: torch.nn.Module = made.__new__(made)
+    return module
 
 
 @dataclass

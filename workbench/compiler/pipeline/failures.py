@@ -69,6 +69,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
             "compile a function that returns or changes a tensor."
         )
+    if "parametrize.Parametrized" in words:
+        return (
+            f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), and this "
+            "backend keeps its class, which is made while the program runs, in what it saves. "
+            "Compile with backend='inductor', which does not."
+        )
     if "Serialization of parametrized modules" in words:
         return (
             f"{name} is parametrized (torch.nn.utils.parametrize, spectral_norm, weight_norm): "
