@@ -85,7 +85,7 @@ def test_a_module_that_does_not_fit_is_refused_by_name(
 def test_a_module_that_cannot_be_pickled_says_what_to_do(tmp_path: Path) -> None:
     module = Tied()
     module.lock = threading.Lock()
-    with pytest.raises(ArtifactError, match="Save without weights='bundle'"):
+    with pytest.raises(ArtifactError, match="Save with weights='later'"):
         pack(module, tmp_path)
 
 

@@ -24,6 +24,10 @@ _PLAIN = frozenset(
 )  # fmt: skip
 
 
+class NotStorable(ArtifactError):
+    """A module that cannot be pickled."""
+
+
 _ALIGNMENT = 16  # bytes: a multiple of every element's size
 
 
@@ -47,7 +51,7 @@ def _number(collected: _Collected, tensor: torch.Tensor) -> int:
 def pack(module: torch.nn.Module, folder: Path) -> Bundle:
     """Take a module apart; the tensors go into a file in `folder`.
 
-    Raises `ArtifactError` when the module cannot be pickled.
+    Raises `NotStorable` when the module cannot be pickled.
     """
     collected: _Collected = {}
     # one of a subclass is pickled, and its inner tensors are stored
@@ -86,20 +90,18 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
         def reducer_override(self, obj: Any) -> Any:
             """A parametrized module as its own class, which exists in this process alone."""
             if isinstance(obj, torch.nn.Module) and is_parametrized(obj):
-                return (
-                    parametrized,
-                    (type_before_parametrizations(obj), [*obj.parametrizations]),
-                    {**vars(obj)},
-                )
+                state = dict(vars(obj))
+                names = list(state["_modules"]["parametrizations"])
+                return parametrized, (type_before_parametrizations(obj), names), state
             return super().reducer_override(obj)
 
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(module)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        raise ArtifactError(
-            f"The module cannot be stored in the artifact: {error}. Save without "
-            "weights='bundle' and hand the module to wb.load(path, module=model)."
+        raise NotStorable(
+            f"The module cannot be stored in the artifact: {error}. Save with weights='later' and "
+            "hand the module to wb.load(path, module=model)."
         ) from error
     return buffer.getvalue()
 
@@ -119,7 +121,9 @@ def parametrized(kind: type[torch.nn.Module], names: Sequence[str]) -> torch.nn.
 
         return property(read, write)
 
-    made = type(f"Parametrized{kind.__name__}", (kind,), {name: computed(name) for name in names})
+    made: Any = type(
+        f"Parametrized{kind.__name__}", (kind,), {name: computed(name) for name in names}
+    )
     module: torch.nn.Module = made.__new__(made)
     return module
 

@@ -127,8 +127,8 @@ class Contract:
             if declared:
                 sizes = list(leaf.shape)
                 for index, dim in declared.items():
-                    is_hint = isinstance(dim, dims.Hint)
-                    sizes[index] = dim.at(f"{path}_{index}") if is_hint else dim
+                    place = f"{path}_{index}"
+                    sizes[index] = dim.at(place) if isinstance(dim, dims.Hint) else dim
                 leaf = replace(leaf, shape=tuple(sizes))
             if path in shapes.numbers:
                 varying = (shapes.numbers[path].at(str(path)),)

@@ -221,7 +221,7 @@ def sizes_assumed(assumed: bool) -> Iterator[None]:
 
     Its caches know the code by the graph alone, and so keep the two apart by their tag.
     """
-    config = torch.compiler.config
+    config: Any = torch.compiler.config
     tag = config.cache_key_tag if assumed else f"{config.cache_key_tag}, any size"
     with (
         tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed),
@@ -247,7 +247,7 @@ def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
             tensor = path.get(bound)
             for index, dim in declared.items():
                 _mark(tensor, index, dim)
-        config = torch.compiler.config
+        config: Any = torch.compiler.config
         numbers = [f"L[{path.root!r}]{path.tail}" for path in shapes.numbers]
         sources = ",".join(filter(None, (config.dynamic_sources, *numbers)))
         with Patches() as patches, config.patch(dynamic_sources=sources):
