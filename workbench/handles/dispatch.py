@@ -51,7 +51,7 @@ def compile_for_target(
         else:
             code = compile_ahead(target, args, kwargs, options, progress)
         return Compiled.of(code, recipe_of(target, args, kwargs, options))
-    check_args(args)
+    _check_call(target, args, kwargs)
     from workbench.handles.cross_compiled import cross_compile
 
     call, recipe = (target, tuple(args), kwargs or {}), recipe_of(target, args, kwargs, options)
@@ -70,7 +70,7 @@ def compile_in_background(
     """
     from workbench.handles import background
 
-    check_args(args)
+    _check_call(target, args, kwargs)
     recipe = recipe_of(target, args, kwargs, options)
     call = target, tuple(args), dict(kwargs or {})
     if options.gpu is not None:
@@ -78,13 +78,18 @@ def compile_in_background(
     return background.compile_in_background(*call, options, recipe)
 
 
-def recipe_of(
-    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
-) -> Recipe:
-    """The call, ready to be compiled for another target; raises `UsageError` for odd inputs."""
+def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
+    """Raise `UsageError` here for what a process of its own could only refuse later."""
+    check_args(args)
     callee = callables.resolve(target)
     bound = bind(callee, tuple(args), dict(kwargs or {}))
     check_inputs(dict([*bound.items()][1:]) if callee.receiver else bound)
+
+
+def recipe_of(
+    target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
+) -> Recipe:
+    """The call, ready to be compiled for another target."""
     return Recipe(target, args, kwargs or {}, options, compile_for_target, compile_in_background)
 
 
