@@ -154,7 +154,7 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     """The module a global belongs to and its path there, or None for torch's own globals."""
-    owner, scope = function.__module__, function.__globals__
+    owner, scope = function.__module__ or "__main__", function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module = scope[path.root]
         kind, name = path.steps[0]

@@ -114,7 +114,7 @@ def _of_global(
     path: Path, function: types.FunctionType, modules: Mapping[str, Any]
 ) -> Inlined | None:
     """The place of a global, in the module that has it; None for those of torch and Python."""
-    owner, scope = function.__module__, function.__globals__
+    owner, scope = function.__module__ or "__main__", function.__globals__
     if path.root.startswith(_IMPORTED):
         scope = {path.root: modules.get(f"G[{path.root!r}]")}
     elif path.root not in scope:
@@ -181,7 +181,7 @@ def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and isinstance(module, types.ModuleType):
             modules.setdefault(file, []).append((module.__name__, vars(module)))
-    own = (function.__module__, function.__globals__)
+    own = (function.__module__ or "__main__", function.__globals__)
     for code in users:
         root, *rest = code.co_qualname.split(".")
         path = Path(root, tuple(("attr", part) for part in rest))

@@ -157,6 +157,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             }
             return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
         if (operator := operator_reduced(value)) is not None:
+            self.operators += used_operators(value)
             return operator
         if isinstance(value, torch.nn.Module) and is_parametrized(value):
             # its own class, made for it alone, refuses; the class and what it holds can travel
