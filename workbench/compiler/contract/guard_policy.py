@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.callables import closure_of
+from workbench.compiler.contract.callables import closure_of, module_name
 from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.paths import Path, parse
@@ -154,7 +154,7 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     """The module a global belongs to and its path there, or None for torch's own globals."""
-    owner, scope = function.__module__ or "__main__", function.__globals__
+    owner, scope = module_name(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module = scope[path.root]
         kind, name = path.steps[0]

@@ -17,7 +17,7 @@ from workbench.compiler.aot_files.serializability import compiling_for_serializa
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
-from workbench.compiler.contract.callables import Callee, resolve
+from workbench.compiler.contract.callables import Callee, module_name, resolve
 from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
@@ -247,6 +247,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
+    module = module_name(function)
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     instructions = list(dis.get_instructions(env.bytecode))
@@ -263,12 +264,12 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     arguments = contract.arguments()
     return CallPlan(
         contract=contract,
-        specialized=SpecializedValues.in_scopes(values, function.__module__, function.__globals__),
+        specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,
         live_globals={name: function.__globals__ for name in sorted(live)},
-        function_module=function.__module__,
+        function_module=module,
         kind=run.callee.kind,
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
