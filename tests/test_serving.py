@@ -55,7 +55,7 @@ def test_load_and_inspect_with_the_rest_hidden(tmp_path: Path) -> None:
     module = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False), torch.nn.ReLU())
     with torch.no_grad():
         module[0].weight.copy_(torch.eye(8))
-    wb.aot_compile(module, (torch.randn(3, 8),), grad=False).save(path, weights="bundle")
+    wb.aot_compile(module, (torch.randn(3, 8),), grad=False).save(path, weights="inside")
     script = SCRIPT.format(path=str(path), allowed=TORCH_NEEDS)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -59,7 +59,7 @@ def compile_and_save(folder: Path) -> None:
     print(wb.show(compiled))
     print(f"\nAgainst the model itself: {wb.verify(compiled, (tokens,))!r}")
     path = folder / "gpt2.aot"
-    digest = compiled.save(path, weights="bundle")
+    digest = compiled.save(path, weights="inside")
     print(f"Saved {path}, {path.stat().st_size / 1e6:.1f} MB, weights included\n  {digest}")
     with torch.no_grad():
         torch.save({"tokens": tokens, "logits": model(tokens).logits}, folder / "expected.pt")

@@ -64,7 +64,9 @@ def _save(folder: Path) -> None:
     from tests.bench import torch_path
 
     case = gpt2()
-    wb.aot_compile(case.model, (), dict(case.inputs), grad=False).save(folder / "ours.aot")
+    wb.aot_compile(case.model, (), dict(case.inputs), grad=False).save(
+        folder / "ours.aot", weights="later"
+    )
     with torch.no_grad():
         compiled = torch_path.compile_module(case.model, case.inputs)
     aliases = torch_path.save(compiled, folder / "torch.bin")

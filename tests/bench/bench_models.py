@@ -54,7 +54,7 @@ def save_here(way: str, name: str, path: Path) -> bool:
 
     case = zoo.build(name)
     if way == "ours":
-        wb.aot_compile(case.model, (), dict(case.inputs), grad=False).save(path)
+        wb.aot_compile(case.model, (), dict(case.inputs), grad=False).save(path, weights="later")
     else:
         with torch.no_grad():
             torch_path.compile_plainly(case.model, case.inputs).save_compiled_function(str(path))

@@ -37,7 +37,7 @@ def test_a_module_with_its_weights(worker: CrossCompiler, gpu: Gpu, tmp_path: Pa
     model, x = Block(), torch.randn(64, 256)  # on the CPU: only the worker believes in the GPU
     asked = CompileOptions(target=gpu.name, grad=False)
     compiled = cross_compile(model, (x,), {}, asked, gpu, worker=worker)
-    compiled.save(tmp_path / "block.aot", weights="bundle", machine=wb.machine())
+    compiled.save(tmp_path / "block.aot", weights="inside", machine=wb.machine())
     assert wb.check(tmp_path / "block.aot").ok
     loaded = wb.load(tmp_path / "block.aot")
     with torch.no_grad():

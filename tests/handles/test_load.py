@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,11 @@ def test_declared_dimensions_hold_after_loading(tmp_path: Path) -> None:
         loaded(torch.ones(10, 8), torch.ones(10, 8))
 
 
-@pytest.mark.parametrize("weights", ["separate", "bundle"])
+@pytest.mark.parametrize("weights", ["later", "inside", "beside", None])
 def test_a_module_with_tied_weights(weights: str, tmp_path: Path) -> None:
     model, ids = Tied(), torch.tensor([1, 2, 3])
     compile_eager(model, (ids,)).save(tmp_path / "a.aot", weights=weights)
-    if weights == "bundle":
+    if weights != "later":
         loaded = wb.load(tmp_path / "a.aot")
         assert loaded.module is not model
         assert loaded.module.head.weight is loaded.module.embed.weight
@@ -209,8 +210,35 @@ def test_the_same_request_compiled_again(tmp_path: Path) -> None:
 
 def test_a_wrong_word_for_weights(tmp_path: Path) -> None:
     compiled = compile_eager(scaled, (X,))
-    with pytest.raises(wb.UsageError, match="expected one of 'separate', 'bundle'"):
+    with pytest.raises(wb.UsageError, match="expected one of 'inside', 'beside', 'later'"):
         compiled.save(tmp_path / "a.aot", weights="all")
     with pytest.raises(wb.UsageError, match="needs a module; scaled is a function"):
-        compiled.save(tmp_path / "a.aot", weights="bundle")
+        compiled.save(tmp_path / "a.aot", weights="inside")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_words_of_earlier_releases_for_weights(tmp_path: Path) -> None:
+    compiled = compile_eager(Tied(), (torch.tensor([1, 2, 3]),))
+    for old, new in (("bundle", "inside"), ("separate", "later")):
+        with pytest.warns(DeprecationWarning, match=f"{old}' is weights='{new}' now") as heard:
+            compiled.save(tmp_path / f"{old}.aot", weights=old)
+        assert [item.filename for item in heard] == [__file__]
+    assert wb.load(tmp_path / "bundle.aot").module is not None
+    with pytest.raises(wb.ArtifactError, match=r"load\(path, module=model\)"):
+        wb.load(tmp_path / "separate.aot")
+
+
+class Locked(Tied):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+def test_a_module_that_cannot_be_stored_is_handed_over_later(tmp_path: Path) -> None:
+    model, ids = Locked(), torch.tensor([1, 2, 3])
+    compiled = compile_eager(model, (ids,))
+    with pytest.warns(UserWarning, match=r"a\.aot is written without weights\. The module cannot"):
+        compiled.save(tmp_path / "a.aot")
+    torch.testing.assert_close(wb.load(tmp_path / "a.aot", module=model)(ids), model(ids))
+    with pytest.raises(wb.ArtifactError, match="Save with weights='later' and hand the module"):
+        compiled.save(tmp_path / "b.aot", weights="inside")

@@ -40,7 +40,7 @@ def test_compiled_and_verified(config: Any, dtype: torch.dtype) -> None:
 def test_weights_in_the_file(tmp_path: Path) -> None:
     module, x = quantised(ao.Int8WeightOnlyConfig(), torch.float32)
     compiled = wb.aot_compile(module, (x,), grad=False)
-    compiled.save(tmp_path / "it.aot", weights="bundle")
+    compiled.save(tmp_path / "it.aot", weights="inside")
     loaded = wb.load(tmp_path / "it.aot", trust=True)
     torch.testing.assert_close(loaded(x), compiled(x))
 

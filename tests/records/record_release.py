@@ -40,7 +40,7 @@ def write(folder: Path) -> None:
         torch.save({"x": x, "y": model(x), "state": model.state_dict()}, folder / "tensors.pt")
     narrow = {"cpp.simdlen": 256}  # vectors that most processors have
     compiled = wb.aot_compile(model, (x,), grad=False, options=narrow)
-    compiled.save(folder / "block.aot", weights="bundle", isa="avx2")
+    compiled.save(folder / "block.aot", weights="inside", isa="avx2")
     compiled.report.save(folder / "block.wbr")
     wb.package(model, (x,), path=folder / "block.pt2")
     found = wb.sweep(sums, (x, x), over={"mode": ["default", "max-autotune"]}, measure_s=0.05)

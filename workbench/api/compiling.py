@@ -46,7 +46,10 @@ def aot_compile(
     backend, mode, options
         As in torch.compile; mode and options may be given together, an option wins.
     dynamic_shapes
-        As in torch.export.export: Dims by parameter name or position, nested as the inputs are.
+        As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
+        Dim without a minimum takes the sizes 0 and 1 too, where torch can compile one code for
+        all; else it starts at 2, and a note in the report says so. An int may vary by Dim.DYNAMIC
+        or Dim.AUTO.
     grad
         None compiles for the current grad mode, True or False for that one; with False a call
         switches gradients off by itself.
@@ -125,7 +128,7 @@ def compile_async(
 
 def package(
     model: Any,
-    args: Any,
+    args: Any = None,
     kwargs: Any = None,
     *,
     path: str | PathLike[str],
@@ -144,15 +147,16 @@ def package(
     Parameters
     ----------
     model
-        A module, or a function of tensors. Several go into one file as a mapping by name; `args`,
+        A module, a function of tensors, or a torch.export.ExportedProgram, whose range constraints
+        are its dynamic dimensions. Several go into one file as a mapping by name; `args`,
         `kwargs` and `dynamic_shapes` are then mappings by the same names, `options`, `mode` and
         `weights` one value for all or a mapping.
     args, kwargs
-        Example inputs, as in torch.export.export.
+        Example inputs, as in torch.export.export; an exported program brings its own.
     path
         The file to write, ending in `.pt2`; it appears whole or not at all.
     dynamic_shapes
-        As in torch.export.export.
+        As in torch.export.export; not for an exported program. Minima are as in `aot_compile`.
     options, mode
         Of Inductor, as in torch.compile; they may be given together, an option wins.
     weights
@@ -196,7 +200,7 @@ def package(
     )
     manifest = write_package(requests, path, progress=progress)
     made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
-    made.originals.update({request.name: request.model for request in requests})
+    made.originals.update({request.name: request.original for request in requests})
     return made
 
 

@@ -7,6 +7,8 @@ from concurrent.futures import Executor
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import UsageError
+
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.sweep.sweep import Sweep
@@ -60,6 +62,7 @@ def verify(
     >>> wb.verify(compiled, (x,)).ok
     True
     """
+    from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.verify import refuse_for_host
     from workbench.handles.verify import verify as run
@@ -72,6 +75,11 @@ def verify(
             tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)
         )
         return verify_program(x.program, x.original, asked)
+    if not isinstance(x, Compiled):
+        raise UsageError(
+            f"verify takes what aot_compile or load made of a function; this is a "
+            f"{type(x).__name__}. A package is compared with its original by wb.roundtrip(x, args)."
+        )
     refuse_for_host(per_kernel=per_kernel, float64=float64)
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 

@@ -169,7 +169,7 @@ def main(parent: Parent) -> None:
                 parent.send(Ready())
                 compiled = Compiled.of(compile_ahead(*call, parent))
                 parent("saving", 0.0)
-                digest = save_compiled(compiled, folder / RESULT)
+                digest = save_compiled(compiled, folder / RESULT, weights="later")
                 parent.end("saving", 0.0)
         parent.done(digest)
     except WorkbenchError as error:

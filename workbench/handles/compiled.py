@@ -199,14 +199,16 @@ class Compiled(OtherTargets):
         self,
         path: str | PathLike[str],
         *,
-        weights: str = "separate",
+        weights: str | None = None,
         isa: str | list[str] = "native",
         external_data: Mapping[str, Any] | None = None,
     ) -> str:
         """Write one `.aot` file, atomically, and return its sha256 to vouch for it elsewhere.
 
-        `weights="bundle"` puts the module's tensors and skeleton into the file, so that
-        `load(path)` alone works. `external_data` names objects that are left out and handed back
+        `weights` is "inside" for the module's tensors and skeleton in the file, so that
+        `load(path)` alone works ("beside" is the same here), or "later" for a file without them,
+        whose module is handed to `load`. None is "inside" wherever there are weights that can be
+        stored. `external_data` names objects that are left out and handed back
         at load. Raises `ArtifactError` when something cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file

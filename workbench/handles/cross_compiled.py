@@ -62,7 +62,7 @@ class CrossCompiled(OtherTargets):
         self,
         path: str | PathLike[str],
         *,
-        weights: str = "separate",
+        weights: str | None = None,
         isa: str | list[str] = "native",
         machine: Any = None,
     ) -> str:
@@ -72,8 +72,8 @@ class CrossCompiled(OtherTargets):
         as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path of the JSON
         that `print(wb.machine())` writes there. Without one, any build of this release of torch
         for the GPU will do, with this Triton; only torch's own loader, which the workbench does
-        not use, then refuses the payload. `weights="bundle"` puts the tensors of the live module
-        into the file, which arrive on the GPU. Raises `ArtifactError` when something cannot be
+        not use, then refuses the payload. `weights` is as in `Compiled.save`; the tensors of
+        the live module arrive on the GPU. Raises `ArtifactError` when something cannot be
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import with_saved_file

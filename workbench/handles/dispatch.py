@@ -12,13 +12,15 @@ import torch
 
 from workbench.artifacts.archive.container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
+from workbench.compiler.contract import callables
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
+from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.request import repackage_command
-from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.other_targets import OtherTargets
@@ -79,7 +81,10 @@ def compile_in_background(
 def recipe_of(
     target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> Recipe:
-    """The call, ready to be compiled for another target."""
+    """The call, ready to be compiled for another target; raises `UsageError` for odd inputs."""
+    callee = callables.resolve(target)
+    bound = bind(callee, tuple(args), dict(kwargs or {}))
+    check_inputs(dict([*bound.items()][1:]) if callee.receiver else bound)
     return Recipe(target, args, kwargs or {}, options, compile_for_target, compile_in_background)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,13 @@ from workbench.compiler.aot_files.file_tables import without_file
 from workbench.compiler.aot_files.payload import Serialized
 from workbench.compiler.aot_files.program import NoProgram, Program
 from workbench.compiler.aot_files.saving import (
-    BUNDLE,
-    WEIGHTS,
+    INSIDE,
     current_versions,
+    weights_word,
     write_serialized,
 )
+from workbench.compiler.aot_files.weights import NotStorable
 from workbench.compiler.contract.callables import resolve
-from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 
@@ -38,54 +40,73 @@ def save_compiled(
     compiled: Compiled,
     path: str | PathLike[str],
     *,
-    weights: str = "separate",
+    weights: str | None = None,
     isa: str | list[str] = "native",
     external_data: Mapping[str, Any] | None = None,
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
-    one_of("weights", weights, WEIGHTS)
-    if weights == "bundle" and compiled.module is None:
-        raise UsageError(
-            f"weights='bundle' needs a module; {compiled.name} is a {compiled.report.request.kind}."
-        )
+    place, module = weights_word(weights), compiled.module
+    if place == INSIDE and module is None:
+        raise UsageError(_needs_module(INSIDE, compiled))
     plan = compiled.plan
     aot_fn, emptied = serializability.saveable(compiled.aot_fn, plan.guarded)
     modules, functions = serializability.kept_outside(aot_fn)
-    return saving.save_artifact(
-        path,
-        aot_fn=aot_fn,
-        contract_json={
-            **plan.to_json(compiled.report.request),
-            "imports": {name: place for name, (_, place) in functions.items()},
-        },
-        specialized_json=plan.specialized_to_json(emptied),
-        guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
-        report=without_file(compiled.report),
-        module=compiled.module,
-        weights=weights,
-        isa=isa,
-        external_data={
-            **modules,
-            **{name: function for name, (function, _) in functions.items()},
-            **(external_data or {}),
-        },
-        target=compiled.target,
-        backend=compiled.report.request.backend,
-    )
+
+    def write(place: str | None) -> str:
+        return saving.save_artifact(
+            path,
+            aot_fn=aot_fn,
+            contract_json={
+                **plan.to_json(compiled.report.request),
+                "imports": {name: place for name, (_, place) in functions.items()},
+            },
+            specialized_json=plan.specialized_to_json(emptied),
+            guards_json={"policy": compiled.report.request.guards, "dropped": list(plan.dropped)},
+            report=without_file(compiled.report),
+            module=module,
+            weights=place,
+            isa=isa,
+            external_data={
+                **modules,
+                **{name: function for name, (function, _) in functions.items()},
+                **(external_data or {}),
+            },
+            target=compiled.target,
+            backend=compiled.report.request.backend,
+        )
+
+    if place is None and module is not None and not _without_data(module):
+        with _said(path):
+            return write(INSIDE)
+    return write(place)
+
+
+@contextlib.contextmanager
+def _said(path: str | PathLike[str]) -> Iterator[None]:
+    """Go on with a warning where nobody asked for weights that cannot be stored."""
+    try:
+        yield
+    except NotStorable as error:
+        warnings.warn(f"{path} is written without weights. {error}", stacklevel=5)
+
+
+def _needs_module(place: str, compiled: Compiled | CrossCompiled) -> str:
+    kind = compiled.report.request.kind
+    return f"weights={place!r} needs a module; {compiled.name} is a {kind}."
 
 
 def save_cross_compiled(
     compiled: CrossCompiled,
     path: str | PathLike[str],
     *,
-    weights: str,
+    weights: str | None,
     isa: str | Sequence[str],
     machine: Any,
 ) -> str:
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
-    one_of("weights", weights, WEIGHTS)
+    place = weights_word(weights)
     program = _whole(compiled)
-    module = _module(compiled) if weights == BUNDLE else None
+    module = _stored(compiled, place)
     serialized, built_for = program.serialized, program.built_for
     if machine is None:
         release = current_versions().torch.partition("+")[0]
@@ -127,24 +148,30 @@ def _whole(compiled: CrossCompiled) -> Program:
     return program
 
 
-def _module(compiled: CrossCompiled) -> torch.nn.Module:
-    """The live module whose tensors go into the file."""
-    receiver = resolve(compiled.original).receiver
-    owner, fake = receiver[0] if receiver else None, tp.FAKE_TENSOR.get()
-    if not isinstance(owner, torch.nn.Module):
-        kind = compiled.report.request.kind
-        raise UsageError(f"weights='bundle' needs a module; {compiled.name} is a {kind}.")
-    empty = [
+def _stored(compiled: CrossCompiled, place: str | None) -> torch.nn.Module | None:
+    """The live module whose tensors go into the file, if they do."""
+    receiver = resolve(compiled.original).receiver if place in (None, INSIDE) else ()
+    owner = receiver[0] if receiver else None
+    module = owner if isinstance(owner, torch.nn.Module) else None
+    empty = [] if module is None else _without_data(module)
+    if place == INSIDE and module is None:
+        raise UsageError(_needs_module(INSIDE, compiled))
+    if place == INSIDE and empty:
+        raise UsageError(
+            f"weights='inside' needs the weights, and {empty[0]} of {compiled.name} has no data. "
+            "Fill the module first, or save with weights='later' and hand the module to load."
+        )
+    return None if empty else module
+
+
+def _without_data(module: torch.nn.Module) -> list[str]:
+    """The names of the tensors that have none: on the meta device, or fake."""
+    fake = tp.FAKE_TENSOR.get()
+    return [
         name
-        for name, value in owner.state_dict(keep_vars=True).items()
+        for name, value in module.state_dict(keep_vars=True).items()
         if isinstance(value, torch.Tensor) and (value.is_meta or isinstance(value, fake))
     ]
-    if empty:
-        raise UsageError(
-            f"weights='bundle' needs the weights, and {empty[0]} of {compiled.name} has no data. "
-            "Fill the module first, or save with weights='separate' and hand the module to load."
-        )
-    return owner
 
 
 def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:

@@ -127,12 +127,12 @@ def _save(compiled: Compiled, file: Path) -> tuple[float, tuple[str, ...]]:
     start = time.perf_counter()
     if compiled.module is not None:
         try:
-            save_compiled(compiled, file, weights="bundle")
+            save_compiled(compiled, file, weights="inside")
             return time.perf_counter() - start, notes
         except ArtifactError as error:
             notes = (f"saved without its weights, the module was handed over: {first_line(error)}",)
     start = time.perf_counter()
-    save_compiled(compiled, file)
+    save_compiled(compiled, file, weights="later")
     return time.perf_counter() - start, notes
 
 

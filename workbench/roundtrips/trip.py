@@ -36,6 +36,7 @@ from workbench.roundtrips.subject import Leaves, Shipment, TripPlan
 _RANDOM = re.compile("rand|dropout|bernoulli|multinomial|normal_functional")
 _FILLING = "torch.compile, to fill the cache"
 LIMIT_S = 1800.0
+_ITEM = re.compile(r"\['(\w+)'\]")
 _HIDDEN = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TRITON_INTERPRET")
 _CACHES = {  # folders that each way has for itself
     "TMPDIR": "tmp",
@@ -180,6 +181,8 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
 def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripLeaf]:
     for where in ("output", "inputs"):
         left, right = _comparable(expected[where]), _comparable(found[where])
+        if way == "torch":
+            right = _as_data_classes(left, right)
         pairs = zip_longest(left, right, fillvalue=("", None))
         if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
             continue
@@ -190,6 +193,16 @@ def _leaf_rows(way: str, expected: Leaves, found: Leaves) -> Iterator[RoundTripL
             figures = {k: v for k, v in vars(row).items() if k not in ("verdict", "reason")}
             is_exact = row.ok and exact.get(name, False)
             yield RoundTripLeaf(way=way, bit_exact=is_exact, ok=row.ok, note=row.reason, **figures)
+
+
+def _as_data_classes(
+    left: list[tuple[str, Any]], right: list[tuple[str, Any]]
+) -> list[tuple[str, Any]]:
+    """The leaves under the names on the left: torch's loader gives dicts for data classes."""
+    names = [name for name, _ in left]
+    if [_ITEM.sub(r".\1", name) for name, _ in right] != [_ITEM.sub(r".\1", n) for n in names]:
+        return right
+    return [(name, leaf) for name, (_, leaf) in zip(names, right, strict=True)]
 
 
 def _comparable(leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

@@ -116,7 +116,7 @@ def _saved(trial: Trial, compiled: Compiled) -> Trial:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trial.aot"
         try:
-            compiled.save(path)
+            compiled.save(path, weights="later")
         except WorkbenchError as error:
             return replace(trial, warning=f"it cannot be saved: {first_line(error)}")
         return replace(trial, artifact_bytes=path.stat().st_size)

@@ -27,7 +27,7 @@ def test_a_saved_file_is_in_the_report(compiled: Any, tmp_path: Path) -> None:
     heard: list[tuple[Report, Report]] = []
     before = compiled.report
     compiled.listen(lambda *reports: bool(heard.append(reports)))
-    digest = compiled.save(tmp_path / "block.aot", weights="bundle")
+    digest = compiled.save(tmp_path / "block.aot", weights="inside")
     assert heard == [(before, compiled.report)]
     assert facts(compiled.report)["Digest"] == digest
     assert facts(compiled.report)["Weights"] == "in the file"
@@ -62,9 +62,9 @@ def test_a_loaded_file_is_read_when_somebody_looks(compiled: Any, tmp_path: Path
 
 def test_another_file_of_that_name_is_not_taken_for_it(compiled: Any, tmp_path: Path) -> None:
     path = tmp_path / "block.aot"
-    compiled.save(path)
+    compiled.save(path, weights="later")
     loaded = wb.load(path, module=samples.block()).report
-    compiled.save(path, weights="bundle")
+    compiled.save(path, weights="inside")
     assert facts(loaded)["Now"] == "the file has changed since then"
 
 

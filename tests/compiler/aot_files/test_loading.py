@@ -71,8 +71,8 @@ def files(folder: Path, store: TrustStore) -> dict[str, tuple[str, str]]:
     for name, made, more in (
         ("function", function, {}),
         ("portable", narrow, {"isa": ["native", "avx2"], "report": width}),
-        ("training", training, {"weights": "separate", "module": module}),
-        ("bundle", training, {"weights": "bundle", "module": module}),
+        ("training", training, {"weights": "later", "module": module}),
+        ("bundle", training, {"weights": "inside", "module": module}),
         ("eager", eager, {}),
     ):
         path = folder / f"{name}.aot"

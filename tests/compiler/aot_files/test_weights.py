@@ -85,5 +85,33 @@ def test_a_module_that_does_not_fit_is_refused_by_name(
 def test_a_module_that_cannot_be_pickled_says_what_to_do(tmp_path: Path) -> None:
     module = Tied()
     module.lock = threading.Lock()
-    with pytest.raises(ArtifactError, match="Save without weights='bundle'"):
+    with pytest.raises(ArtifactError, match="Save with weights='later'"):
         pack(module, tmp_path)
+
+
+class Doubling(torch.nn.Module):
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight * 2
+
+    def right_inverse(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight / 2
+
+
+@pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm", "orthogonal", "own"])
+def test_a_parametrized_module_is_parametrized_again(kind: str, tmp_path: Path) -> None:
+    linear, nn = torch.nn.Linear(4, 3), torch.nn.utils
+    if kind == "own":
+        nn.parametrize.register_parametrization(linear, "weight", Doubling())
+    else:
+        getattr(nn.parametrizations, kind)(linear)
+    module = torch.nn.Sequential(linear, torch.nn.ReLU()).eval()
+    bundle = pack(module, tmp_path)
+    again = Weights(bundle.file, bundle.table).module(bundle.skeleton)
+    x = torch.randn(5, 4)
+    torch.testing.assert_close(again(x), module(x))
+    assert list(again.state_dict()) == list(module.state_dict())
+    assert nn.parametrize.is_parametrized(again[0])
+    assert isinstance(again[0], torch.nn.Linear)
+    if kind == "own":
+        again[0].weight = torch.ones(3, 4)
+        torch.testing.assert_close(again[0].weight, torch.ones(3, 4))

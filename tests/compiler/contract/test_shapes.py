@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ BATCH = Dim("batch", min=3, max=16)
         (({0: BATCH}, {0: 2 * BATCH}), (4, 8), [(3, 6), (16, 32)], [(2, 4), (17, 34), (4, 9)]),
         (({0: BATCH}, {0: BATCH + 1}), (4, 5), [(3, 4), (16, 17)], [(2, 3), (17, 18), (4, 4)]),
         (({0: BATCH}, None), (4, 4), [(3, 4), (16, 4)], [(2, 4), (17, 4), (4, 5)]),
-        (((BATCH, None), (Dim("rows", max=9), 8)), (4, 5), [(3, 2), (16, 9)], [(4, 10), (4, 1)]),
+        (((BATCH, None), (Dim("rows", max=9), 8)), (4, 5), [(3, 1), (16, 9)], [(4, 10), (2, 1)]),
         (({0: Dim.AUTO}, {0: Dim.STATIC}), (4, 4), [(2, 4), (99, 4)], [(4, 5)]),
         (({0: Dim.DYNAMIC}, {0: 4}), (4, 4), [(2, 4), (99, 4)], [(4, 5)]),
     ],
@@ -73,13 +74,82 @@ def test_nested_inputs() -> None:
         compiled({"x": ones(9), "l": [ones(5)]})
 
 
-def test_a_minimum_of_one_is_said_to_start_at_two() -> None:
-    compiled = compile_eager(total, (ones(4), ones(4)), dynamic_shapes=({0: Dim("n", min=1)}, None))
-    assert compiled.report.request.notes == (
-        "Dim 'n' starts at 2, not 1: torch specialises sizes 0 and 1, so compile another artifact "
-        "for size 1.",
+@pytest.mark.parametrize("rows", [Dim("n"), Dim("n", min=1), Dim("n", min=1, max=64)])
+def test_sizes_of_0_and_1_are_taken_where_they_are_declared(rows: Any, tmp_path: Path) -> None:
+    spec = ({0: rows}, None)
+    compiled = wb.aot_compile(total, (ones(4), ones(4)), dynamic_shapes=spec)
+    package = wb.package(
+        total, (ones(4), ones(4)), path=tmp_path / "total.pt2", dynamic_shapes=spec
     )
-    assert not fits(compiled, 1, 4)
+    sizes = (0, 1, 2, 64)
+    assert [fits(compiled, n, 4) for n in sizes] == [rows.min == 0, True, True, True]
+    assert [fits(package, n, 4) for n in sizes] == [rows.min == 0, True, True, True]
+    assert compiled.report.request.notes == package.report.request.notes == ()
+
+
+def without_one(x: torch.Tensor) -> torch.Tensor:
+    return x - 1 if x.shape[0] == 1 else x * 2
+
+
+RAISED = "n starts at 2, though less was declared: torch specialises the sizes 0 and 1"
+
+
+@pytest.mark.parametrize("rows", [Dim("n"), Dim("n", max=64)])
+def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
+    rows: Any, tmp_path: Path
+) -> None:
+    spec = {"x": {0: rows}}
+    compiled = wb.aot_compile(without_one, (ones(4),), dynamic_shapes=spec)
+    package = wb.package(without_one, (ones(4),), path=tmp_path / "p.pt2", dynamic_shapes=spec)
+    torch.testing.assert_close(compiled(ones(5)), package(ones(5)))
+    # without a maximum the condition itself is a guard
+    outside = rf"dimension 0 is 1, outside n in 2\.\.\d*: {RAISED}"
+    guarded = r"!= 1, which is not so" if rows.max is None or rows.max > 64 else outside
+    with pytest.raises(wb.ContractError, match=guarded):
+        compiled(ones(1))
+    with pytest.raises(wb.ContractError, match=outside):
+        package(ones(1))
+    assert RAISED in package.notes[0]
+    assert any(RAISED in note for note in compiled.report.request.notes) is (guarded == outside)
+
+
+@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+def test_the_bounds_of_a_hint_hold(kind: Any, tmp_path: Path) -> None:
+    spec = ({0: kind(min=2, max=8)}, None)
+    args = (ones(4), ones(4))
+    for made in (
+        compile_eager(total, args, dynamic_shapes=spec),
+        wb.package(total, args, path=tmp_path / "p.pt2", dynamic_shapes=spec),
+    ):
+        assert [fits(made, n, 4) for n in (2, 8, 9)] == [True, True, False]
+        with pytest.raises(wb.ContractError, match=r"outside the declared a_0 in 2\.\.8"):
+            made(ones(9), ones(4))
+
+
+def scaled(a: torch.Tensor, by: dict[str, int], n: int = 1) -> torch.Tensor:
+    return a * by["k"] + torch.arange(n * 8).view(n, 8).sum(0)
+
+
+@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+def test_ints_that_vary(kind: Any, tmp_path: Path) -> None:
+    spec = {"a": None, "by": {"k": kind(min=0, max=9)}, "n": kind}
+    compiled = compile_eager(scaled, (ones(4), {"k": 3}, 2), dynamic_shapes=spec)
+    for k, n in ((3, 2), (9, 5), (0, 3)):
+        torch.testing.assert_close(compiled(ones(4), {"k": k}, n), scaled(ones(4), {"k": k}, n))
+    with pytest.raises(wb.ContractError, match=r"by\['k'\] is 10, outside the declared by_k in 0"):
+        compiled(ones(4), {"k": 10}, 2)
+    with pytest.raises(wb.ContractError, match="expected int, any, got bool True"):
+        compiled(ones(4), {"k": 3}, True)
+    compiled.save(tmp_path / "f.aot")
+    again = wb.recompile(tmp_path / "f.aot", scaled)
+    torch.testing.assert_close(again(ones(4), {"k": 5}, 6), scaled(ones(4), {"k": 5}, 6))
+    with pytest.raises(wb.UsageError, match="n is a Python int that is declared dynamic"):
+        wb.package(
+            scaled,
+            (ones(4), {"k": 3}, 2),
+            path=tmp_path / "p.pt2",
+            dynamic_shapes={"a": None, "by": {"k": None}, "n": kind},
+        )
 
 
 def test_a_module_declares_by_the_names_of_forward() -> None:
@@ -130,11 +200,28 @@ def test_the_callers_tensors_carry_no_mark_afterwards() -> None:
         (({0: "n"}, None), "expected a Dim"),
         ((None, None, None), "has 3 entries for the 2 inputs"),
         (({0: BATCH}, {1: BATCH}), "must agree on a shared dimension"),
+        ((Dim.DYNAMIC, None), "for a, a Tensor: expected a dict or a tuple, with a Dim for each"),
+        (({0: Dim.AUTO(min=5)}, None), r"dimension 0 of a is 4 in the example, outside a_0 in 5"),
     ],
 )
 def test_a_specification_that_does_not_fit(spec: Any, words: str) -> None:
     with pytest.raises(wb.UsageError, match=words):
         compile_eager(total, (ones(4), ones(4)), dynamic_shapes=spec)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (Dim("k"), "the int 3: a Dim is for a dimension of a tensor. For an int give Dim.DYNAMIC"),
+        (Dim.DYNAMIC(min=5), r"by\['k'\] is 3 in the example, outside by_k in 5"),
+    ],
+)
+def test_a_declaration_that_does_not_fit_an_int(entry: Any, words: str, tmp_path: Path) -> None:
+    args, spec = (ones(4), {"k": 3}, 2), {"a": None, "by": {"k": entry}, "n": None}
+    with pytest.raises(wb.UsageError, match=words):
+        compile_eager(scaled, args, dynamic_shapes=spec)
+    with pytest.raises(wb.UsageError, match=words):
+        wb.package(scaled, args, path=tmp_path / "p.pt2", dynamic_shapes=spec)
 
 
 def test_an_example_of_size_one_cannot_be_dynamic() -> None:

@@ -156,13 +156,13 @@ def test_progress_hears_of_every_phase(two: Made) -> None:
 
 def test_one_is_left_out_with_a_sentence_where_it_cannot_be_had(later: Made) -> None:
     (said,) = later.warnings
-    assert said.startswith("OneIsSpecial: batch starts at 2, not 1: for 1 the compiled code")
+    assert said.startswith("OneIsSpecial: batch starts at 2, though less was declared: torch")
     (leaf,) = manifest_of(later).model().contract["leaves"]
     assert leaf["shape"][0]["min"] == 2
     assert said.partition(": ")[2] in later.package.report.request.notes
     later.package.update_weights(later.models["model"].state_dict())
     torch.testing.assert_close(later.package(torch.ones(2, 4))[0], torch.arange(4.0))
-    with pytest.raises(wb.ContractError, match=r"outside the declared batch in 2\.\.8"):
+    with pytest.raises(wb.ContractError, match=r"outside batch in 2\.\.8: batch starts at 2"):
         later.package(torch.randn(1, 4))
 
 

@@ -156,3 +156,54 @@ def test_a_negated_view_and_a_conjugated_one_are_told_apart(tmp_path: Path) -> N
         package(torch.ones(3, dtype=torch.complex64).conj().imag)
     with pytest.raises(wb.ContractError, match=r"conjugation .* \.resolve_conj\(\)"):
         package(torch.ones(3, dtype=torch.complex64).conj())
+
+
+def jagged() -> Tensor:
+    return torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+
+
+@pytest.mark.parametrize("target", ["host", "h100"])
+def test_a_jagged_input_is_refused_for_every_target(target: str) -> None:
+    with pytest.raises(wb.UsageError, match=r"x is a nested tensor: .* Pass its values\(\) and"):
+        wb.aot_compile(doubled, (jagged(),), target=target)
+    with pytest.raises(wb.UsageError, match="x is a nested tensor"):
+        wb.compile_async(doubled, (jagged(),), target=target)
+
+
+def test_a_jagged_input_of_a_call_is_named(tmp_path: Path) -> None:
+    compiled = wb.aot_compile(doubled, (X,), backend="eager")
+    for made in (compiled, wb.package(doubled, (X,), path=tmp_path / "p.pt2")):
+        with pytest.raises(wb.ContractError, match=r"x: .*([Nn]ested ?[Tt]ensor)"):
+            made(jagged())
+
+
+def gradient(x: Tensor) -> Tensor:
+    (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    return torch.autograd.grad(first.sum(), x)[0]
+
+
+def backward(x: Tensor) -> Tensor:
+    own = x.detach().requires_grad_()
+    (own**2).sum().backward()
+    assert own.grad is not None
+    return own.grad
+
+
+@pytest.mark.parametrize("function", [gradient, backward])
+def test_gradients_taken_inside_name_the_switch_that_captures_them(
+    function: Callable[[Tensor], Tensor],
+) -> None:
+    x = torch.randn(3, requires_grad=True)
+    with pytest.raises(wb.CaptureError, match=r"Cure: .*patch\(trace_autograd_ops=True\)"):
+        wb.aot_compile(function, (x,), backend="eager")
+    with torch._dynamo.config.patch(trace_autograd_ops=True):
+        compiled = wb.aot_compile(function, (x,), backend="aot_eager")
+    torch.testing.assert_close(compiled(x), function(x))
+
+
+def test_a_call_with_another_requires_grad_says_what_to_pass() -> None:
+    x = torch.randn(3, requires_grad=True)
+    with pytest.raises(wb.ContractError, match=r"x: .* got True: pass x\.detach\(\), or compile"):
+        wb.aot_compile(doubled, (X,), backend="eager")(x)
+    with pytest.raises(wb.ContractError, match=r"got False: pass x\.requires_grad_\(\), or"):
+        wb.aot_compile(doubled, (x,), backend="eager")(X)

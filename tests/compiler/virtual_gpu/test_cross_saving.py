@@ -117,7 +117,7 @@ def test_weights_of_the_live_module_go_along_for_the_gpu(
     compile_for: Compile, tmp_path: Path
 ) -> None:
     model, path = Block(), tmp_path / "block.aot"
-    compile_for(model, torch.randn(4, 32), grad=False).save(path, weights="bundle")
+    compile_for(model, torch.randn(4, 32), grad=False).save(path, weights="inside")
     with open_file(path) as file:
         opened = container.read_artifact(file)
         table = opened.manifest.weights
@@ -137,7 +137,7 @@ def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -
         empty = Block()
     compiled = compile_for(empty, torch.randn(4, 32), grad=False, target="a100")
     with pytest.raises(wb.UsageError, match=r"linear\.weight of Block has no data"):
-        compiled.save(path, weights="bundle")
+        compiled.save(path, weights="inside")
     with pytest.raises(wb.UsageError, match="weights is 'all': expected"):
         compiled.save(path, weights="all")
     with pytest.raises(wb.UsageError, match=r"The machine has torch 1\.0, this process"):
@@ -163,7 +163,7 @@ def test_what_cannot_be_saved_is_refused(compile_for: Compile, tmp_path: Path) -
 def test_a_function_with_no_module_has_no_weights(compile_for: Compile, tmp_path: Path) -> None:
     compiled = compile_for(softmax, torch.randn(16, 64))
     with pytest.raises(wb.UsageError, match="needs a module; softmax is a function"):
-        compiled.save(tmp_path / "x.aot", weights="bundle")
+        compiled.save(tmp_path / "x.aot", weights="inside")
 
 
 def test_a_file_is_compiled_again_for_its_gpu(compile_for: Compile, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
         if empty:
             raise ArtifactError(
                 f"The module is on the meta device and {request.path} holds no weights. Fill the "
-                "module first, or save with weights='bundle'."
+                "module first, or save with weights='inside'."
             )
         return module
     if module is not None and not empty:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import Any
 from workbench.artifacts.archive import container
 from workbench.artifacts.machine.machine import release, torch_build
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.package_manifest import WEIGHTS
 from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
@@ -24,12 +26,13 @@ from workbench.compiler.aot_files.generated import KernelRequest
 from workbench.compiler.aot_files.payload import NATIVE, BuiltKernel, Serialized, serialize
 from workbench.compiler.aot_files.weights import pack
 from workbench.compiler.cold_start.compile_cache import PATIENCE, fast_start
+from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.report import Report
 
-BUNDLE = "bundle"
-WEIGHTS = ("separate", BUNDLE)
+INSIDE, BESIDE, LATER = WEIGHTS
+_OLD_WORDS = {"bundle": INSIDE, "separate": LATER}
 _V3 = ("ssse3", "sse4_1", "sse4_2", "popcnt", "movbe", "abm", "bmi1", "bmi2", "f16c", "fma")
 _AVX2 = (*_V3, "avx", "avx2")
 _AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
@@ -39,6 +42,22 @@ _LEVELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "avx512 avx512_vnni": ("x86-64-v4", (*_AVX512, "avx512_vnni")),
 }
 """For each ISA as torch names it: what `-march` may use at most, the processor flags it needs."""
+
+
+def weights_word(weights: str | None, stacklevel: int = 4) -> str | None:
+    """Where the weights go, in the words of packages; raises `UsageError` for another word.
+
+    An `.aot` file always holds them beside the code: "beside" is "inside". Words of earlier
+    releases are taken with a warning.
+    """
+    if weights in _OLD_WORDS:
+        word = _OLD_WORDS[weights]
+        said = f"weights={weights!r} is weights={word!r} now, the word that packages use."
+        warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
+        return word
+    if weights is not None:
+        one_of("weights", weights, WEIGHTS)
+    return INSIDE if weights == BESIDE else weights
 
 
 def save_artifact(
@@ -74,7 +93,7 @@ def save_artifact(
             built_for=serialized.built_for,
         ),
         report=report,
-        module=module if weights == BUNDLE else None,
+        module=module if weights == INSIDE else None,
         isa=isa,
         store=store,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.internals.tensor_subclass import can_be_flattened
@@ -21,6 +22,10 @@ _PLAIN = frozenset(
         torch.int16, torch.int8, torch.uint8, torch.bool,
     )
 )  # fmt: skip
+
+
+class NotStorable(ArtifactError):
+    """A module that cannot be pickled."""
 
 
 _ALIGNMENT = 16  # bytes: a multiple of every element's size
@@ -46,7 +51,7 @@ def _number(collected: _Collected, tensor: torch.Tensor) -> int:
 def pack(module: torch.nn.Module, folder: Path) -> Bundle:
     """Take a module apart; the tensors go into a file in `folder`.
 
-    Raises `ArtifactError` when the module cannot be pickled.
+    Raises `NotStorable` when the module cannot be pickled.
     """
     collected: _Collected = {}
     # one of a subclass is pickled, and its inner tensors are stored
@@ -82,15 +87,45 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
         def persistent_id(self, value: object) -> int | None:
             return _number(collected, value) if _plain(value) else None  # type: ignore[arg-type]
 
+        def reducer_override(self, obj: Any) -> Any:
+            """A parametrized module as its own class, which exists in this process alone."""
+            if isinstance(obj, torch.nn.Module) and is_parametrized(obj):
+                state = dict(vars(obj))
+                names = list(state["_modules"]["parametrizations"])
+                return parametrized, (type_before_parametrizations(obj), names), state
+            return super().reducer_override(obj)
+
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(module)
     except Exception as error:  # pickle raises whatever an object's own code raises
-        raise ArtifactError(
-            f"The module cannot be stored in the artifact: {error}. Save without "
-            "weights='bundle' and hand the module to wb.load(path, module=model)."
+        raise NotStorable(
+            f"The module cannot be stored in the artifact: {error}. Save with weights='later' and "
+            "hand the module to wb.load(path, module=model)."
         ) from error
     return buffer.getvalue()
+
+
+def parametrized(kind: type[torch.nn.Module], names: Sequence[str]) -> torch.nn.Module:
+    """A module of a class whose tensors with these names are computed when they are read.
+
+    Torch makes such a class for each parametrized module; the state of the module follows.
+    """
+
+    def computed(name: str) -> property:
+        def read(self: Any) -> Any:
+            return self.parametrizations[name]()
+
+        def write(self: Any, value: torch.Tensor) -> None:
+            self.parametrizations[name].right_inverse(value)
+
+        return property(read, write)
+
+    made: Any = type(
+        f"Parametrized{kind.__name__}", (kind,), {name: computed(name) for name in names}
+    )
+    module: torch.nn.Module = made.__new__(made)
+    return module
 
 
 @dataclass

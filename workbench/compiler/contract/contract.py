@@ -24,7 +24,8 @@ LAYOUT_CURE = "call .contiguous() or compile for this layout"
 class Leaf:
     """One leaf of the inputs, or one parameter of the module.
 
-    `kind` is "tensor", "constant" or "object".
+    `kind` is "tensor", "constant" or "object". An int that may vary is a constant without a value,
+    whose `shape` is its range alone.
     """
 
     path: Path
@@ -44,6 +45,8 @@ class Leaf:
         """The leaf as people write it, such as `float32 [batch, 64] on cpu`."""
         if self.kind == "tensor":
             return f"{self.dtype} {dims.text(self.shape)} on {self.device}"
+        if self.shape:  # a number that may vary
+            return f"{self.type}, {dims.text(self.shape)[1:-1]}"
         return f"{self.type} {self.value}".strip()
 
     @property
@@ -68,6 +71,8 @@ class Leaf:
 def describe(path: Path, value: Any) -> Leaf:
     """The leaf that `value` is."""
     kind = type(value).__name__
+    if isinstance(value, torch.Tensor) and value.is_nested:  # its sizes are no numbers
+        return Leaf(path, "object", "nested tensor")
     if isinstance(value, torch.Tensor):
         return Leaf(
             path,
@@ -122,8 +127,12 @@ class Contract:
             if declared:
                 sizes = list(leaf.shape)
                 for index, dim in declared.items():
-                    sizes[index] = dim if isinstance(dim, dims.Dynamic) else dims.Dynamic(None)
+                    place = f"{path}_{index}"
+                    sizes[index] = dim.at(place) if isinstance(dim, dims.Hint) else dim
                 leaf = replace(leaf, shape=tuple(sizes))
+            if path in shapes.numbers:
+                varying = (shapes.numbers[path].at(str(path)),)
+                leaf = replace(leaf, value="", shape=varying, sizes=(value,))
             found.append(leaf)
         module = bound.get(receiver) if receiver else None
         training = module.training if isinstance(module, torch.nn.Module) else None
@@ -164,12 +173,13 @@ class Contract:
             if leaf.type in ("Tensor", "Parameter", "Buffer") and leaf.path.root != self.receiver
         )
 
-    def dynamic(self) -> Iterator[tuple[Path, int, dims.Dynamic]]:
-        """Every named dimension: leaf, index, declaration."""
+    def dynamic(self) -> Iterator[tuple[str, dims.Dynamic]]:
+        """Every named dimension and number: its place as Python source in `L`, its declaration."""
         for leaf in self.leaves or ():
             for index, size in enumerate(leaf.shape):
                 if isinstance(size, dims.Dynamic) and size.name is not None:
-                    yield leaf.path, index, size
+                    part = f".shape[{index}]" if leaf.kind == "tensor" else ""
+                    yield f"L[{leaf.path.root!r}]{leaf.path.tail}{part}", size
 
     def relations(self) -> Callable[[Mapping[str, Any]], bool] | None:
         """A fast check of the named dimensions, or None when there is none.
@@ -180,14 +190,14 @@ class Contract:
         if not declared:
             return None
         lines = ["def check(L):"]
-        for i, (path, index, dim) in enumerate(declared):
-            lines.append(f"    s{i} = L[{path.root!r}]{path.tail}.shape[{index}]")
+        for i, (place, dim) in enumerate(declared):
+            lines.append(f"    s{i} = {place}")
             value = f"v{i}"
             lines.append(f"    {value}, r = divmod(s{i} - {dim.offset}, {dim.scale})")
             tests = ["r"]
             tests += [f"{value} < {dim.min}"] if dim.min is not None else []
             tests += [f"{value} > {dim.max}"] if dim.max is not None else []
-            first = next(j for j, (_, _, d) in enumerate(declared) if d.name == dim.name)
+            first = next(j for j, (_, d) in enumerate(declared) if d.name == dim.name)
             tests += [f"{value} != v{first}"] if first != i else []
             lines.append(f"    if {' or '.join(tests)}: return False")
         lines.append("    return True")
@@ -217,8 +227,8 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
     if leaf.kind != found.kind or (leaf.kind != "tensor" and leaf.type != found.type):
         yield f"{where}: expected {leaf.text}, got {found.text}"
         return
-    if leaf.kind == "constant" and leaf.value != found.value:
-        yield f"{where}: compiled for {leaf.value}, got {found.value}"
+    if leaf.kind == "constant":
+        yield from _number_differences(leaf, found)
     if leaf.kind != "tensor":
         return
     for what in ("dtype", "device"):
@@ -226,7 +236,11 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
         if expected != actual:
             yield f"{where}: expected {what} {expected}, got {actual}"
     if leaf.requires_grad != found.requires_grad:
-        yield (f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}")
+        cure = ".requires_grad_()" if leaf.requires_grad else ".detach()"
+        yield (
+            f"{where}: expected requires_grad={leaf.requires_grad}, got {found.requires_grad}: "
+            f"pass {where}{cure}, or compile with such an example"
+        )
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == found.shape and leaf.stride != found.stride:
         yield (
@@ -236,6 +250,14 @@ def differences(leaf: Leaf, found: Leaf, values: dict[str, tuple[int, str]]) -> 
         made = "inside" if found.inference else "outside"
         yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"
     yield from _shape_differences(leaf, found, values)
+
+
+def _number_differences(leaf: Leaf, found: Leaf) -> Iterator[str]:
+    for size in leaf.shape:
+        if isinstance(size, dims.Dynamic) and not size.allows(int(found.value)):
+            yield f"{leaf.path} is {found.value}, outside the declared {size.text}"
+    if not leaf.shape and leaf.value != found.value:
+        yield f"{leaf.path}: compiled for {leaf.value}, got {found.value}"
 
 
 def _instead(path: Path, bound: Mapping[str, Any]) -> str:
@@ -261,7 +283,9 @@ def _shape_differences(
                 yield f"{where}: expected size {size} at dimension {index}, got {actual}"
         elif size.name is not None:
             if not size.allows(actual):
-                yield f"{where}: dimension {index} is {actual}, outside the declared {size.text}"
+                low = size.is_raised and actual < size.size(size.min or 0)
+                whose = f"{size.text}: {size.starts_at_two}" if low else f"the declared {size.text}"
+                yield f"{where}: dimension {index} is {actual}, outside {whose}"
                 continue
             value = size.value(actual) or 0
             seen = values.setdefault(size.name, (value, f"{where} dimension {index}"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 _LARGEST = 2**31  # torch writes "no maximum" as a number beyond
@@ -12,7 +13,8 @@ _LARGEST = 2**31  # torch writes "no maximum" as a number beyond
 class Dynamic:
     """A dimension of size `scale * name + offset`, where `name` lies in [min, max].
 
-    A `name` of None is `Dim.AUTO` or `Dim.DYNAMIC`: torch's own guards decide.
+    A `name` of None is `Dim.AUTO` or `Dim.DYNAMIC`: torch's own guards decide. `is_raised` says
+    that less was declared, and that torch compiled no code for the sizes 0 and 1.
     """
 
     name: str | None
@@ -20,6 +22,7 @@ class Dynamic:
     max: int | None = None
     scale: int = 1
     offset: int = 0
+    is_raised: bool = False
 
     @classmethod
     def of(cls, dim: Any) -> Dynamic | None:
@@ -44,6 +47,19 @@ class Dynamic:
         high = "" if self.max is None else str(self.size(self.max))
         return f"{shown} in {low}..{high}" if low or high else shown
 
+    @property
+    def starts_at_two(self) -> str:
+        """Why a dimension starts above the least size that was declared."""
+        return (
+            f"{self.name} starts at {self.min}, though less was declared: torch specialises the "
+            f"sizes 0 and 1, and the code that it compiled is not right below {self.min}. Compile "
+            "another for such sizes"
+        )
+
+    def raised(self, low: int) -> Dynamic:
+        """The same dimension from a greater minimum on."""
+        return replace(self, min=low, is_raised=True)
+
     def size(self, value: int) -> int:
         """The size when the named dimension is `value`."""
         return self.scale * value + self.offset
@@ -59,6 +75,27 @@ class Dynamic:
         if value is None:
             return False
         return (self.min is None or value >= self.min) and (self.max is None or value <= self.max)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """`Dim.AUTO` or `Dim.DYNAMIC` of torch.export, perhaps with bounds; `kind` is its name."""
+
+    kind: str
+    min: int | None = None
+    max: int | None = None
+
+    @classmethod
+    def of(cls, dim: Any) -> Hint | None:
+        """What a hint declares; None for anything else."""
+        kind = getattr(getattr(dim, "type", None), "name", None)
+        return None if kind is None else cls(kind, dim.min, dim.max)
+
+    def at(self, place: str) -> Dynamic:
+        """The dimension or number that it declares, named by its place where it has bounds."""
+        if self.min is None and self.max is None:
+            return Dynamic(None)
+        return Dynamic(re.sub(r"\W+", "_", place).strip("_"), self.min, self.max)
 
 
 Size = int | Dynamic

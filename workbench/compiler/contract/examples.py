@@ -13,7 +13,7 @@ import torch
 from torch.export import Dim
 
 from workbench.compiler.contract.contract import Contract, Leaf
-from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Key, Path
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import ArtifactError, UsageError
@@ -45,6 +45,8 @@ def value_of(leaf: Leaf, device: str | None = None) -> Any:
         value = leaf.like.empty(device)
         value = value.normal_() if value.is_floating_point() else value.zero_()
         return value.requires_grad_(leaf.requires_grad)
+    if leaf.kind == "constant" and leaf.shape:
+        return leaf.sizes[0]
     if leaf.kind == "constant":
         if leaf.type == "dtype":
             return getattr(torch, leaf.value.removeprefix("torch."))
@@ -62,8 +64,11 @@ def value_of(leaf: Leaf, device: str | None = None) -> Any:
 def dynamic_shapes_of(contract: Contract) -> dict[str, Any] | None:
     """The `dynamic_shapes` that declare the contract's dimensions again, or None."""
     dims: dict[str, Any] = {}
-    found = []
+    found: list[tuple[Path, Any]] = []
     for leaf in contract.leaves or ():
+        if leaf.kind == "constant":
+            found += [(leaf.path, _number(size)) for size in leaf.shape]
+            continue
         declared = {
             index: _dim(size, dims)
             for index, size in enumerate(leaf.shape)
@@ -72,6 +77,11 @@ def dynamic_shapes_of(contract: Contract) -> dict[str, Any] | None:
         if declared:
             found.append((leaf.path, declared))
     return _tree(found) if found else None
+
+
+def _number(size: Size) -> Any:
+    assert isinstance(size, Dynamic)
+    return Dim.DYNAMIC if size.name is None else Dim.DYNAMIC(min=size.min, max=size.max)
 
 
 def _dim(size: Dynamic, dims: dict[str, Any]) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.export import Dim
 
-from workbench.compiler.contract.dims import Dynamic
+from workbench.compiler.contract.dims import Dynamic, Hint
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -20,10 +20,30 @@ from workbench.errors import UsageError
 
 @dataclass(frozen=True)
 class DynamicShapes:
-    """The declared dimensions by leaf path, and what had to be said about them."""
+    """The declared dimensions and numbers by leaf path, and what had to be said about them."""
 
-    dims: Mapping[Path, Mapping[int, Dynamic | str]]
+    dims: Mapping[Path, Mapping[int, Dynamic | Hint]]
     notes: tuple[str, ...] = ()
+    numbers: Mapping[Path, Hint] = field(default_factory=dict)
+
+    @property
+    def small(self) -> bool:
+        """Whether a size of 0 or 1 is declared."""
+        return any(_is_small(dim) for declared in self.dims.values() for dim in declared.values())
+
+    def from_two(self) -> DynamicShapes:
+        """The same without the sizes 0 and 1, and with what has to be said of it."""
+        dims = {
+            path: {index: _from_two(dim) for index, dim in declared.items()}
+            for path, declared in self.dims.items()
+        }
+        raised = (
+            dim.starts_at_two
+            for declared in dims.values()
+            for dim in declared.values()
+            if isinstance(dim, Dynamic) and dim.is_raised
+        )
+        return replace(self, dims=dims, notes=(*self.notes, *dict.fromkeys(raised)))
 
 
 def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
@@ -48,10 +68,11 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
             f"dynamic_shapes names {', '.join(map(repr, unknown))}; the inputs are "
             f"{', '.join(names)}."
         )
-    dims: dict[Path, dict[int, Dynamic | str]] = {}
+    found = DynamicShapes({}, numbers={})
     for name, entry in spec.items():
-        _collect(entry, bound[name], Path(name), dims)
-    return DynamicShapes(dims, _check(dims, bound))
+        _collect(entry, bound[name], Path(name), found)
+    _check(found.dims, bound)
+    return found
 
 
 def under_outer_names(
@@ -81,23 +102,21 @@ def under_outer_names(
     return found
 
 
-def _collect(
-    entry: Any, value: Any, path: Path, dims: dict[Path, dict[int, Dynamic | str]]
-) -> None:
+def _collect(entry: Any, value: Any, path: Path, found: DynamicShapes) -> None:
     if entry is None:
         return
+    if type(value) is int:
+        if hint := number_hint(entry, value, path):
+            found.numbers[path] = hint  # type: ignore[index]
+        return
+    if not isinstance(entry, Mapping | list | tuple):
+        raise UsageError(
+            f"dynamic_shapes has {entry!r} for {path}, a {type(value).__name__}: expected a dict "
+            "or a tuple, with a Dim for each dimension of a tensor."
+        )
     pairs = entry.items() if isinstance(entry, Mapping) else enumerate(entry)
     if isinstance(value, torch.Tensor):
-        found = {}
-        for index, dim in pairs:
-            if not -value.dim() <= index < value.dim():
-                raise UsageError(
-                    f"dynamic_shapes names dimension {index} of {path}, which has {value.dim()}."
-                )
-            declared = _dim(dim, path, index, value.shape[index])
-            if declared is not None:
-                found[index % value.dim()] = declared
-        dims[path] = found
+        found.dims[path] = dict(_declared(pairs, value, path))  # type: ignore[index]
         return
     for key, part in pairs:
         named = hasattr(value, str(key))
@@ -108,10 +127,23 @@ def _collect(
             raise UsageError(
                 f"dynamic_shapes names {step}, which the example input does not have."
             ) from error
-        _collect(part, child, step, dims)
+        _collect(part, child, step, found)
 
 
-def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
+def _declared(
+    pairs: Iterable[tuple[int, Any]], value: torch.Tensor, path: Path
+) -> Iterator[tuple[int, Dynamic | Hint]]:
+    for index, dim in pairs:
+        if not -value.dim() <= index < value.dim():
+            raise UsageError(
+                f"dynamic_shapes names dimension {index} of {path}, which has {value.dim()}."
+            )
+        declared = _dim(dim, path, index, value.shape[index])
+        if declared is not None:
+            yield index % value.dim(), declared
+
+
+def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | Hint | None:
     if dim is None or isinstance(dim, int):
         if isinstance(dim, int) and dim != size:
             raise UsageError(
@@ -119,9 +151,9 @@ def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
                 f"{size}."
             )
         return None
-    hint = getattr(getattr(dim, "type", None), "name", None)
+    hint = Hint.of(dim)
     if hint is not None:
-        return None if hint == "STATIC" else hint
+        return None if hint.kind == "STATIC" else hint
     if not isinstance(dim, Dim) and not hasattr(dim, "root"):
         raise UsageError(
             f"dynamic_shapes has {dim!r} for dimension {index} of {path}: expected a Dim, "
@@ -130,23 +162,24 @@ def _dim(dim: Any, path: Path, index: int, size: int) -> Dynamic | str | None:
     return Dynamic.of(dim)
 
 
-def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any]) -> tuple[str, ...]:
-    """Refuse examples outside their range and raise minima that torch cannot reach."""
-    notes = []
+def _check(dims: Mapping[Path, Mapping[int, Dynamic | Hint]], bound: Mapping[str, Any]) -> None:
+    """Refuse examples outside their range, and such as torch takes for constants."""
     values: dict[str, tuple[int, str]] = {}
     for path, declared in dims.items():
         shape = path.get(bound).shape
-        for index, dim in list(declared.items()):
+        for index, dim in declared.items():
             where = f"dimension {index} of {path}"
+            if isinstance(dim, Hint):
+                dim = dim.at(f"{path}_{index}")
+            if not dim.allows(shape[index]):
+                raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
             if shape[index] < 2:
                 raise UsageError(
                     f"{where} is {shape[index]} in the example and declared dynamic: torch "
                     "specialises sizes 0 and 1. Compile with an example of 2 or more."
                 )
-            if not isinstance(dim, Dynamic) or dim.name is None:
+            if dim.name is None:
                 continue
-            if not dim.allows(shape[index]):
-                raise UsageError(f"{where} is {shape[index]} in the example, outside {dim.text}.")
             value = dim.value(shape[index])
             seen = values.setdefault(dim.name, (value or 0, where))
             if seen[0] != value:
@@ -154,15 +187,47 @@ def _check(dims: dict[Path, dict[int, Dynamic | str]], bound: Mapping[str, Any])
                     f"{dim.name} is {seen[0]} in {seen[1]} and {value} in {where}: the example "
                     "inputs must agree on a shared dimension."
                 )
-            low = -(-(2 - dim.offset) // dim.scale)  # the least whose size is at least 2
-            if dim.min is None or dim.min < low:
-                if dim.min == 1:
-                    notes.append(
-                        f"Dim {dim.name!r} starts at {low}, not 1: torch specialises sizes 0 and "
-                        "1, so compile another artifact for size 1."
-                    )
-                declared[index] = replace(dim, min=low)
-    return tuple(dict.fromkeys(notes))
+
+
+def number_hint(entry: Any, value: int, path: Path) -> Hint | None:
+    """What is declared of an int among the inputs; raises `UsageError` for what cannot be."""
+    hint = Hint.of(entry)
+    if type(entry) is int and entry == value:
+        return None
+    if hint is None:
+        raise UsageError(
+            f"dynamic_shapes has {entry!r} for {path}, the int {value}: a Dim is for a dimension "
+            "of a tensor. For an int give Dim.DYNAMIC or Dim.AUTO, with bounds as in "
+            "Dim.DYNAMIC(min=2, max=8), or None to compile for its value."
+        )
+    if not hint.at(str(path)).allows(value):
+        raise UsageError(f"{path} is {value} in the example, outside {hint.at(str(path)).text}.")
+    return None if hint.kind == "STATIC" else hint
+
+
+def _is_small(dim: Dynamic | Hint) -> bool:
+    return isinstance(dim, Dynamic) and dim.size(dim.min or 0) < 2
+
+
+def _from_two(dim: Dynamic | Hint) -> Dynamic | Hint:
+    if not isinstance(dim, Dynamic) or not _is_small(dim):
+        return dim
+    return dim.raised(-(-(2 - dim.offset) // dim.scale))  # the least whose size is at least 2
+
+
+@contextlib.contextmanager
+def sizes_assumed(assumed: bool) -> Iterator[None]:
+    """Whether torch may assume of a symbolic size that it is neither 0 nor 1.
+
+    Its caches know the code by the graph alone, and so keep the two apart by their tag.
+    """
+    config: Any = torch.compiler.config
+    tag = config.cache_key_tag if assumed else f"{config.cache_key_tag}, any size"
+    with (
+        tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed),
+        config.patch(cache_key_tag=tag),
+    ):
+        yield
 
 
 @contextlib.contextmanager
@@ -182,7 +247,10 @@ def marked(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[None]:
             tensor = path.get(bound)
             for index, dim in declared.items():
                 _mark(tensor, index, dim)
-        with Patches() as patches:
+        config: Any = torch.compiler.config
+        numbers = [f"L[{path.root!r}]{path.tail}" for path in shapes.numbers]
+        sources = ",".join(filter(None, (config.dynamic_sources, *numbers)))
+        with Patches() as patches, config.patch(dynamic_sources=sources):
             if shapes.dims:
                 for name in tp.CONVOLUTION_LAYOUT:
                     patches.wrap(name, _without_guards)
@@ -215,14 +283,14 @@ def _unless_few(adds_in_cascades: Callable[..., bool]) -> Callable[..., bool]:
     return answer
 
 
-def _mark(tensor: torch.Tensor, index: int, dim: Dynamic | str) -> None:
-    if dim == "AUTO":
+def _mark(tensor: torch.Tensor, index: int, dim: Dynamic | Hint) -> None:
+    if isinstance(dim, Hint) and dim.kind == "AUTO":
         tp.MAYBE_MARK_DYNAMIC.get()(tensor, index)
-    elif isinstance(dim, str):
-        tp.MARK_DYNAMIC.get()(tensor, index)
-    else:
-        # torch takes both bounds or none; a minimum alone is held by our own contract
-        bounded = dim.min is not None and dim.max is not None
-        low = dim.size(dim.min) if bounded and dim.min is not None else None
-        high = dim.size(dim.max) if bounded and dim.max is not None else None
-        tp.MARK_DYNAMIC.get()(tensor, index, min=low, max=high)
+        return
+    # torch takes both bounds or none; one alone is held by our own contract
+    low, high = dim.min, dim.max
+    if low is None or high is None:
+        low = high = None
+    elif isinstance(dim, Dynamic):
+        low, high = dim.size(low), dim.size(high)
+    tp.MARK_DYNAMIC.get()(tensor, index, min=low, max=high)

@@ -15,6 +15,7 @@ from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.output_comparison import TOLERANCES, compare_tensors
 from workbench.compiler.packaging.exporting import exportable
+from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.trials import of_size
 from workbench.compiler.packaging.writing import write_package
@@ -105,7 +106,7 @@ class _Trial:
     def run(self, leaves: list[Any]) -> list[Any]:
         """The flat outputs of the original."""
         args, kwargs = self.arguments(leaves)
-        with torch.no_grad():
+        with torch.no_grad(), DataClasses().as_dicts(self.module):
             found: list[Any] = tp.TREE_FLATTEN.get()(self.module(*args, **kwargs))[0]
         return found
 

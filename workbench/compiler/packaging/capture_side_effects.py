@@ -31,6 +31,7 @@ _FLAGS = ("train", "training")
 _CHANGES = frozenset(
     ("append", "extend", "insert", "add", "update", "pop", "remove", "clear", "setdefault")
 )
+_TRAIN_REASON = "the model is in train mode, and a package is compiled for inference"
 _TRAIN_CURE = "call model.eval() before packaging, and model.train() after it to go on training"
 _FROZEN = (
     "the line changes a Python value that the program reads: there is no Python in a package, so "
@@ -64,15 +65,19 @@ def check_train_mode(module: torch.nn.Module, title: str, program: Any, export: 
     """
     if not any(part.training for part in module.modules()):
         return ""
-    reason = "the model is in train mode, and a package is compiled for inference"
-    if lines := list(_training_lines(program)):
-        raise CaptureError(refusal(title, lines, reason, _TRAIN_CURE))
+    check_program_mode(title, program)
     with in_eval_mode(module):
         other = export()
     if _text(other) != _text(program):
-        more = f"{reason}: its program is another one in eval mode"
+        more = f"{_TRAIN_REASON}: its program is another one in eval mode"
         raise CaptureError(refusal(title, [], more, _TRAIN_CURE))
     return "the model was packaged in train mode, in which its program is that of eval mode"
+
+
+def check_program_mode(title: str, program: Any) -> None:
+    """Raise `CaptureError` for a program with operators in train mode."""
+    if lines := list(_training_lines(program)):
+        raise CaptureError(refusal(title, lines, _TRAIN_REASON, _TRAIN_CURE))
 
 
 def _text(program: Any) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
+from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.packaging.exporting import sizes_assumed
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
 from workbench.errors import CaptureError
 
@@ -72,14 +72,19 @@ def options_for(weights: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(
-    program: Any, options: Mapping[str, Any], folder: Path, *, any_size: bool = False
+    program: Any,
+    example: tuple[tuple[Any, ...], Mapping[str, Any]],
+    options: Mapping[str, Any],
+    folder: Path,
+    *,
+    any_size: bool = False,
 ) -> Built:
-    """Compile into `folder`; torch names the files by the hash of their content.
+    """Compile into `folder` for an example call; torch names the files by their content's hash.
 
     `any_size` is that of the exported program.
     """
     module = program.module(check_guards=False)
-    args, kwargs = program.example_inputs
+    args, kwargs = tuple(example[0]), dict(example[1])
     ours = {"aot_inductor.package": True, "aot_inductor.output_path": str(folder)}
     if any(value.numel() == 1 for value in program.state_dict.values()):
         # torch takes a weight or buffer of one element for a constant: neither new weights nor

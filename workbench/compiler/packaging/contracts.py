@@ -10,16 +10,22 @@ from typing import Any
 import torch
 
 from workbench.artifacts.manifest.package_manifest import PackagedOutput
-from workbench.compiler.contract.contract import Contract, Leaf, describe
+from workbench.compiler.contract.contract import (
+    Contract,
+    Leaf,
+    describe,
+    differences,
+    listing,
+)
 from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Path
 from workbench.compiler.contract.shared_memory import SharedMemory
 from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.exporting import Exportable
-from workbench.compiler.packaging.inputs import CallInputs, Declared
+from workbench.compiler.packaging.inputs import CallInputs, Declared, no_number
 from workbench.compiler.packaging.written_inputs import input_values, memory_of
-from workbench.errors import ArtifactError, CaptureError
+from workbench.errors import ArtifactError, CaptureError, UsageError
 
 Ranges = Mapping[str, tuple[int, int | None]]
 _SYMBOLIC = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
@@ -119,7 +125,9 @@ class ExportedContract:
 
 def _raised(size: Size, lows: Mapping[str, int]) -> Size:
     low = None if isinstance(size, int) else lows.get(size.name or "")
-    return size if isinstance(size, int) or low is None else replace(size, min=low)
+    if isinstance(size, int) or low is None or low == size.min:
+        return size
+    return size.raised(low)
 
 
 def contract_of(program: Any, inputs: CallInputs, declared: Declared) -> ExportedContract:
@@ -213,15 +221,33 @@ def _term(dim: Dynamic) -> str:
 # outputs, and inputs that no library takes
 
 
+def check_example(found: Exportable, program: Any) -> None:
+    """Raise `UsageError` for example inputs that an exported program was not made for."""
+    contract = contract_of(program, found.inputs, found.declared).contract
+    values = input_values(program)
+    problems: list[str] = []
+    sizes: dict[str, tuple[int, str]] = {}
+    rows = zip(contract.leaves or (), found.inputs.leaves, values, strict=True)
+    for leaf, (path, example), value in rows:
+        if isinstance(value, torch.Tensor):
+            dtype = str(value.dtype).removeprefix("torch.")
+            expected = replace(leaf, kind="tensor", dtype=dtype, device=value.device.type)
+        else:
+            expected = describe(path, value)
+        given = replace(describe(path, example), requires_grad=False, inference=False)
+        problems += differences(expected, given, sizes)
+    if problems:
+        raise UsageError(
+            f"The example inputs do not fit the exported program of {found.title}:\n"
+            f"{listing(problems)}\nGive inputs that fit, or leave args out to take its own."
+        )
+
+
 def check_inputs(found: Exportable, program: Any) -> None:
     """Raise `CaptureError` for a Python number that was declared dynamic."""
     for (path, value), made in zip(found.inputs.leaves, input_values(program), strict=True):
         if type(made) in _SYMBOLIC:
-            raise CaptureError(
-                f"{found.title} cannot be packaged: {path} is a Python {type(value).__name__} that "
-                "dynamic_shapes declares dynamic, and a library takes tensors only. Pass it as a "
-                f"tensor, or leave {path} out of dynamic_shapes to compile for {value!r}."
-            )
+            raise CaptureError(f"{found.title} cannot be packaged: {no_number(path, value)}")
 
 
 def outputs_of(program: Any, names: Names | None = None) -> tuple[PackagedOutput, ...]:

@@ -6,23 +6,28 @@ import contextlib
 import functools
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 
 from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.packaging import programs
 from workbench.compiler.packaging.capture_side_effects import (
+    check_program_mode,
     check_side_effects,
     check_train_mode,
     watched_state,
 )
 from workbench.compiler.packaging.diagnosis import explain_export, lines_of, without_torch_log
 from workbench.compiler.packaging.inputs import CallInputs, Declared, declared_dims, read_inputs
+from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.python_state import state_kept
 from workbench.compiler.packaging.request import ModelRequest
@@ -41,6 +46,7 @@ class Exportable:
     inputs: CallInputs
     declared: Declared
     request: ModelRequest
+    outputs: DataClasses = field(default_factory=DataClasses)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Exported:
 
 def exportable(request: ModelRequest) -> Exportable:
     """Check a request against the model; raises `UsageError` for what cannot be."""
+    if isinstance(request.model, ExportedProgram):
+        return _of_program(request.model, request)
     module, title = _module(request.model)
     inputs = read_inputs(module.forward, tuple(request.args), request.kwargs, title)
     unsupported.check_inputs(inputs.bound)
@@ -66,6 +74,19 @@ def exportable(request: ModelRequest) -> Exportable:
     if callable(make):  # torch also takes objects that make one
         spec = make(module, tuple(request.args), dict(request.kwargs))
     return Exportable(module, title, inputs, declared_dims(spec, inputs), request)
+
+
+def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
+    if request.dynamic_shapes is not None:
+        raise UsageError(
+            "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
+            "when it was exported. Leave it out, or package the module itself."
+        )
+    kwargs = programs.check_nesting(program, tuple(request.args), request.kwargs)
+    request = replace(request, kwargs=kwargs)
+    title = programs.title_of(program)
+    inputs = read_inputs(request.original.forward, tuple(request.args), kwargs, title)
+    return Exportable(request.original, title, inputs, {}, request)
 
 
 def _module(model: Any) -> tuple[torch.nn.Module, str]:
@@ -100,6 +121,9 @@ def export(found: Exportable) -> Exported:
     Raises `CaptureError` or `UsageError` with the user's line, the reason and the cure.
     """
     module, title = found.module, found.title
+    if isinstance(found.request.model, ExportedProgram):
+        check_program_mode(title, found.request.model)
+        return Exported(found.request.model, any_size=False, notes=(programs.EXPORTED,))
     with watched_state(module) as states, frozen_reads(module) as frozen:
         program, any_size = _for_every_size(found)
     with sizes_assumed(not any_size):
@@ -107,7 +131,7 @@ def export(found: Exportable) -> Exported:
         around = (states[0], states[-1])
         call = (found.request.args, found.request.kwargs)
         lost = check_side_effects(module, title, program, around, lambda: _export(found), call)
-    notes = tuple(filter(None, (train, *lost, *frozen)))
+    notes = tuple(filter(None, (train, *lost, *frozen, *found.outputs.notes())))
     for sentence in notes:
         warnings.warn(f"{found.title}: {sentence}", stacklevel=2)
     return Exported(program, any_size, notes)
@@ -120,13 +144,6 @@ def _for_every_size(found: Exportable) -> tuple[Any, bool]:
         with contextlib.suppress(WorkbenchError), sizes_assumed(assumed=False):
             return _export(found), True
     return _export(found), not small
-
-
-@contextlib.contextmanager
-def sizes_assumed(assumed: bool) -> Iterator[None]:
-    """Whether torch may assume of a symbolic size that it is neither 0 nor 1."""
-    with tp.SHAPE_CONFIG.get().patch(backed_size_oblivious=not assumed):
-        yield
 
 
 def _export(found: Exportable) -> Any:

@@ -12,6 +12,7 @@ import torch
 from workbench.compiler.contract.contract import CONSTANTS
 from workbench.compiler.contract.dims import Dynamic
 from workbench.compiler.contract.paths import Path, parts
+from workbench.compiler.contract.shapes import number_hint
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
@@ -109,12 +110,24 @@ def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, i
             if declared is not None:
                 yield (path, index % value.dim()), declared
         return
+    if type(value) is int and number_hint(entry, value, path) is not None:
+        raise UsageError(no_number(path, value))
     children = parts(value, path) or {}
     for key, part in _pairs(entry):
         numbered = isinstance(key, int) and key not in children and 0 <= key < len(children)
         child = [*children.values()][key] if numbered else children.get(key)
         if child is not None:
             yield from _collect(part, *child)
+
+
+def no_number(path: Path, value: Any) -> str:
+    """Why a package takes no Python number that varies."""
+    return (
+        f"{path} is a Python {type(value).__name__} that is declared dynamic, and the library of a "
+        "package takes tensors only. Pass it as a tensor (torch.tensor(value), and .item() inside "
+        f"where a size is made of it), or leave {path} out of dynamic_shapes to compile for "
+        f"{value!r}; wb.aot_compile takes ints that vary."
+    )
 
 
 def _pairs(entry: Any) -> Iterable[tuple[Any, Any]]:

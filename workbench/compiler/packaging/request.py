@@ -6,11 +6,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import WEIGHTS, PackagedModel
 from workbench.compiler.contract.request import CAPTURE_LEVELS, MODES, check_args, one_of
+from workbench.compiler.packaging.programs import example_of
 from workbench.errors import UsageError
 from workbench.report import Report, Request
 
@@ -50,6 +54,12 @@ class ModelRequest:
         one_of("mode", self.mode, (None, *MODES))
         one_of("capture", self.capture, CAPTURE_LEVELS)
 
+    @cached_property
+    def original(self) -> Any:
+        """What is called to compare with the package: the model, or the module of a program."""
+        is_program = isinstance(self.model, ExportedProgram)
+        return self.model.module(check_guards=False) if is_program else self.model
+
 
 def read_requests(
     model: Any,
@@ -74,8 +84,11 @@ def read_requests(
     names = list(model)
     if not names:
         raise UsageError("model is an empty mapping: name at least one model.")
-    inputs = _for_each("args", args, names, required=True)
+    needed = [name for name in names if not isinstance(model[name], ExportedProgram)]
+    inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)
+    for name in names:
+        inputs[name], keywords[name] = example_of(model[name], inputs[name], keywords[name])
     shapes = _for_each("dynamic_shapes", dynamic_shapes, names)
     return tuple(
         ModelRequest(
@@ -94,7 +107,7 @@ def read_requests(
 
 
 def _for_each(
-    what: str, value: Any, names: Sequence[str], *, required: bool = False
+    what: str, value: Any, names: Sequence[str], *, required: Sequence[str] = ()
 ) -> dict[str, Any]:
     given = {} if value is None else value
     if not isinstance(given, Mapping):
@@ -103,7 +116,7 @@ def _for_each(
             f"a {type(value).__name__}."
         )
     unknown = [key for key in given if key not in names]
-    missing = [name for name in names if name not in given] if required else []
+    missing = [name for name in required if name not in given]
     if unknown or missing:
         odd = f"names {unknown[0]!r}" if unknown else f"has nothing for {missing[0]!r}"
         raise UsageError(f"{what} {odd}; the models are {', '.join(names)}.")

@@ -48,21 +48,16 @@ def tried(
     if len(lows) > 1 and not trial.agrees(lows):
         lows = dict.fromkeys(lows, _SAFE)
     wrong = [text for text, sizes in doubts if not trial.agrees(sizes)]
-    notes = (*_raised(found, lows), *(_WRONG.format(text) for text in wrong))
     honest = replace(contract.starting_at(lows), guards=(*contract.guards, *wrong))
+    notes = (*_raised(honest), *(_WRONG.format(text) for text in wrong))
     return honest, notes
 
 
-def _raised(found: Exportable, lows: Mapping[str, int]) -> Iterator[str]:
-    """A sentence for each dimension that does not start where it was said to."""
-    said = {dim.name: dim.min for dim in found.declared.values()}
-    for name, low in lows.items():
-        if said.get(name) == 1 and low > 1:
-            yield (
-                f"{name} starts at {low}, not {said[name]}: for {low - 1} the compiled code does "
-                "not give what the model gives, because torch specialises the sizes 0 and 1; "
-                "package another model for that size"
-            )
+def _raised(contract: ExportedContract) -> dict[str, None]:
+    """A sentence for each dimension that starts at 2, but was not declared to."""
+    sizes = (size for leaf in contract.contract.leaves or () for size in leaf.shape)
+    found = (size for size in sizes if isinstance(size, Dynamic) and size.is_raised)
+    return {size.starts_at_two: None for size in found if (size.min or 0) > 1}
 
 
 def _doubts(

@@ -11,6 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from torch.export import ExportedProgram
+
 from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
@@ -34,6 +36,7 @@ from workbench.compiler.packaging.compiling import (
 )
 from workbench.compiler.packaging.contracts import (
     ExportedContract,
+    check_example,
     check_inputs,
     contract_of,
     outputs_of,
@@ -86,15 +89,21 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
     recorder.tell(progress)
     run = _Run(found, options_for(request.weights, chosen), recorder, notes=list(notes))
     try:
-        with tp.COMPILE_LOCK.get(), fast_start(), recorder:
+        outputs = found.outputs.as_dicts(found.module)
+        with tp.COMPILE_LOCK.get(), fast_start(), recorder, outputs:
             with _step(run, "export"):
                 exported = export(found)
                 recorder.graphs.keep_exported(exported.program.graph_module)
                 check_inputs(found, exported.program)
+                if isinstance(request.model, ExportedProgram):
+                    check_example(found, exported.program)
                 memory_of(exported.program, found.inputs)
                 outputs_of(exported.program)
             with _step(run, "compile"):
-                built = build(exported.program, run.options, folder, any_size=exported.any_size)
+                example = found.request.args, found.request.kwargs
+                built = build(
+                    exported.program, example, run.options, folder, any_size=exported.any_size
+                )
             with _step(run, "contract"):
                 contract = _contract(run, exported, built)
             isa = native_build()
@@ -127,7 +136,7 @@ def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...
         options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
         grad=False,
         autocast=state.autocast,
-        training=found.module.training,
+        training=None if isinstance(asked.model, ExportedProgram) else found.module.training,
         guards="contract",
         capture=asked.capture,
         dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),
@@ -199,7 +208,7 @@ def _packed(
         inputs=tuple(str(leaf.path) for leaf in leaves if leaf.kind == "tensor"),
         outputs=outputs_of(program, contract.names),
         in_spec=dumps(program.call_spec.in_spec),
-        out_spec=dumps(program.call_spec.out_spec),
+        out_spec=run.found.outputs.specification(dumps(program.call_spec.out_spec)),
         constants=constants,
         weights=request.weights,
         needs_proxy=built.library.needs_proxy,

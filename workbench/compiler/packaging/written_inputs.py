@@ -45,6 +45,8 @@ def input_values(program: Any) -> list[Any]:
 
 def _writes(program: Any) -> bool:
     """Whether an operator of the captured graph writes into the memory of an input."""
+    if program.graph_signature.user_inputs_to_mutate:  # a program with functional operators alone
+        return True
     inputs = {_storage(value) for value in input_values(program)} - {None}
     for node in program.graph.nodes:
         schema = getattr(node.target, "_schema", None)

@@ -16,6 +16,11 @@ from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Outcome
 
 _RAISED = re.compile(r"with fake tensors: .*?: got (\w+)\((['\"])(.*?)\2\)", re.DOTALL)
+_AUTOGRAD = "trace_autograd_ops"
+_TRACE_AUTOGRAD = (
+    "torch captures torch.autograd.grad and backward() when it is asked to: compile inside `with "
+    "torch._dynamo.config.patch(trace_autograd_ops=True):`. Calls and files need nothing of it."
+)
 _RETURNED = re.compile(r"type <class '([\w.]+)'>")
 
 
@@ -64,6 +69,12 @@ def _words(error: Exception, name: str, places: Places) -> str:
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
             "compile a function that returns or changes a tensor."
         )
+    if "parametrize.Parametrized" in words:
+        return (
+            f"{name} has a parametrized part (torch.nn.utils.parametrize, weight_norm), and this "
+            "backend keeps its class, which is made while the program runs, in what it saves. "
+            "Compile with backend='inductor', which does not."
+        )
     if "Serialization of parametrized modules" in words:
         return (
             f"{name} is parametrized (torch.nn.utils.parametrize, spectral_norm, weight_norm): "
@@ -105,7 +116,10 @@ def _graph_break(error: Any, name: str, places: Places) -> str:
     found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
     found += _line(error, places)
     found += [f"  Explanation: {parts.explanation}"] if parts.explanation else []
-    found += [f"  Hint: {hint}" for hint in parts.hints]
+    if any(_AUTOGRAD in hint for hint in parts.hints):
+        found.append(f"  Cure: {_TRACE_AUTOGRAD}")
+    else:
+        found += [f"  Hint: {hint}" for hint in parts.hints]
     found.append(
         "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
         "function."

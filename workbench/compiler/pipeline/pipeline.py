@@ -97,7 +97,18 @@ def compile_ahead(
     builds = options.backend == "inductor" and devices <= {"cpu"}
     with partial_pch() if builds else contextlib.nullcontext() as pch:
         run = _prepare(target, args, dict(kwargs or {}), options)
-        return _recording(run, pch, progress)
+        return _for_every_size(run, pch, progress)
+
+
+def _for_every_size(
+    run: _Run, pch: PartialPch | None, progress: ProgressCallback | None
+) -> CompiledCode:
+    """Compile without assuming that sizes are 2 or more where 0 or 1 is declared, if that works."""
+    if run.dynamic.small:
+        with contextlib.suppress(CaptureError), shapes.sizes_assumed(assumed=False):
+            return _recording(run, pch, progress)
+        run = replace(run, dynamic=run.dynamic.from_two(), decisions=Decisions())
+    return _recording(run, pch, progress)
 
 
 def _recording(
@@ -157,7 +168,7 @@ def _prepare(
     given = (*callee.receiver, *args)
     wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
     dynamic = shapes.read(wanted, inputs)
-    notes = (*callee.notes, *notes, *dynamic.notes)
+    notes = (*callee.notes, *notes)
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
 
 
@@ -203,7 +214,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         capture=run.options.capture,
         dynamic_shapes=shown,
         inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
-        notes=run.notes,
+        notes=(*run.notes, *run.dynamic.notes),
         tf32=tf32_uses() if torch.cuda.is_available() else (),
     )
 

@@ -1,0 +1,99 @@
+"""Data classes among the outputs come back as what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.export import Dim
+
+import workbench as wb
+from tests.compiler.packaging import samples
+
+
+@dataclass
+class Inner:
+    total: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Scores:
+    logits: torch.Tensor
+    rest: list[Inner]
+    cache: torch.Tensor | None = None
+
+
+class Scoring(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return Scores(self.linear(x), [Inner(x.sum())]), {"again": Inner(x + 1)}
+
+
+X = torch.randn(3, 8)
+
+
+def test_nested_data_classes_that_nobody_registered(tmp_path: Path) -> None:
+    model = Scoring().eval()
+    sizes = {"x": {0: Dim("rows", max=9)}}
+    package = wb.package(model, (X,), path=tmp_path / "p.pt2", dynamic_shapes=sizes)
+    scores, more = package(X)
+    expected = model(X)[0]
+    assert isinstance(scores, Scores)
+    torch.testing.assert_close(scores.logits, expected.logits)
+    assert scores.cache is None
+    torch.testing.assert_close(scores.rest[0].total, X.sum())
+    assert isinstance(more["again"], Inner)
+    assert package.notes == ()
+    assert package(torch.randn(1, 8))[0].logits.shape == (1, 4)
+    assert wb.roundtrip(package, (X,), ways=("eager", "ours", "torch")).ok
+    assert isinstance(model(X)[0], Scores)  # the module is what it was
+
+
+def test_in_several_sizes(tmp_path: Path) -> None:
+    class Rows(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Inner:
+            return Inner(x * 2)
+
+    package = wb.Package.bucketed(
+        Rows(),
+        (X,),
+        path=tmp_path / "p.pt2",
+        dynamic_shapes={"x": {0: Dim("rows", min=1, max=4)}},
+        sizes={"rows": [4]},
+    )
+    found = package(X)
+    assert isinstance(found, Inner)
+    torch.testing.assert_close(found.total, X * 2)
+
+
+def test_a_class_that_cannot_be_imported_is_a_dict_with_a_note(tmp_path: Path) -> None:
+    @dataclass
+    class Local:
+        a: torch.Tensor
+
+    package = wb.package(lambda x: Local(x + 1), (X,), path=tmp_path / "p.pt2")
+    assert list(package(X)) == ["a"]
+    assert "Local comes back as a dict" in package.notes[0]
+
+
+def test_a_registered_data_class_and_an_output_of_transformers(tmp_path: Path) -> None:
+    outputs = pytest.importorskip("transformers.modeling_outputs")
+
+    def both(x: torch.Tensor) -> Any:
+        return samples.Batch(x, x + 1), outputs.BaseModelOutput(last_hidden_state=x * 2)
+
+    batch, states = wb.package(both, (X,), path=tmp_path / "p.pt2")(X)
+    assert isinstance(batch, samples.Batch)
+    assert isinstance(states, outputs.BaseModelOutput)
+    torch.testing.assert_close(states.last_hidden_state, X * 2)
+
+
+def test_as_an_input_it_has_to_be_registered(tmp_path: Path) -> None:
+    with pytest.raises(wb.CaptureError, match=r"torch\.export\.register_dataclass\(TheClass\)"):
+        wb.package(lambda inner: inner.total + 1, (Inner(X),), path=tmp_path / "p.pt2")
