@@ -397,3 +397,39 @@ def test_a_loaded_file_compares_what_was_imported_under_another_name(
     finally:
         for name in ("first_file", "second_file"):
             sys.modules.pop(name, None)
+
+
+def test_a_function_under_the_decorator_of_another_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = """
+import functools
+
+def factor():
+    import torch
+    return 1.0 if torch.compiler.is_exporting() else 2.0
+
+def scaled(function):
+    @functools.wraps(function)
+    def call(x):
+        return function(x) * factor()
+    return call
+"""
+    (tmp_path / "scaling_file.py").write_text(tools)
+    user = "from scaling_file import scaled\n\n@scaled\ndef g(x):\n    return x + 1\n"
+    (tmp_path / "scaled_file.py").write_text(user)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    module = importlib.import_module("scaled_file")
+    try:
+        compiled = compile_eager(module.g, (X,))
+        assert compiled(X).tolist() == [4.0] * 4
+        compiled.save(tmp_path / "g.aot")
+        loaded = wb.load(tmp_path / "g.aot", trust=True)
+        assert loaded(X).tolist() == [4.0] * 4
+        monkeypatch.setattr(sys.modules["scaling_file"], "factor", lambda: 3.0)
+        assert "factor (of scaling_file)" in refusal(compiled)
+        assert "factor (of scaling_file)" in refusal(loaded)
+    finally:
+        for name in ("scaling_file", "scaled_file"):
+            sys.modules.pop(name, None)

@@ -15,7 +15,11 @@ from workbench.compiler.contract.callables import closure_of
 from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.paths import Path, parse
-from workbench.compiler.contract.specialized_values import SpecializedValue, specialize
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValue,
+    globals_module,
+    specialize,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import CaptureError
 
@@ -154,7 +158,7 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     """The module a global belongs to and its path there, or None for torch's own globals."""
-    owner, scope = function.__module__, function.__globals__
+    owner, scope = globals_module(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module = scope[path.root]
         kind, name = path.steps[0]

@@ -27,7 +27,11 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    globals_module,
+    importable_name,
+)
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
@@ -258,17 +262,18 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
             "compiled code does not keep up. Return the value, or keep it in a buffer or an "
             "attribute of a module, or in a dict that is changed in place."
         )
+    module = globals_module(function)
     live = {name for name in loaded if name in env.used_globals and name in function.__globals__}
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     arguments = contract.arguments()
     return CallPlan(
         contract=contract,
-        specialized=SpecializedValues.in_scopes(values, function.__module__, function.__globals__),
+        specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,
         live_globals={name: function.__globals__ for name in sorted(live)},
-        function_module=function.__module__,
+        function_module=module,
         kind=run.callee.kind,
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,
