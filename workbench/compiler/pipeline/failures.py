@@ -64,13 +64,6 @@ def _words(error: Exception, name: str, places: Places) -> str:
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "
             "compile a function that returns or changes a tensor."
         )
-    if "Serialization of parametrized modules" in words:
-        return (
-            f"{name} is parametrized (torch.nn.utils.parametrize, spectral_norm, weight_norm): "
-            "such a class is made while the program runs and cannot be saved. Carry the "
-            "parametrization out with torch.nn.utils.parametrize.remove_parametrizations(module, "
-            "name), or call .eval() and take wb.package, which takes such models."
-        )
     if eager := _RAISED.search(words):
         return _raised(error, name, places, eager)
     cause = error.__cause__ or error
