@@ -20,12 +20,9 @@ import pickle
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
@@ -34,16 +31,17 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.virtual_gpu.anew import Registries, function_in_module, made_anew
 from workbench.compiler.virtual_gpu.operators import (
     CustomOperator,
     forget,
     operator_reduced,
     used_operators,
 )
+from workbench.compiler.virtual_gpu.sent_modules import Named
 from workbench.errors import UsageError
 from workbench.processes.shipping import cannot_be_sent
 
@@ -109,6 +107,14 @@ def _dump(value: Any) -> None:
     _Packer(io.BytesIO()).dump(value)
 
 
+def _can_travel(value: Any) -> bool:
+    try:
+        _dump(value)
+    except Exception:  # that it cannot is the answer
+        return False
+    return True
+
+
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
@@ -116,6 +122,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
         self._named: dict[tuple[str, str], Any] = {}
         self._is_input = False
+        self._registries: Registries = {}
         self.operators: list[Any] = []
 
     def dump_inputs(self, call: ShippedCall) -> None:
@@ -163,7 +170,14 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             return object.__new__, (type(value),), vars(value)
         if isinstance(value, torch.device) and self._is_input:
             return torch.device, ("cuda" if value.type == "cpu" else str(value),)
-        return super().reducer_override(value)
+        if (anew := made_anew(value)) is not None:
+            return anew
+        reduced = super().reducer_override(value)
+        if isinstance(value, FunctionType) and reduced is not NotImplemented:
+            is_own = value.__globals__.get("__name__") in self._own
+            found = None if is_own else function_in_module(value, self._registries, _can_travel)
+            return found or reduced
+        return reduced
 
 
 class _Unpacker(pickle.Unpickler):
@@ -242,59 +256,3 @@ def _is_users(module: Any) -> bool:
     paths = sysconfig.get_paths()
     installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
     return not file.startswith(installed) and "site-packages" not in file
-
-
-Named = tuple[str, str, Any]
-"""A class or function that was sent: its module, its name there, itself."""
-
-
-@contextmanager
-def modules_of(named: Sequence[Named]) -> Iterator[None]:
-    """Have what was sent be found by import, until the block is left."""
-    modules: dict[str, list[Named]] = {}
-    for entry in named:
-        modules.setdefault(entry[0], []).append(entry)
-    with ProcessPatches() as process_patches:
-        for name, entries in modules.items():
-            found = _globals(value for _, _, value in entries)
-            found |= {own: value for _, own, value in entries}
-            if name == "__main__":
-                for own, value in found.items():
-                    process_patches.attribute(sys.modules[name], own, value)
-            else:
-                process_patches.entry(sys.modules, name, _SentModule(name, found))
-        yield
-
-
-class _SentModule(ModuleType):
-    """A module as far as it was sent; the rest of it is imported when asked for."""
-
-    def __init__(self, name: str, sent: Mapping[str, Any]):
-        super().__init__(name)
-        parent = sys.modules.get(name.rpartition(".")[0])
-        self.__spec__ = PathFinder.find_spec(name, getattr(parent, "__path__", None))
-        if self.__spec__ is not None:
-            self.__file__ = self.__spec__.origin
-            if self.__spec__.submodule_search_locations is not None:
-                self.__path__ = self.__spec__.submodule_search_locations
-        self.__dict__.update(sent)
-
-    def __getattr__(self, name: str) -> Any:
-        spec = self.__spec__
-        if name.startswith("__") or spec is None or spec.loader is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if "_rest" not in self.__dict__:
-            self._rest = module_from_spec(spec)
-            spec.loader.exec_module(self._rest)
-        return getattr(self._rest, name)
-
-
-def _globals(values: Iterator[Any]) -> dict[str, Any]:
-    """What the functions among these and the methods of the classes read as globals."""
-    found: dict[str, Any] = {}
-    for value in values:
-        parts = vars(value).values() if isinstance(value, type) else (value,)
-        for function in parts:
-            if isinstance(function, FunctionType):
-                found |= function.__globals__
-    return {name: value for name, value in found.items() if not name.startswith("__")}
