@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import types
 import weakref
 from contextvars import ContextVar
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_a_context_variable_of_the_users_module_has_its_value() -> None:
 
 LIBRARY = """
 import threading
+import types
 
 LOCK = threading.Lock()
 KNOWN = {}
@@ -87,3 +89,12 @@ def test_a_hook_of_an_installed_module_has_the_variables_of_that_module(
         assert library.state == [1]
     finally:
         sys.modules.pop("hooking_library")
+
+
+def test_a_function_of_a_module_that_no_import_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = types.ModuleType("made_here")
+    monkeypatch.setitem(sys.modules, "made_here", module)
+    exec("K = 2\ndef outer():\n    def inner(x): return x * K\n    return inner", vars(module))
+    data = pack(call(module.outer(), torch.ones(1)), "it")
+    monkeypatch.delitem(sys.modules, "made_here")
+    assert unpacked(data).target(torch.ones(1)).tolist() == [2.0]

@@ -70,10 +70,12 @@ def function_in_module(
     with it (Transformers: which outputs of which model have hooks), so they get what they lack.
     `registries` keeps what was found for a module.
     """
-    name = function.__globals__.get("__name__")
-    module = sys.modules.get(name) if isinstance(name, str) else None
-    if name is None or module is None or vars(module) is not function.__globals__:
+    module = sys.modules.get(function.__globals__.get("__name__", ""))
+    if module is None or vars(module) is not function.__globals__:
         return None
+    if getattr(module, "__spec__", None) is None:  # made here: no import finds it
+        return None
+    name = module.__name__
     if name not in registries:
         is_torch = name.partition(".")[0] in ("torch", "triton")
         registries[name] = {} if is_torch else _registries(vars(module), can_travel)
