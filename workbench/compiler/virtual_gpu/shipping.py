@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import pickle
 import sys
-import sysconfig
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +32,6 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
 from workbench.compiler.internals.torch_state import TorchState
-from workbench.compiler.virtual_gpu.anew import Registries, function_in_module, made_anew
 from workbench.compiler.virtual_gpu.operators import (
     CustomOperator,
     forget,
@@ -43,10 +40,10 @@ from workbench.compiler.virtual_gpu.operators import (
 )
 from workbench.compiler.virtual_gpu.sent_modules import Named
 from workbench.errors import UsageError
+from workbench.processes.anew import AnewPickler, is_users
 from workbench.processes.shipping import cannot_be_sent
 
 _CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
-_OWN = ("workbench", "torch", "triton")
 
 
 @dataclass(frozen=True)
@@ -107,22 +104,13 @@ def _dump(value: Any) -> None:
     _Packer(io.BytesIO()).dump(value)
 
 
-def _can_travel(value: Any) -> bool:
-    try:
-        _dump(value)
-    except Exception:  # that it cannot is the answer
-        return False
-    return True
-
-
-class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
+class _Packer(AnewPickler):
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
         self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
         self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
         self._named: dict[tuple[str, str], Any] = {}
         self._is_input = False
-        self._registries: Registries = {}
         self.operators: list[Any] = []
 
     def dump_inputs(self, call: ShippedCall) -> None:
@@ -170,14 +158,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             return object.__new__, (type(value),), vars(value)
         if isinstance(value, torch.device) and self._is_input:
             return torch.device, ("cuda" if value.type == "cpu" else str(value),)
-        if (anew := made_anew(value)) is not None:
-            return anew
-        reduced = super().reducer_override(value)
-        if isinstance(value, FunctionType) and reduced is not NotImplemented:
-            is_own = value.__globals__.get("__name__") in self._own
-            found = None if is_own else function_in_module(value, self._registries, _can_travel)
-            return found or reduced
-        return reduced
+        return super().reducer_override(value)
 
 
 class _Unpacker(pickle.Unpickler):
@@ -237,7 +218,7 @@ def _jit(function: Any, options: dict[str, Any]) -> Any:
 def _users_modules_by_value() -> Iterator[None]:
     """Have cloudpickle copy what belongs to the user, and name what is installed."""
     known = set(cloudpickle.list_registry_pickle_by_value())
-    modules = [m for name, m in list(sys.modules.items()) if _is_users(m) and name not in known]
+    modules = [m for name, m in list(sys.modules.items()) if is_users(m) and name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -245,14 +226,3 @@ def _users_modules_by_value() -> Iterator[None]:
     finally:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
-
-
-def _is_users(module: Any) -> bool:
-    if not isinstance(module, types.ModuleType) or sys.modules.get(module.__name__) is not module:
-        return False
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] in (*_OWN, "__main__"):
-        return False
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
-    return not file.startswith(installed) and "site-packages" not in file

@@ -1,22 +1,64 @@
-"""What pickle refuses though another process can have its own: locks, context variables, hooks."""
+"""A pickler for what another process can have of its own: locks, context variables, hooks."""
 
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
+import sysconfig
 import threading
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
+
+import cloudpickle
 
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
+_NOT_USERS = ("workbench", "torch", "triton")
 _COPIED = (
     "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
     "__annotations__",
 )  # fmt: skip
+
+
+class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
+    """Pickles what cloudpickle does, and what `made_anew` knows."""
+
+    def __init__(self, buffer: io.BytesIO):
+        super().__init__(buffer)
+        self._registries: Registries = {}
+
+    def reducer_override(self, value: Any) -> Any:
+        """As `pickle.Pickler.reducer_override`."""
+        if (anew := made_anew(value)) is not None:
+            return anew
+        reduced = super().reducer_override(value)
+        if not isinstance(value, FunctionType) or reduced is NotImplemented:
+            return reduced
+        return function_in_module(value, self._registries, self._can_travel) or reduced
+
+    def _can_travel(self, value: Any) -> bool:
+        try:
+            type(self)(io.BytesIO()).dump(value)
+        except Exception:  # that it cannot is the answer
+            return False
+        return True
+
+
+def is_users(module: Any) -> bool:
+    """Whether a module was imported from a file that is neither installed nor ours or torch's."""
+    if not isinstance(module, ModuleType) or sys.modules.get(module.__name__) is not module:
+        return False
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] in (*_NOT_USERS, "__main__"):
+        return False
+    paths = sysconfig.get_paths()
+    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
+    return not file.startswith(installed) and "site-packages" not in file
 
 
 def made_anew(value: Any) -> Reduced | None:
@@ -63,7 +105,7 @@ Registries = dict[str, dict[str, dict[Any, Any]]]
 def function_in_module(
     function: FunctionType, registries: Registries, can_travel: Callable[[Any], bool]
 ) -> Reduced | None:
-    """How a function that was made inside one of an imported module is pickled, else None.
+    """How a function that was made inside one of an installed module is pickled, else None.
 
     Its globals are those of the module over there: a copy would have other variables than the
     functions beside it, which go by name. Such a module knows in its dictionaries what was made
@@ -73,9 +115,10 @@ def function_in_module(
     module = sys.modules.get(function.__globals__.get("__name__", ""))
     if module is None or vars(module) is not function.__globals__:
         return None
-    if getattr(module, "__spec__", None) is None:  # made here: no import finds it
-        return None
     name = module.__name__
+    is_found = getattr(module, "__spec__", None) is not None  # by an import in another process
+    if not is_found or name == "__main__" or is_users(module):
+        return None
     if name not in registries:
         is_torch = name.partition(".")[0] in ("torch", "triton")
         registries[name] = {} if is_torch else _registries(vars(module), can_travel)

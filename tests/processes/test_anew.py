@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import pickle
 import sys
 import threading
 import types
@@ -14,8 +16,14 @@ from typing import Any
 import pytest
 import torch
 
-from tests.compiler.virtual_gpu.test_shipping import call, there_and_back, unpacked
-from workbench.compiler.virtual_gpu.shipping import pack
+from workbench.processes.anew import AnewPickler
+
+
+def packed(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    AnewPickler(buffer).dump(value)
+    return buffer.getvalue()
+
 
 FACTOR: ContextVar[int] = ContextVar("factor", default=3)
 
@@ -37,7 +45,7 @@ class Holder(torch.nn.Module):
 def test_what_a_module_holds() -> None:
     holder = Holder()
     holder.factor.set(5)
-    arrived = there_and_back(holder, torch.ones(2))[0].target
+    arrived = pickle.loads(packed(holder))
     assert arrived(torch.ones(2)).tolist() == [5.0, 5.0]
     assert arrived.seen() is arrived.parts["part"] is arrived.part
     assert arrived.gone() is None
@@ -47,7 +55,7 @@ def test_a_context_variable_of_the_users_module_has_its_value() -> None:
     def scaled(x: torch.Tensor) -> torch.Tensor:
         return x * FACTOR.get()
 
-    assert there_and_back(scaled, torch.ones(1))[0].target(torch.ones(1)).tolist() == [3.0]
+    assert pickle.loads(packed(scaled))(torch.ones(1)).tolist() == [3.0]
 
 
 LIBRARY = """
@@ -79,9 +87,9 @@ def test_a_hook_of_an_installed_module_has_the_variables_of_that_module(
     importlib.invalidate_caches()
     library: Any = importlib.import_module("hooking_library")
     try:
-        data = pack(call(library.hooked(torch.nn.ReLU()), torch.ones(1)), "it")
+        data = packed(library.hooked(torch.nn.ReLU()))
         library.KNOWN.clear()  # as in a process that never made such a module
-        arrived = unpacked(data).target
+        arrived = pickle.loads(data)
         hook = next(iter(arrived._forward_hooks.values()))
         assert hook.itself is hook
         assert hook.__globals__ is vars(library)
@@ -95,6 +103,6 @@ def test_a_function_of_a_module_that_no_import_finds(monkeypatch: pytest.MonkeyP
     module: Any = types.ModuleType("made_here")
     monkeypatch.setitem(sys.modules, "made_here", module)
     exec("K = 2\ndef outer():\n    def inner(x): return x * K\n    return inner", vars(module))
-    data = pack(call(module.outer(), torch.ones(1)), "it")
+    data = packed(module.outer())
     monkeypatch.delitem(sys.modules, "made_here")
-    assert unpacked(data).target(torch.ones(1)).tolist() == [2.0]
+    assert pickle.loads(data)(torch.ones(1)).tolist() == [2.0]
