@@ -50,12 +50,6 @@ class Callee:
                 cell.cell_contents = live[name]
 
 
-def module_name(function: types.FunctionType) -> str:
-    """The module whose globals a function reads; of a decorator's that is not its `__module__`."""
-    named = function.__globals__.get("__name__", function.__module__)
-    return named if isinstance(named, str) else "__main__"
-
-
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
     """The variables of an enclosing function that a function reads, with their values now."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)

@@ -17,7 +17,7 @@ from workbench.compiler.aot_files.serializability import compiling_for_serializa
 from workbench.compiler.cold_start.compile_cache import fast_start, partial_pch
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract import shapes
-from workbench.compiler.contract.callables import Callee, module_name, resolve
+from workbench.compiler.contract.callables import Callee, resolve
 from workbench.compiler.contract.calling import binder
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.guard_policy import Decisions, dropped_rows, guard_filter, is_plain
@@ -27,7 +27,11 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    globals_module,
+    importable_name,
+)
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
@@ -258,7 +262,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
-    module = module_name(function)
+    module = globals_module(function)
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     instructions = list(dis.get_instructions(env.bytecode))
