@@ -34,8 +34,10 @@ def result(call: Any, case: zoo.Case) -> dict[str, Any]:
         return {"output": output, "inputs": inputs}
     learned = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
     output[0].square().mean().backward()
-    gradients = {name: None if p.grad is None else p.grad.clone() for name, p in learned.items()}
-    assert any(gradient is not None for gradient in gradients.values())
+    assert any(p.grad is not None for p in learned.values())
+    # compiled code gives zeros, as torch.compile does, where an output took no part in the loss
+    gradients = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in learned.items()}
+    gradients = {name: gradient.clone() for name, gradient in gradients.items()}
     case.model.zero_grad()
     return {"output": output, "inputs": inputs, "gradients": gradients}
 

@@ -137,6 +137,25 @@ def test_a_wrong_result_is_not_timed(store: Store) -> None:
     assert row.call_us is None
 
 
+def test_random_numbers_are_no_wrong_result(store: Store) -> None:
+    space = Space.of({"mode": ["default"]})
+    row = only(sweep(store, lambda x: (torch.rand_like(x) + x, x * 2), space))
+    assert row.status == "done"
+    assert "output[0] not checked: it depends on random numbers" in row.warning
+    assert row.difference == 0.0
+
+
+def test_random_numbers_excuse_no_other_difference(store: Store) -> None:
+    plan = Plan(QUICK.patience, atol=0.0, rtol=0.0)
+    space = Space.of({"dtype": ["float16"], "emulate_precision_casts": [False]})
+    args = (torch.linspace(0.1, 3, 1000),)
+    row = only(
+        sweep(store, lambda x: (torch.rand_like(x), torch.exp(x) / 3 * 7), space, plan, args)
+    )
+    assert row.status == "wrong"
+    assert "output[1] differs" in row.reason
+
+
 def test_cancelling_keeps_what_is_done(store: Store) -> None:
     space = Space.of({"backend": ["eager"], "n": [1, 2, 3]}, ["n"])
     rows: list[Trial] = []

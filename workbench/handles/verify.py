@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from math import nan
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored, wrote
+from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare
 from workbench.compiler.measuring.output_comparison import Verification as Verification
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
-
-_OTHER_SEED = 20
-_DRAWN = (
-    "it depends on random numbers, which the generated code draws otherwise than torch from the "
-    "same seed; compile with options={'fallback_random': True} to compare it"
-)
 
 
 def verify(
@@ -57,13 +51,7 @@ def verify(
         pairs += [("input", left.inputs, right.inputs)] if wrote(args, kwargs, left.inputs) else []
         return [row for pair in pairs for row in compare(*pair, rtol, atol)]
 
-    actual, expected = of_compiled(), of_original()
-    rows = compared(expected, actual)
-    if any(row.verdict == "failed" for row in rows):
-        by_chance = _failed(compared(expected, of_original(_OTHER_SEED)))
-        chance_here = _failed(compared(actual, of_compiled(_OTHER_SEED))) if by_chance else {}
-        rows = [_with_chance(row, by_chance, chance_here) for row in rows]
-    return Verification(tuple(rows), name)
+    return Verification(tuple(compare_runs(of_compiled, of_original, compared)), name)
 
 
 @dataclass(frozen=True)
@@ -80,25 +68,6 @@ def _outcome(
         if seed is not None:
             torch.manual_seed(seed)
         return _Outcome(leaves_of(function(*call[0], **call[1])), call)
-
-
-def _failed(rows: Sequence[Comparison]) -> dict[str, Comparison]:
-    return {row.leaf: row for row in rows if row.verdict == "failed"}
-
-
-def _with_chance(
-    row: Comparison, by_chance: Mapping[str, Comparison], chance_here: Mapping[str, Comparison]
-) -> Comparison:
-    """The verdict on a leaf that differs: not checked where another seed changes it as well."""
-    other = by_chance.get(row.leaf)
-    if row.verdict != "failed" or other is None or (row.reason and not other.reason):
-        return row
-    if row.leaf not in chance_here:
-        reason = "the original draws random numbers for it; the compiled code draws the same always"
-        return replace(row, reason=reason)
-    return replace(
-        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=_DRAWN
-    )  # fmt: skip
 
 
 def refuse_for_host(**wanted: bool) -> None:

@@ -157,9 +157,9 @@ def _write(file: Path, tensors: _Tensors) -> None:
 
 
 def _dump(value: Any, tensors: _Tensors) -> bytes:
-    import cloudpickle
+    from workbench.processes.anew import AnewPickler
 
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
+    class Pickler(AnewPickler):
         def persistent_id(self, value: Any) -> int | None:
             is_plain = type(value) in PLAIN and value.layout == torch.strided
             return tensors.number(value) if is_plain else None

@@ -16,6 +16,7 @@ import torch
 
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import compare, largest_error
 from workbench.errors import WorkbenchError, first_line
 from workbench.handles.compiled import Compiled
@@ -126,19 +127,20 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
     with measuring(), torch.no_grad():
         module = compiled.module
         with _threads(threads):
-            args, kwargs = copies(*case.call)
-            with restored(module):
-                start = time.perf_counter()
-                actual = leaves_of(compiled(*args, **kwargs))
-                trial = replace(trial, first_call_s=time.perf_counter() - start)
-            args, kwargs = copies(*case.call)
-            with restored(module):
-                expected = leaves_of(case.function(*args, **kwargs))
-        rows = list(compare("output", expected, actual, plan.rtol, plan.atol))
-        trial = replace(trial, difference=largest_error(rows))
-        wrong = [row for row in rows if not row.ok]
+            seconds, actual = _outputs(compiled, case.call, module)
+            rows = compare_runs(
+                lambda s: actual if s is None else _outputs(compiled, case.call, module, s)[1],
+                lambda s: _outputs(case.function, case.call, module, s)[1],
+                lambda one, other: list(compare("output", one, other, plan.rtol, plan.atol)),
+            )
+        checked = [row for row in rows if row.verdict != "not checked"]
+        trial = replace(trial, first_call_s=seconds, difference=largest_error(checked))
+        wrong = [row for row in checked if not row.ok]
         if wrong:
             return replace(trial, status="wrong", reason=_difference(wrong[0]))
+        if unchecked := [row for row in rows if row.verdict == "not checked"]:
+            names = ", ".join(row.leaf for row in unchecked)
+            trial = _warned(trial, f"{names} not checked: {unchecked[0].reason}")
         with _threads(threads):
             peak = peak_of(_call(compiled, case.call))
         before = torch.get_num_threads()
@@ -146,6 +148,26 @@ def _measured(trial: Trial, compiled: Compiled, case: Case, setting: Setting, pl
         baseline = _with_threads(_call(case.original, case.original_call), before, before)
         times = measure(ours, baseline, plan.patience)
     return _with_times(replace(trial, peak_bytes=peak), times)
+
+
+def _outputs(
+    function: Callable[..., Any],
+    call: CallArguments,
+    module: torch.nn.Module | None,
+    seed: int | None = None,
+) -> tuple[float, Any]:
+    """The seconds of one call on copies of the inputs, and what it gave."""
+    args, kwargs = copies(*call)
+    with restored(module):
+        if seed is not None:
+            torch.manual_seed(seed)
+        start = time.perf_counter()
+        outputs = function(*args, **kwargs)
+        return time.perf_counter() - start, leaves_of(outputs)
+
+
+def _warned(trial: Trial, warning: str | None) -> Trial:
+    return replace(trial, warning="; ".join(filter(None, (trial.warning, warning))) or None)
 
 
 def _difference(row: Any) -> str:
@@ -192,7 +214,7 @@ def _threads(count: int | None) -> Iterator[None]:
 def _with_times(trial: Trial, times: Times) -> Trial:
     call, speedup = times.call, times.speedup
     return replace(
-        trial,
+        _warned(trial, times.warning),
         call_us=call.median,
         low_us=call.low,
         high_us=call.high,
@@ -201,7 +223,6 @@ def _with_times(trial: Trial, times: Times) -> Trial:
         speedup_low=speedup.low,
         speedup_high=speedup.high,
         samples_us=(times.ours_us, times.baseline_us),
-        warning="; ".join(filter(None, (trial.warning, times.warning))) or None,
     )
 
 

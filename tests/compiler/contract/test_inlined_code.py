@@ -397,3 +397,48 @@ def test_a_loaded_file_compares_what_was_imported_under_another_name(
     finally:
         for name in ("first_file", "second_file"):
             sys.modules.pop(name, None)
+
+
+AROUND = """
+import functools
+import torch
+
+def scaled(x):
+    return x * {n} if torch.compiler.is_compiling() else x * {n}
+
+def scaling(function):
+    @functools.wraps(function)
+    def call(x):
+        return scaled(function(x))
+    return call
+"""
+
+
+def test_what_a_decorator_calls_is_looked_up_in_its_own_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "around.py").write_text(AROUND.format(n=3))
+    user = "import torch\nfrom around import scaling\n\n@scaling\ndef g(x):\n    return x + 1\n"
+    (tmp_path / "decorated.py").write_text(user)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    module = importlib.import_module("decorated")
+    try:
+        compiled = compile_eager(module.g, (X,))
+        assert compiled(X).tolist() == [6.0] * 4
+        compiled.save(tmp_path / "g.aot")
+        loaded = wb.load(tmp_path / "g.aot", trust=True)
+        assert loaded(X).tolist() == [6.0] * 4
+        for one in (compiled, loaded):
+            with monkeypatch.context() as patch:
+                patch.setattr("around.scaled", lambda x: x)
+                assert "scaled (of around)" in refusal(one)
+        (tmp_path / "around.py").write_text(AROUND.format(n=30))
+        for name in ("around", "decorated"):
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        with pytest.raises(wb.ArtifactError, match="scaled of around"):
+            wb.load(tmp_path / "g.aot", trust=True)
+    finally:
+        for name in ("around", "decorated"):
+            sys.modules.pop(name, None)

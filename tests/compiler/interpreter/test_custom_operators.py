@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+import triton
+import triton.language as tl
 from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 
 from tests.compiler.interpreter.programs import verified
@@ -32,7 +34,39 @@ def by_name(x: torch.Tensor) -> torch.Tensor:
     return found + 1
 
 
-@pytest.mark.parametrize("fn", [by_name, lambda x: twice(x) + 1])
+space = torch.ops.workbench_tests
+elsewhere: dict[str, Any] = {"torch": torch}
+exec("def by_name_elsewhere(x): return torch.ops.workbench_tests.twice(x) + 1", elsewhere)
+
+
+@triton.jit
+def _halved(source, target, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.arange(0, BLOCK)
+    tl.store(target + at, tl.load(source + at) * 0.5)
+
+
+@torch.library.triton_op("workbench_tests::halved", mutates_args=())
+def halved(x: torch.Tensor) -> torch.Tensor:
+    target = torch.empty_like(x)
+    torch.library.wrap_triton(_halved)[(1,)](x, target, BLOCK=x.numel())
+    return target
+
+
+def with_kernel(x: torch.Tensor) -> torch.Tensor:
+    found: torch.Tensor = halved(x.relu()) + 1
+    return found
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        by_name,
+        lambda x: twice(x) + 1,
+        pytest.param(lambda x: space.twice(x) + 1, id="namespace"),
+        pytest.param(elsewhere["by_name_elsewhere"], id="elsewhere"),
+        pytest.param(with_kernel, id="triton_op"),
+    ],
+)
 def test_custom_operators_are_made_for_one_call(
     fn: Any, worker: CrossCompiler, interpreter: Interpreter
 ) -> None:

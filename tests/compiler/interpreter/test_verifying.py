@@ -159,3 +159,24 @@ def test_gradients_of_tensor_subclasses(worker: CrossCompiler, interpreter: Inte
     found = verified(compiled, (x,), interpreter)
     assert found.ok
     assert {"output.a", "gradient of weight.b"} <= {row.leaf for row in found.rows}
+
+
+def test_work_on_the_cpu_inside(worker: CrossCompiler, interpreter: Interpreter) -> None:
+    def mixed(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        steps = torch.arange(5) * 2 + 1  # made on the CPU: what is compiled for it is no kernel
+        return x.sin() + 1, steps
+
+    x = torch.randn(4, 8)
+    compiled = cross_compile(mixed, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert {"cpp", "triton"} <= {kernel.language for kernel in compiled.report.kernels}
+    assert verified(compiled, (x,), interpreter).ok
+
+
+def test_a_histogram_of_integers(worker: CrossCompiler, interpreter: Interpreter) -> None:
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        values = x.float() if x.device.type == "cpu" else x  # the CPU counts floats only
+        return torch.histc(values, bins=4, min=0, max=3).cumsum(0, dtype=torch.int32)
+
+    x = torch.randint(0, 4, (40,), dtype=torch.int32)
+    compiled = cross_compile(counted, (x,), {}, CompileOptions(), H100.spec, worker=worker)
+    assert verified(compiled, (x,), interpreter).ok

@@ -109,10 +109,6 @@ def test_inputs_without_plain_memory(
         (sized, "sized computes no tensor, so there is nothing to compile"),
         (counted, "counted gives a new value to the global CALLS"),
         (unequal, "unequal fails on these inputs: RuntimeError: a and b must have same"),
-        (
-            nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3)).train(),
-            "ParametrizedLinear is parametrized",
-        ),
         (CallsScript(), "A module that torch.jit.trace or torch.jit.script made is called"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import sys
 from typing import Any
 
 import pytest
@@ -18,26 +18,29 @@ from workbench.compiler.virtual_gpu.shipping import ShippedCall, pack, unpack
 from workbench.errors import UsageError
 
 SCALE = 3
-LOCK = threading.Lock()
+FRAME = sys._getframe()  # what no process can send
 
 
 def scaled(x: torch.Tensor) -> torch.Tensor:
     return x * SCALE
 
 
-def locked(x: torch.Tensor) -> torch.Tensor:
-    with LOCK:
-        return x + 1
+def reading(x: torch.Tensor) -> torch.Tensor:
+    return x + FRAME.f_lineno
 
 
 def call(target: Any, *args: Any) -> ShippedCall:
     return ShippedCall(target, args, {}, CompileOptions(), TorchState.current())
 
 
+def unpacked(data: bytes) -> ShippedCall:
+    with virtual_gpu(H100, lambda choice, n: float(n)):
+        return unpack(data, tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()()))
+
+
 def there_and_back(target: Any, *args: Any) -> tuple[ShippedCall, int]:
     data = pack(call(target, *args), "it")
-    with virtual_gpu(H100, lambda choice, n: float(n)):
-        return unpack(data, tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())), len(data)
+    return unpacked(data), len(data)
 
 
 def test_tensors_become_fakes_on_the_device() -> None:
@@ -136,7 +139,7 @@ class Meshed(TwoTensor):
         (scaled, (torch.nn.Parameter(torch.randn(2).as_subclass(Tagged)),), "A Tagged cannot be"),
         (scaled, (Meshed(torch.zeros(2), torch.zeros(2)),), "A Meshed .* process groups"),
         (scaled, (torch.eye(3).to_sparse(),), "only dense tensors can"),
-        (locked, (torch.randn(2),), r"it: the \w+ .* cannot be sent to another process"),
+        (reading, (torch.randn(2),), r"it: the \w+ .* cannot be sent to another process"),
     ],
 )
 def test_what_cannot_travel_is_refused(target: Any, args: tuple[Any, ...], words: str) -> None:

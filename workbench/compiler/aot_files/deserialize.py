@@ -177,7 +177,10 @@ def _start_library(file: Path, name: str, entry: str) -> Callable[..., Any]:
     os.environ[_DATA_PTR_VARIABLE] = str(tp.DATA_PTR_OF_TENSOR.get())
     spec = importlib.util.spec_from_loader(name, ExtensionFileLoader(name, str(file)))
     if spec is None or spec.loader is None:
-        raise ArtifactError(f"Python cannot load the kernel {file.name} of the artifact.")
+        raise ArtifactError(
+            f"Python cannot load the kernel {file.name} of the artifact. Make it again on this "
+            "machine: wb.recompile(path)."
+        )
     try:
         with load_steps.step(load_steps.DLOPEN):
             module = importlib.util.module_from_spec(spec)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.guard_policy import Decisions
 from workbench.compiler.contract.paths import Path, leaves, parse
@@ -102,12 +103,15 @@ def _real_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     """Have what is written of a fake tensor describe the real one.
 
     Torch would write the whole fake mode with every tensor and the keys by which fakes are
-    dispatched, which no real tensor has.
+    dispatched, which no real tensor has. A parametrized module, whose own class refuses, is
+    written as torch writes one of a local class: as a plain module.
     """
     fake, rebuild = tp.FAKE_TENSOR.get(), tp.UNPICKLE_GUARDED_TENSOR.get()
 
     def reducer_override(pickler: Any, value: Any) -> Any:  # asked about every object in guards
         found = inner(pickler, value)
+        if found is NotImplemented and isinstance(value, torch.nn.Module):
+            return _as_plain_module(value) if is_parametrized(value) else found
         if not isinstance(value, fake) or not isinstance(found, tuple) or found[0] != rebuild:
             return found
         _, device, pytype, _, grad = found[1]
@@ -122,6 +126,10 @@ def _real_reducer(inner: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
         return rebuild, (meta, device, pytype, keys.raw_repr(), grad)
 
     return reducer_override
+
+
+def _as_plain_module(module: torch.nn.Module) -> tuple[Any, ...]:
+    return object.__new__, (torch.nn.Module,), vars(module)
 
 
 def _source_recorder(

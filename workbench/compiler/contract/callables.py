@@ -108,7 +108,7 @@ def _callee(target: Any) -> Callee:
     if inspect.ismethod(target) and inspect.isfunction(target.__func__):
         name = target.__func__.__qualname__
         return Callee(target, target.__func__, "method", name, (target.__self__,))
-    if inspect.isfunction(target) and target.__module__.partition(".")[0] == "torch":
+    if inspect.isfunction(target) and (target.__module__ or "").partition(".")[0] == "torch":
         # Dynamo takes torch's own functions into the graph when they are called, not as a frame
         function = _through_python(target)
         return Callee(function, function, "function", target.__qualname__)

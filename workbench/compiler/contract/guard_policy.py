@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.callables import closure_of
 from workbench.compiler.contract.calling import FastCheck
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.contract.paths import Path, parse
-from workbench.compiler.contract.specialized_values import SpecializedValue, specialize
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValue,
+    globals_module,
+    specialize,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import CaptureError
 
@@ -30,6 +35,8 @@ _NOT_OF_INPUTS = (
     *("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE"),
     "SHAPE_ENV",
 )
+_OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
+"""What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
 _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
@@ -121,12 +128,21 @@ def _why_not(
         return "the type is local to a function, it cannot be named in a file"
     if "__import__(" in entry.name:
         return "reached through an import statement, which torch cannot read back from a file"
+    if entry.has_value and _is_of_parametrization(entry):
+        return "the class of a parametrized module is made while the program runs"
     place = parse(entry.name)
     if place is not None and place[0] == "L" and place[1].root in code:
         return "reached through a function in the closure, which is part of the code"
     if entry.is_global and (place is None or place[1].root not in anchored):
         return "reached through a global, which may not exist in another process"
     return None
+
+
+def _is_of_parametrization(entry: Any) -> bool:
+    """Whether it looks at a parametrized module's class, or at the name that its property holds."""
+    if isinstance(entry.value, torch.nn.Module):
+        return entry.guard_type == "TYPE_MATCH" and is_parametrized(entry.value)
+    return isinstance(entry.value, str) and entry.name.endswith(_OWN_NAME.format(entry.value))
 
 
 def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) -> None:
@@ -154,7 +170,7 @@ def _stand_in(entry: Any, function: types.FunctionType, decisions: Decisions) ->
 
 def _owner(path: Path, function: types.FunctionType) -> tuple[str, Path] | None:
     """The module a global belongs to and its path there, or None for torch's own globals."""
-    owner, scope = function.__module__, function.__globals__
+    owner, scope = globals_module(function), function.__globals__
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module = scope[path.root]
         kind, name = path.steps[0]

@@ -22,6 +22,7 @@ from workbench.compiler.contract.inlined_code import (
     to_function,
 )
 from workbench.compiler.contract.paths import Path, parse
+from workbench.compiler.contract.specialized_values import globals_module
 
 _TORCH = str(File(torch.__file__).parent) + "/"
 _IDENTITIES = ("CLOSURE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH")
@@ -114,10 +115,12 @@ def _of_global(
     path: Path, function: types.FunctionType, modules: Mapping[str, Any]
 ) -> Inlined | None:
     """The place of a global, in the module that has it; None for those of torch and Python."""
-    owner, scope = function.__module__, function.__globals__
+    owner, scope = globals_module(function), function.__globals__
     if path.root.startswith(_IMPORTED):
-        scope = {path.root: modules.get(f"G[{path.root!r}]")}
-    elif path.root not in scope:
+        imported = path.root.removeprefix(_IMPORTED).replace("_dot_", ".")
+        found = modules.get(f"G[{path.root!r}]", sys.modules.get(imported))
+        scope = {} if found is None else {path.root: found}
+    if path.root not in scope:
         return None
     while path.steps and isinstance(scope.get(path.root), types.ModuleType):
         module, (kind, name) = scope[path.root], path.steps[0]
@@ -181,7 +184,7 @@ def _in_modules(users: Codes, function: types.FunctionType) -> Iterator[Inlined]
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and isinstance(module, types.ModuleType):
             modules.setdefault(file, []).append((module.__name__, vars(module)))
-    own = (function.__module__, function.__globals__)
+    own = (globals_module(function), function.__globals__)
     for code in users:
         root, *rest = code.co_qualname.split(".")
         path = Path(root, tuple(("attr", part) for part in rest))

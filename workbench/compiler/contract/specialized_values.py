@@ -112,6 +112,11 @@ def resolve(name: str) -> Any:
     return found
 
 
+def globals_module(function: types.FunctionType) -> str:
+    """The module whose globals a function reads, whatever a decorator gave as its `__module__`."""
+    return str(function.__globals__.get("__name__") or function.__module__ or "__main__")
+
+
 def _importable(value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return True

@@ -423,12 +423,28 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
         *("_inductor.comm_analysis:get_gpu_type", "_inductor.comm_analysis:_has_nvlink"),
     )
 )
+OPERATOR_DEFINITIONS = Name(
+    "torch._library.custom_ops:OPDEFS", "operators of the user on their way to a virtual GPU"
+)
+TRITON_OPERATORS = Name("torch._library.triton:", "telling operators of Triton kernels")
+CUSTOM_OPERATOR = {
+    "name": "_qualname",
+    "schema": "_schema",
+    "overload": "_opoverload",
+    "function": "_init_fn",
+    "fake": "_abstract_fn",
+    "backward": "_backward_fn",
+    "setup_context": "_setup_context_fn",
+    "rules": "_torch_dispatch_fns",
+}
+"""Attributes of `torch.library.CustomOpDef`: what an operator was made of."""
 
 # Running generated programs for a GPU on the CPU.
 TRITON_HELPERS = _runtime("triton_helpers:", "functions of the device library in kernels")
 TRITON_COMPAT = _runtime("triton_compat:", "functions of the device library in kernels")
 GRID_EXPR = _runtime("triton_heuristics:GridExpr", "the grid of an interpreted kernel")
 DYNAMO_UTILS = _dynamo("utils:", "streams of a device that is not there")
+AUTOCAST_ENTER = Name("torch:autocast.__enter__", "telling which device's autocast a call uses")
 SYMPY_PRINTER = Name(
     "torch.utils._sympy.printers:PythonPrinter", "index expressions of loops as text"
 )

@@ -16,7 +16,6 @@ from workbench.compiler.contract.callables import Callee
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, Patches
-from workbench.compiler.internals.torch_private import Name
 from workbench.errors import ContractError, UsageError
 
 GraphCall = Callable[[list[Any]], Any]
@@ -124,9 +123,6 @@ def grad_mode(contract: Mapping[str, Any]) -> contextlib.AbstractContextManager[
     return torch.no_grad() if contract.get("enters_no_grad") else contextlib.nullcontext()
 
 
-_ENTER = Name("torch:autocast.__enter__", "telling which device's autocast a call uses")
-
-
 @contextlib.contextmanager
 def autocast_regions(contract: Mapping[str, Any]) -> Iterator[list[str]]:
     """The devices of the autocast around a function and in it, as they are met.
@@ -144,5 +140,5 @@ def autocast_regions(contract: Mapping[str, Any]) -> Iterator[list[str]]:
             found.append(region.device)
 
     with Patches() as patches:
-        patches.observe(_ENTER, "autocast", after=entered)
+        patches.observe(tp.AUTOCAST_ENTER, "autocast", after=entered)
         yield found

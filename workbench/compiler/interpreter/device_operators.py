@@ -131,7 +131,14 @@ def _cudnn_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | No
     return _gradients(gradient, query, key, value, bias, args[14], scale, args[13])[:3]
 
 
+def _histogram(values: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor:
+    """Of integers too, which only GPUs count."""
+    wide = values if values.is_floating_point() else values.double()
+    return torch.histc(wide, bins, low, high).to(values.dtype)
+
+
 STAND_INS: Mapping[str, Callable[..., Any]] = {
+    "aten.histc.default": _histogram,
     "aten._scaled_dot_product_efficient_attention.default": _efficient,
     "aten._scaled_dot_product_flash_attention.default": _flash,
     "aten._scaled_dot_product_cudnn_attention.default": _cudnn,

@@ -55,8 +55,9 @@ class _Kernels:
     def triton(self, name: str, source: str, *, variable: str = "", **_: Any) -> Any:
         return self._host.kernel(name, source, variable or name)
 
-    def wait(self, scope: Any) -> None:
-        """Nothing is compiled elsewhere."""
+    def wait(self, scope: dict[str, Any]) -> None:
+        """Have what is compiled for the CPU in `scope`: kernels of the device are interpreted."""
+        tp.ASYNC_COMPILE.get()().wait(scope)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(tp.ASYNC_COMPILE.get()(), name)  # type: ignore[no-any-return]

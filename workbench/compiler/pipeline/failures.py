@@ -75,13 +75,6 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "backend keeps its class, which is made while the program runs, in what it saves. "
             "Compile with backend='inductor', which does not."
         )
-    if "Serialization of parametrized modules" in words:
-        return (
-            f"{name} is parametrized (torch.nn.utils.parametrize, spectral_norm, weight_norm): "
-            "such a class is made while the program runs and cannot be saved. Carry the "
-            "parametrization out with torch.nn.utils.parametrize.remove_parametrizations(module, "
-            "name), or call .eval() and take wb.package, which takes such models."
-        )
     if eager := _RAISED.search(words):
         return _raised(error, name, places, eager)
     cause = error.__cause__ or error

@@ -27,7 +27,11 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.specialized_values import SpecializedValues, importable_name
+from workbench.compiler.contract.specialized_values import (
+    SpecializedValues,
+    globals_module,
+    importable_name,
+)
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
@@ -258,6 +262,7 @@ def _compile_once(run: _Run, backend: Any) -> Any:
 
 def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     function = run.callee.function
+    module = globals_module(function)
     values = tuple(run.decisions.specialized.values())
     env = aot_fn._artifacts.runtime_env
     instructions = list(dis.get_instructions(env.bytecode))
@@ -274,12 +279,12 @@ def _plan(run: _Run, aot_fn: Any, state: GlobalState) -> CallPlan:
     arguments = contract.arguments()
     return CallPlan(
         contract=contract,
-        specialized=SpecializedValues.in_scopes(values, function.__module__, function.__globals__),
+        specialized=SpecializedValues.in_scopes(values, module, function.__globals__),
         state=state,
         receiver=run.callee.receiver,
         enters_no_grad=run.options.grad is False,
         live_globals={name: function.__globals__ for name in sorted(live)},
-        function_module=function.__module__,
+        function_module=module,
         kind=run.callee.kind,
         reference=importable_name(run.callee.function) if not run.callee.receiver else None,
         guarded=run.decisions.guarded,

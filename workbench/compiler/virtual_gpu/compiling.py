@@ -29,7 +29,8 @@ from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import with_fidelity
 from workbench.compiler.virtual_gpu.messages import CrossCompilation, Job
 from workbench.compiler.virtual_gpu.operators import forget
-from workbench.compiler.virtual_gpu.shipping import ShippedCall, modules_of, unpack
+from workbench.compiler.virtual_gpu.sent_modules import modules_of
+from workbench.compiler.virtual_gpu.shipping import ShippedCall, unpack
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.processes.messages import Done, Failed, ProgressCallback, whole
 from workbench.report import Report

@@ -41,29 +41,31 @@ class CustomOperator:
     fake: Any
     backward: Any
     setup_context: Any
+    is_of_triton: bool
 
     @classmethod
     def of(cls, value: Any) -> CustomOperator | None:
-        """A custom operator; None for anything else and for one of Triton kernels."""
-        if not isinstance(value, CustomOpDef) or value._torch_dispatch_fns:
+        """A custom operator; None for anything else and for one with a rule for a tensor class."""
+        if not isinstance(value, CustomOpDef):
             return None
-        arguments = value._opoverload._schema.arguments
-        return cls(
-            name=value._qualname,
-            schema=value._schema,
-            mutated=tuple(a.name for a in arguments if a.alias_info and a.alias_info.is_write),
-            function=value._init_fn,
-            fake=value._abstract_fn,
-            backward=value._backward_fn,
-            setup_context=value._setup_context_fn,
+        parts = {name: getattr(value, stored) for name, stored in tp.CUSTOM_OPERATOR.items()}
+        rules = parts.pop("rules").values()
+        is_of_triton = bool(rules) and all(
+            rule.__module__ == tp.TRITON_OPERATORS.module for rule in rules
         )
+        if rules and not is_of_triton:
+            return None
+        arguments = parts.pop("overload")._schema.arguments
+        mutated = tuple(a.name for a in arguments if a.alias_info and a.alias_info.is_write)
+        return cls(**parts, mutated=mutated, is_of_triton=is_of_triton)
 
     def defined(self) -> Any:
         """The operator, made in this process."""
-        made = torch.library.custom_op(
-            self.name, self.function, mutates_args=self.mutated, schema=self.schema
-        )
-        if self.fake is not None:
+        # of the function of a `triton_op` torch makes the fake one as well
+        make = torch.library.triton_op if self.is_of_triton else torch.library.custom_op
+        function = self.fake if self.is_of_triton else self.function
+        made: Any = make(self.name, function, mutates_args=self.mutated, schema=self.schema)
+        if self.fake is not None and not self.is_of_triton:
             made.register_fake(self.fake)
         if self.backward is not None:
             made.register_autograd(self.backward, setup_context=self.setup_context)
@@ -75,9 +77,15 @@ def forget(operator: Any) -> None:
     operator._lib._destroy()
 
 
-def used_operators(function: FunctionType) -> Iterator[Any]:
-    """The custom operators of a function's module that it calls as `torch.ops.….name`."""
-    names = function.__code__.co_names
-    for value in tuple(function.__globals__.values()) if "ops" in names else ():
-        if isinstance(value, CustomOpDef) and value._name in names:
-            yield value
+def used_operators(value: Any) -> Iterator[Any]:
+    """The custom operators behind a function's `torch.ops.….name`, an operator or a namespace."""
+    if isinstance(value, FunctionType):
+        names = set(value.__code__.co_names)
+        wanted = names if "ops" in names else set()
+    elif isinstance(value, type(torch.ops.aten)):
+        wanted = {value.name, *dir(value)}
+    else:
+        wanted = set(str(value).split(".")[:2])
+    for name, operator in tuple(tp.OPERATOR_DEFINITIONS.get().items()):
+        if set(name.split("::")) <= wanted:
+            yield operator

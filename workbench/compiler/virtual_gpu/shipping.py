@@ -15,17 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import pickle
 import sys
-import sysconfig
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
@@ -34,7 +29,6 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.contract.request import CompileOptions
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, can_be_flattened
 from workbench.compiler.internals.torch_state import TorchState
@@ -44,11 +38,12 @@ from workbench.compiler.virtual_gpu.operators import (
     operator_reduced,
     used_operators,
 )
+from workbench.compiler.virtual_gpu.sent_modules import Named
 from workbench.errors import UsageError
+from workbench.processes.anew import AnewPickler, is_users
 from workbench.processes.shipping import cannot_be_sent
 
 _CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
-_OWN = ("workbench", "torch", "triton")
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ def _dump(value: Any) -> None:
     _Packer(io.BytesIO()).dump(value)
 
 
-class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
+class _Packer(AnewPickler):
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
         self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
@@ -157,6 +152,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             }
             return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
         if (operator := operator_reduced(value)) is not None:
+            self.operators += used_operators(value)
             return operator
         if isinstance(value, torch.nn.Module) and is_parametrized(value):
             # its own class, made for it alone, refuses; the class and what it holds can travel
@@ -223,7 +219,7 @@ def _jit(function: Any, options: dict[str, Any]) -> Any:
 def _users_modules_by_value() -> Iterator[None]:
     """Have cloudpickle copy what belongs to the user, and name what is installed."""
     known = set(cloudpickle.list_registry_pickle_by_value())
-    modules = [m for name, m in list(sys.modules.items()) if _is_users(m) and name not in known]
+    modules = [m for name, m in list(sys.modules.items()) if is_users(m) and name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -231,70 +227,3 @@ def _users_modules_by_value() -> Iterator[None]:
     finally:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
-
-
-def _is_users(module: Any) -> bool:
-    if not isinstance(module, types.ModuleType) or sys.modules.get(module.__name__) is not module:
-        return False
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] in (*_OWN, "__main__"):
-        return False
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
-    return not file.startswith(installed) and "site-packages" not in file
-
-
-Named = tuple[str, str, Any]
-"""A class or function that was sent: its module, its name there, itself."""
-
-
-@contextmanager
-def modules_of(named: Sequence[Named]) -> Iterator[None]:
-    """Have what was sent be found by import, until the block is left."""
-    modules: dict[str, list[Named]] = {}
-    for entry in named:
-        modules.setdefault(entry[0], []).append(entry)
-    with ProcessPatches() as process_patches:
-        for name, entries in modules.items():
-            found = _globals(value for _, _, value in entries)
-            found |= {own: value for _, own, value in entries}
-            if name == "__main__":
-                for own, value in found.items():
-                    process_patches.attribute(sys.modules[name], own, value)
-            else:
-                process_patches.entry(sys.modules, name, _SentModule(name, found))
-        yield
-
-
-class _SentModule(ModuleType):
-    """A module as far as it was sent; the rest of it is imported when asked for."""
-
-    def __init__(self, name: str, sent: Mapping[str, Any]):
-        super().__init__(name)
-        parent = sys.modules.get(name.rpartition(".")[0])
-        self.__spec__ = PathFinder.find_spec(name, getattr(parent, "__path__", None))
-        if self.__spec__ is not None:
-            self.__file__ = self.__spec__.origin
-            if self.__spec__.submodule_search_locations is not None:
-                self.__path__ = self.__spec__.submodule_search_locations
-        self.__dict__.update(sent)
-
-    def __getattr__(self, name: str) -> Any:
-        spec = self.__spec__
-        if name.startswith("__") or spec is None or spec.loader is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if "_rest" not in self.__dict__:
-            self._rest = module_from_spec(spec)
-            spec.loader.exec_module(self._rest)
-        return getattr(self._rest, name)
-
-
-def _globals(values: Iterator[Any]) -> dict[str, Any]:
-    """What the functions among these and the methods of the classes read as globals."""
-    found: dict[str, Any] = {}
-    for value in values:
-        parts = vars(value).values() if isinstance(value, type) else (value,)
-        for function in parts:
-            if isinstance(function, FunctionType):
-                found |= function.__globals__
-    return {name: value for name, value in found.items() if not name.startswith("__")}

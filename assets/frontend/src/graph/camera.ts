@@ -15,6 +15,8 @@ export class Camera {
   view: View = { zoom: 1, x: 0, y: 0 };
   /** Whether the whole graph was asked for; then it stays whole when the pane changes its size. */
   showsAll = false;
+  /** How near the selection was brought, until the reader moves the view. */
+  private fits: number | null = null;
   /** Where a box that is being opened or closed stands: it must not jump from under the pointer. */
   private held: { node: number; x: number; y: number } | null = null;
 
@@ -26,6 +28,7 @@ export class Camera {
   look(view: View, showsAll = false): void {
     this.view = view;
     this.showsAll = showsAll;
+    this.fits = null;
     this.moved(view);
   }
 
@@ -40,6 +43,7 @@ export class Camera {
   fit(rect: Rect, most: number): void {
     const { width, height } = this.screen();
     this.look(fitted(rect, width, height, { most, margin: 50, foot: FOOT }));
+    this.fits = most;
   }
 
   /** Brings a node into sight, large enough to be read. */
@@ -65,8 +69,8 @@ export class Camera {
     this.held = { node: box.nodes[0]!, x: box.x * zoom + x, y: box.y * zoom + y };
   }
 
-  /** After a new scene: what was held stands where it stood, or the whole is whole again. */
-  settle(scene: Scene): void {
+  /** After a new scene: what was held stands where it stood, what was fitted is fitted again. */
+  settle(scene: Scene, selected: Rect | null): void {
     const { held } = this;
     this.held = null;
     const box = held && scene.boxes[scene.boxOf[held.node]!];
@@ -74,6 +78,7 @@ export class Camera {
       const { zoom } = this.view;
       this.look({ zoom, x: held.x - box.x * zoom, y: held.y - box.y * zoom });
     } else if (this.showsAll) this.fitAll(scene);
+    else if (this.fits !== null && selected) this.fit(selected, this.fits);
   }
 
   /** Whether any part of a rectangle can be seen well enough. */

@@ -162,7 +162,7 @@ function useCamera(now: Latest, canvas: Canvas, map: Canvas): Camera {
     else if (rect) camera.fit(rect, 1);
     else camera.fitAll(plan.scene);
   }, [viewKey]);
-  useLayoutEffect(() => camera.settle(plan.scene), [plan]);
+  useLayoutEffect(() => camera.settle(plan.scene, litRect(plan, looks)), [plan]);
   useEffect(() => painter.current?.request(), [plan, looks]);
   useReveal(now.current.store, viewKey, looks.selected, [looks.selected, plan], () => {
     const rect = litRect(plan, looks);

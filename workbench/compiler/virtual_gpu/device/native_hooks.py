@@ -82,7 +82,10 @@ def _built(settings: Settings, torch_folder: Path) -> Path:
         return library
     compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
     if compiler is None:
-        raise WorkbenchError("no C++ compiler (g++ or clang++) was found to build the hooks")
+        raise WorkbenchError(
+            "There is no C++ compiler, which the device that is not here needs for its part of "
+            "autograd. Install g++ or clang++ (on Debian: apt-get install g++)."
+        )
     built = library.with_suffix(f".{os.getpid()}.tmp")
     include = torch_folder / "include"
     command = [compiler, "-O1", "-shared", "-fPIC", "-std=c++20", *map(str, _SOURCES)]

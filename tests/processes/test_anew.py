@@ -1,0 +1,108 @@
+"""Locks, context variables, weak references and hooks are made anew in the other process."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pickle
+import sys
+import threading
+import types
+import weakref
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from workbench.processes.anew import AnewPickler
+
+
+def packed(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    AnewPickler(buffer).dump(value)
+    return buffer.getvalue()
+
+
+FACTOR: ContextVar[int] = ContextVar("factor", default=3)
+
+
+class Holder(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock, self.again = threading.Lock(), threading.RLock()
+        self.factor: ContextVar[int] = ContextVar("own", default=2)
+        self.part = torch.nn.ReLU()
+        self.parts = weakref.WeakValueDictionary({"part": self.part})
+        self.seen, self.gone = weakref.ref(self.part), weakref.ref(torch.nn.ReLU())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with self.lock, self.again:
+            return self.part(x) * self.factor.get()
+
+
+def test_what_a_module_holds() -> None:
+    holder = Holder()
+    holder.factor.set(5)
+    arrived = pickle.loads(packed(holder))
+    assert arrived(torch.ones(2)).tolist() == [5.0, 5.0]
+    assert arrived.seen() is arrived.parts["part"] is arrived.part
+    assert arrived.gone() is None
+
+
+def test_a_context_variable_of_the_users_module_has_its_value() -> None:
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return x * FACTOR.get()
+
+    assert pickle.loads(packed(scaled))(torch.ones(1)).tolist() == [3.0]
+
+
+LIBRARY = """
+import threading
+import types
+
+LOCK = threading.Lock()
+KNOWN = {}
+state = []
+
+def hooked(module):
+    KNOWN[type(module).__name__] = 2.0
+    def hook(_module, _args, output):
+        state.append(1)
+        return output * KNOWN[type(_module).__name__]
+    hook.itself = hook
+    module.register_forward_hook(hook)
+    return module
+"""
+
+
+def test_a_hook_of_an_installed_module_has_the_variables_of_that_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "hooking_library.py").write_text(LIBRARY)
+    monkeypatch.syspath_prepend(str(installed))
+    importlib.invalidate_caches()
+    library: Any = importlib.import_module("hooking_library")
+    try:
+        data = packed(library.hooked(torch.nn.ReLU()))
+        library.KNOWN.clear()  # as in a process that never made such a module
+        arrived = pickle.loads(data)
+        hook = next(iter(arrived._forward_hooks.values()))
+        assert hook.itself is hook
+        assert hook.__globals__ is vars(library)
+        assert arrived(torch.ones(1)).tolist() == [2.0]
+        assert library.state == [1]
+    finally:
+        sys.modules.pop("hooking_library")
+
+
+def test_a_function_of_a_module_that_no_import_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = types.ModuleType("made_here")
+    monkeypatch.setitem(sys.modules, "made_here", module)
+    exec("K = 2\ndef outer():\n    def inner(x): return x * K\n    return inner", vars(module))
+    data = packed(module.outer())
+    monkeypatch.delitem(sys.modules, "made_here")
+    assert pickle.loads(data)(torch.ones(1)).tolist() == [2.0]

@@ -1,0 +1,168 @@
+"""A pickler for what another process can have of its own: locks, context variables, hooks."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+import sysconfig
+import threading
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import cloudpickle
+
+Reduced = tuple[Any, ...]
+_LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
+_NOT_USERS = ("workbench", "torch", "triton")
+_COPIED = (
+    "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
+    "__annotations__",
+)  # fmt: skip
+
+
+class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
+    """Pickles what cloudpickle does, and what `made_anew` knows."""
+
+    def __init__(self, buffer: io.BytesIO):
+        super().__init__(buffer)
+        self._registries: Registries = {}
+
+    def reducer_override(self, value: Any) -> Any:
+        """As `pickle.Pickler.reducer_override`."""
+        if (anew := made_anew(value)) is not None:
+            return anew
+        reduced = super().reducer_override(value)
+        if not isinstance(value, FunctionType) or reduced is NotImplemented:
+            return reduced
+        return function_in_module(value, self._registries, self._can_travel) or reduced
+
+    def _can_travel(self, value: Any) -> bool:
+        try:
+            type(self)(io.BytesIO()).dump(value)
+        except Exception:  # that it cannot is the answer
+            return False
+        return True
+
+
+def is_users(module: Any) -> bool:
+    """Whether a module was imported from a file that is neither installed nor ours or torch's."""
+    if not isinstance(module, ModuleType) or sys.modules.get(module.__name__) is not module:
+        return False
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] in (*_NOT_USERS, "__main__"):
+        return False
+    paths = sysconfig.get_paths()
+    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
+    return not file.startswith(installed) and "site-packages" not in file
+
+
+def made_anew(value: Any) -> Reduced | None:
+    """How a lock, a context variable or a weak reference is pickled; None for anything else."""
+    if isinstance(value, _LOCK):
+        return threading.Lock, ()
+    if isinstance(value, _RLOCK):
+        return threading.RLock, ()
+    if type(value) is threading.local:
+        return threading.local, ()
+    if isinstance(value, ContextVar):
+        return _context_variable, (value.name, *_now(value))
+    if type(value) is weakref.ReferenceType:
+        target = value()
+        return (_ended, ()) if target is None else (weakref.ref, (target,))
+    if type(value) in (weakref.WeakKeyDictionary, weakref.WeakValueDictionary):
+        return type(value), (dict(value),)
+    return None
+
+
+def _now(variable: ContextVar[Any]) -> tuple[Any, ...]:
+    try:
+        return (variable.get(),)
+    except LookupError:
+        return ()
+
+
+def _context_variable(name: str, *value: Any) -> ContextVar[Any]:
+    return ContextVar(name, default=value[0]) if value else ContextVar(name)
+
+
+class _Nothing:
+    """What a weak reference spoke of that is gone."""
+
+
+def _ended() -> Callable[[], Any]:
+    return weakref.ref(_Nothing())
+
+
+Registries = dict[str, dict[str, dict[Any, Any]]]
+"""By module, then by name there: the entries of its dictionaries."""
+
+
+def function_in_module(
+    function: FunctionType, registries: Registries, can_travel: Callable[[Any], bool]
+) -> Reduced | None:
+    """How a function that was made inside one of an installed module is pickled, else None.
+
+    Its globals are those of the module over there: a copy would have other variables than the
+    functions beside it, which go by name. Such a module knows in its dictionaries what was made
+    with it (Transformers: which outputs of which model have hooks), so they get what they lack.
+    `registries` keeps what was found for a module.
+    """
+    module = sys.modules.get(function.__globals__.get("__name__", ""))
+    if module is None or vars(module) is not function.__globals__:
+        return None
+    name = module.__name__
+    is_found = getattr(module, "__spec__", None) is not None  # by an import in another process
+    if not is_found or name == "__main__" or is_users(module):
+        return None
+    if name not in registries:
+        is_torch = name.partition(".")[0] in ("torch", "triton")
+        registries[name] = {} if is_torch else _registries(vars(module), can_travel)
+    cells = [_content(cell) for cell in function.__closure__ or ()]
+    copied = {attribute: getattr(function, attribute) for attribute in _COPIED}
+    state = cells, copied, vars(function)
+    made = name, registries[name], function.__code__, len(cells)
+    return _function, made, state, None, None, _complete
+
+
+def _registries(
+    scope: dict[str, Any], can_travel: Callable[[Any], bool]
+) -> dict[str, dict[Any, Any]]:
+    """The dictionaries of a module, which a process fills while it runs."""
+    return {
+        name: dict(value)
+        for name, value in scope.items()
+        if isinstance(value, dict) and not name.startswith("__") and can_travel(value)
+    }
+
+
+def _content(cell: CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:  # nothing was assigned yet
+        return ()
+
+
+def _function(
+    module: str, registries: dict[str, dict[Any, Any]], code: CodeType, cells: int
+) -> FunctionType:
+    scope = vars(importlib.import_module(module))
+    for name, entries in registries.items():
+        for key, value in entries.items():
+            dict.setdefault(scope[name], key, value)  # not what a class of its own does with it
+    return FunctionType(code, scope, closure=tuple(CellType() for _ in range(cells)))
+
+
+def _complete(function: FunctionType, state: tuple[Any, ...]) -> None:
+    """Give a function its cells and attributes, which may hold the function itself."""
+    cells, copied, attributes = state
+    for cell, content in zip(function.__closure__ or (), cells, strict=True):
+        if content:
+            cell.cell_contents = content[0]
+    for name, value in copied.items():
+        setattr(function, name, value)
+    vars(function).update(attributes)
