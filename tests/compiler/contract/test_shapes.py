@@ -100,7 +100,8 @@ def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
 ) -> None:
     spec = {"x": {0: rows}}
     compiled = wb.aot_compile(without_one, (ones(4),), dynamic_shapes=spec)
-    package = wb.package(without_one, (ones(4),), path=tmp_path / "p.pt2", dynamic_shapes=spec)
+    with pytest.warns(UserWarning, match=RAISED):
+        package = wb.package(without_one, (ones(4),), path=tmp_path / "p.pt2", dynamic_shapes=spec)
     torch.testing.assert_close(compiled(ones(5)), package(ones(5)))
     # without a maximum the condition itself is a guard
     outside = rf"dimension 0 is 1, outside n in 2\.\.\d*: {RAISED}"
