@@ -61,7 +61,7 @@ def test_in_several_sizes(tmp_path: Path) -> None:
             return Inner(x * 2)
 
     package = wb.Package.bucketed(
-        Rows(),
+        Rows().eval(),
         (X,),
         path=tmp_path / "p.pt2",
         dynamic_shapes={"x": {0: Dim("rows", min=1, max=4)}},
@@ -77,7 +77,8 @@ def test_a_class_that_cannot_be_imported_is_a_dict_with_a_note(tmp_path: Path) -
     class Local:
         a: torch.Tensor
 
-    package = wb.package(lambda x: Local(x + 1), (X,), path=tmp_path / "p.pt2")
+    with pytest.warns(UserWarning, match="Local comes back as a dict"):
+        package = wb.package(lambda x: Local(x + 1), (X,), path=tmp_path / "p.pt2")
     assert list(package(X)) == ["a"]
     assert "Local comes back as a dict" in package.notes[0]
 
