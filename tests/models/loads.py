@@ -37,7 +37,8 @@ def result(call: Any, case: zoo.Case) -> dict[str, Any]:
     assert any(p.grad is not None for p in learned.values())
     # compiled code gives zeros, as torch.compile does, where an output took no part in the loss
     gradients = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in learned.items()}
-    gradients = {name: gradient.clone() for name, gradient in gradients.items()}
+    # the steps of a float32 grow with the number: CLIP's reach 218, where eager is 7e-5 off float64
+    gradients = {n: g / g.abs().max().clamp(min=1) for n, g in gradients.items()}
     case.model.zero_grad()
     return {"output": output, "inputs": inputs, "gradients": gradients}
 
