@@ -77,7 +77,7 @@ def verify(
         return verify_program(x.program, x.original, asked)
     if not isinstance(x, Compiled):
         raise UsageError(
-            f"verify takes what aot_compile or load made of a function; this is a "
+            "verify takes what aot_compile made, or load of an .aot file; this is a "
             f"{type(x).__name__}. A package is compared with its original by wb.roundtrip(x, args)."
         )
     refuse_for_host(per_kernel=per_kernel, float64=float64)

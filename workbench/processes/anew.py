@@ -152,6 +152,8 @@ def _function(
 ) -> FunctionType:
     scope = vars(importlib.import_module(module))
     for name, entries in registries.items():
+        if not isinstance(scope.get(name), dict):  # made when it was first needed
+            scope[name] = {}
         for key, value in entries.items():
             dict.setdefault(scope[name], key, value)  # not what a class of its own does with it
     return FunctionType(code, scope, closure=tuple(CellType() for _ in range(cells)))

@@ -27,6 +27,7 @@ from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
 _HEADERS = "precompiled_headers"
+_NAMELESS = "without-key-"
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 _HEADER_LOCK = threading.Lock()  # the folder of precompiled headers is a global of torch
 PATIENCE = 3
@@ -106,10 +107,6 @@ def fast_start(
         yield start
 
 
-class _NoKey(str):
-    """The name of a graph that torch could make no key of: nobody will ask the cache for it."""
-
-
 def _never_twice(key_of: Callable[..., Any]) -> Callable[..., Any]:
     """Give a graph that torch cannot make a key of a name that no other graph has.
 
@@ -120,17 +117,24 @@ def _never_twice(key_of: Callable[..., Any]) -> Callable[..., Any]:
     def key(*args: Any, **kwargs: Any) -> Any:
         state = random.getstate()
         found, lines = key_of(*args, **kwargs)
-        if random.getstate() == state:
+        if not _is_drawn(found):
             return found, lines
         random.setstate(state)
-        return _NoKey(uuid.uuid4().hex), lines
+        return f"{_NAMELESS}{uuid.uuid4().hex}", lines
 
     return key
 
 
+def _is_drawn(key: str) -> bool:
+    try:
+        return 0 <= float(key) < 1
+    except ValueError:
+        return False
+
+
 def _unless_nameless(write: Callable[..., None]) -> Callable[..., None]:
     def write_to_cache(key: str, content: bytes) -> None:
-        if not isinstance(key, _NoKey):
+        if not key.startswith(_NAMELESS):  # else nobody will ask for it
             write(key, content)
 
     return write_to_cache

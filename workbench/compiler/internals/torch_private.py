@@ -426,6 +426,7 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
 OPERATOR_DEFINITIONS = Name(
     "torch._library.custom_ops:OPDEFS", "operators of the user on their way to a virtual GPU"
 )
+DESTROY_LIBRARY = Name("torch.library:Library._destroy", "operators of the user that are undone")
 TRITON_OPERATORS = Name("torch._library.triton:", "telling operators of Triton kernels")
 CUSTOM_OPERATOR = {
     "name": "_qualname",
@@ -438,6 +439,7 @@ CUSTOM_OPERATOR = {
     "rules": "_torch_dispatch_fns",
 }
 """Attributes of `torch.library.CustomOpDef`: what an operator was made of."""
+CUSTOM_OPERATOR_LIBRARY = "_lib"
 
 # Running generated programs for a GPU on the CPU.
 TRITON_HELPERS = _runtime("triton_helpers:", "functions of the device library in kernels")

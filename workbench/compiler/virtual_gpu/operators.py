@@ -74,7 +74,7 @@ class CustomOperator:
 
 def forget(operator: Any) -> None:
     """Undo `defined`: what another call finds under the name has to be its own."""
-    operator._lib._destroy()
+    tp.DESTROY_LIBRARY.get()(getattr(operator, tp.CUSTOM_OPERATOR_LIBRARY))
 
 
 def used_operators(value: Any) -> Iterator[Any]:
