@@ -43,6 +43,14 @@ def test_selecting_a_line_is_seen_in_the_status_bar(
     page.get_by_text("line 13").first.wait_for()
 
 
+def test_keys_act_before_anything_was_clicked(open_page: Callable[..., Any], saved: str) -> None:
+    page = open_page().page
+    page.goto(saved)
+    page.wait_for_selector("[role=tab][aria-selected=true]")
+    page.keyboard.press("2")
+    page.locator("[role=tab][aria-selected=true]", has_text="Graphs").wait_for()
+
+
 def test_opening_code_does_not_scroll_what_is_around_the_view(
     open_page: Callable[..., Any], saved: str
 ) -> None:

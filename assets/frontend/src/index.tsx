@@ -59,10 +59,21 @@ export function mount(
   embedded: Embedded | EmbeddedDiff | EmbeddedSweep,
   kind: "page" | "saved" = "page",
 ): View | DiffState | SweepState {
-  if (kind === "page") {
-    el.style.setProperty("--wb-height", "max(480px, 100vh)");
-    el.setAttribute("role", "main");
-  }
+  if (kind !== "page") return drawn(el, embedded, kind);
+  el.style.setProperty("--wb-height", "max(480px, 100vh)");
+  el.setAttribute("role", "main");
+  const view = drawn(el, embedded, kind);
+  // It is all that the page has: its keys act before anything was clicked.
+  if (document.activeElement === document.body)
+    el.querySelector<HTMLElement>(".pane")?.focus({ preventScroll: true });
+  return view;
+}
+
+function drawn(
+  el: HTMLElement,
+  embedded: Embedded | EmbeddedDiff | EmbeddedSweep,
+  kind: "page" | "saved",
+): View | DiffState | SweepState {
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
   if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
