@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
 0 errors · ports · number_text
+0 file_path
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion

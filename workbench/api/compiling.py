@@ -84,7 +84,7 @@ def aot_compile(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_for_target
 
-    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    asked = backend, mode, options or {}, dynamic_shapes, grad, target, guards, capture
     return compile_for_target(fn, args, kwargs, CompileOptions(*asked), progress)
 
 
@@ -122,7 +122,7 @@ def compile_async(
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_in_background
 
-    asked = backend, mode, dict(options or {}), dynamic_shapes, grad, target, guards, capture
+    asked = backend, mode, options or {}, dynamic_shapes, grad, target, guards, capture
     return compile_in_background(fn, args, kwargs, CompileOptions(*asked))
 
 
@@ -219,8 +219,10 @@ def explain(
     ...     print(found.gb_id, found.kind)
     GB0170 Data-dependent branching
     """
+    from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
 
+    check_args(args, kwargs)
     return run(fn, args, dict(kwargs or {}))
 
 

@@ -62,11 +62,13 @@ def verify(
     >>> wb.verify(compiled, (x,)).ok
     True
     """
+    from workbench.compiler.contract.request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.verify import refuse_for_host
     from workbench.handles.verify import verify as run
 
+    check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.checking import Tolerance
         from workbench.compiler.interpreter.verifying import Question, verify_program
@@ -94,11 +96,20 @@ def profile(
     >>> wb.profile(compiled, (x,)).frame().kernel.to_list()
     ['k0']
     """
+    from workbench.compiler.contract.request import check_args
+    from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.profile import profile_compiled
 
+    check_args(args, kwargs)
     if isinstance(x, CrossCompiled):
         x.profile(*args)
+    if not isinstance(x, Compiled):
+        raise UsageError(
+            "profile takes what aot_compile made, or load of an .aot file; this is of type "
+            f"{type(x).__name__}. The kernels of a package are inside its library, where "
+            "they cannot be timed one by one."
+        )
     return profile_compiled(x, args, dict(kwargs or {}))
 
 

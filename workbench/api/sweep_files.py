@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from workbench.analysis.sweep.sweep import Sweep
+from workbench.file_path import file_path
 from workbench.sweeps import load_sweep
 from workbench.views.sweep import exchange
 
@@ -18,7 +18,7 @@ _STORE = (".sqlite", ".sqlite3", ".db")
 
 def load(path: str | PathLike[str] | None, which: str | int | None) -> Sweep:
     """See `Sweep.load`."""
-    if path is not None and os.fspath(path).lower().endswith(exchange.SUFFIXES):
+    if path is not None and file_path(path).lower().endswith(exchange.SUFFIXES):
         return exchange.read(path)
     return load_sweep.opened(path, which)
 
@@ -30,5 +30,5 @@ def stored(path: str | PathLike[str] | None) -> pandas.DataFrame:
 
 def export(sweep: Sweep, path: str | PathLike[str]) -> None:
     """See `Sweep.export`."""
-    is_store = os.fspath(path).lower().endswith(_STORE)
+    is_store = file_path(path).lower().endswith(_STORE)
     load_sweep.export(sweep, path) if is_store else exchange.write(sweep, path)

@@ -43,6 +43,11 @@ def compile_for_target(
     progress: ProgressCallback | None = None,
 ) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
+    check_args(args, kwargs)
+    if progress is not None and not callable(progress):
+        raise UsageError(
+            f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
+        )
     if options.gpu is None:
         if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
             from workbench.handles.local_gpu import compile_on_gpu
@@ -80,7 +85,7 @@ def compile_in_background(
 
 def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
     """Raise `UsageError` here for what a process of its own could only refuse later."""
-    check_args(args)
+    check_args(args, kwargs)
     callee = callables.resolve(target)
     bound = bind(callee, tuple(args), dict(kwargs or {}))
     check_inputs(dict([*bound.items()][1:]) if callee.receiver else bound)

@@ -17,6 +17,7 @@ from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 
 if TYPE_CHECKING:
     from workbench.handles.package import Package
@@ -49,9 +50,9 @@ def load_package(
 
     `package_class` imports `Package` while the library is copied, which takes as long.
     """
-    if num_runners < 1:
-        raise UsageError(f"num_runners is {num_runners}: it takes at least one.")
-    name = os.fspath(path)
+    if not isinstance(num_runners, int) or num_runners < 1:
+        raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
+    name = file_path(path)
     load_steps.begin(load_steps.READ)
     with open_any(path) as opened:
         found = _package_in(name, opened)

@@ -30,6 +30,7 @@ from workbench.compiler.aot_files.weights import NotStorable
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
@@ -45,6 +46,7 @@ def save_compiled(
     external_data: Mapping[str, Any] | None = None,
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
+    path = file_path(path)
     place, module = weights_word(weights), compiled.module
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))
@@ -104,6 +106,7 @@ def save_cross_compiled(
     machine: Any,
 ) -> str:
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
+    path = file_path(path)
     place = weights_word(weights)
     program = _whole(compiled)
     module = _stored(compiled, place)

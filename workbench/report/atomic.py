@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.file_path import file_path
+
 
 @contextmanager
 def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
@@ -18,7 +20,7 @@ def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     The mode is the one that the user's umask gives to any new file. A process that is killed leaves
     the old file as it was, and a hidden `.part` file. Raises OSError.
     """
-    target = Path(path)
+    target = Path(file_path(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

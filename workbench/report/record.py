@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
+from workbench.file_path import file_path
 from workbench.report.atomic import atomic_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
@@ -122,7 +123,7 @@ class Report(Tables):
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
         try:
-            content = Path(path).read_bytes()
+            content = Path(file_path(path)).read_bytes()
         except OSError as error:
             raise ArtifactError(f"Cannot open the report {path}: {error.strerror}.") from error
         return cls.from_bytes(content)

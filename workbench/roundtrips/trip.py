@@ -59,7 +59,7 @@ def roundtrip(
 ) -> RoundTrip:
     """See `workbench.roundtrip`."""
     chosen = _chosen(ways)
-    check_args(args)
+    check_args(args, kwargs)
     folder = Path(tempfile.mkdtemp(prefix="aot-workbench-roundtrip-"))
     shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
     try:

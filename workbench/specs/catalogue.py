@@ -82,11 +82,11 @@ class Catalogue:
 
     def __getitem__(self, name: str) -> Gpu:
         """The GPU of this name or alias; raises `UsageError` that lists what there is."""
-        wanted = name.lower()
+        wanted = name.lower() if isinstance(name, str) else None
         for gpu in (*(g for g in self.gpus if g.name == wanted), *self.gpus):
             if wanted in (gpu.name, *gpu.aliases):
                 return gpu
-        near = difflib.get_close_matches(wanted, list(self.names()), n=1)
+        near = difflib.get_close_matches(wanted or "", list(self.names()), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(
             f"There is no GPU {name!r}.{hint} Known: {', '.join(g.name for g in self.gpus)}."

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.sweep.sweep import Sweep
+from workbench.compiler.contract.request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.sweeps.case import size_names
@@ -114,6 +115,9 @@ def run_sweep(
     Where `on_trial` has a method `started`, it is called first with what runs, a `Running`. On an
     interrupt what is done is kept, and is the `sweep` attribute of the KeyboardInterrupt.
     """
+    check_mapping("kwargs", kwargs, "{'x': x}")
+    if wanted.jobs is not None and (not isinstance(wanted.jobs, int) or wanted.jobs < 1):
+        raise UsageError(f"jobs is {wanted.jobs!r}: it takes at least one.")
     space = Space.of(wanted.over, size_names(args, wanted.over))
     subject = SweptFunction(fn, args, dict(kwargs or {}))
     started = getattr(wanted.on_trial, "started", None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 from workbench.report.trials import Trial
 
 SCHEMA = 1
@@ -38,7 +39,7 @@ class Store:
     """
 
     def __init__(self, path: str | PathLike[str], *, read_only: bool = False):
-        self.path = Path(path)
+        self.path = Path(file_path(path))
         self.read_only = read_only
         self._lock = threading.Lock()
         self._connection = self._opened()

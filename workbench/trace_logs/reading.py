@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import UsageError
+from workbench.file_path import file_path
 from workbench.report import Report
 from workbench.report.wbr_file import Lazy, LazyTexts
 from workbench.trace_logs import log_summary
@@ -33,7 +34,7 @@ def log_files(path: str | PathLike[str]) -> list[Path]:
     UsageError
         There is no such file or folder, or the folder holds no log.
     """
-    where = Path(path).expanduser()
+    where = Path(file_path(path)).expanduser()
     if where.is_dir():
         found = [file for name in _NAMES for file in where.glob(name)]
         if not found:

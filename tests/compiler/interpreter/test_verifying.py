@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -52,6 +53,30 @@ def test_library_calls_are_checked(
     assert found.ok
     assert kernel in {row.kernel for row in found.kernels if row.ok}
     assert found.unchecked == {}
+
+
+def attended(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten._flash_attention_forward(x, x, x, None, None, 8, 8, 0.0, False, False)[0]
+
+
+def dropped(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.2)
+
+
+@pytest.mark.parametrize(
+    ("function", "example", "words"),
+    [
+        (attended, torch.randn(1, 8, 2, 16).half(), r"attended cannot be run .* reference="),
+        (dropped, torch.randn(1, 2, 16, 16), r"program of dropped cannot .* compile for 'host'"),
+    ],
+)
+def test_what_only_a_gpu_can_run_is_said(
+    function: Callable[..., torch.Tensor], example: torch.Tensor, words: str, worker: CrossCompiler
+) -> None:
+    options = CompileOptions(target="h100", grad=False)
+    compiled = cross_compile(function, (example,), {}, options, H100.spec, worker=worker)
+    with pytest.raises(wb.UsageError, match=words):
+        wb.verify(compiled, (example,))
 
 
 def test_a_wrong_kernel_is_named(worker: CrossCompiler, interpreter: Interpreter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,26 @@ class CallsScript(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.script(x) + 1
+
+
+class Locked(nn.Module):
+    """Sets something up under a lock at its first call, as models of transformers do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+        self.is_set_up = False
+        self.lock = threading.Lock()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.is_set_up:
+            with self.lock:
+                self.inner.register_forward_hook(lambda *_: CALLED.append(1))
+                self.is_set_up = True
+        return self.inner(x)
+
+
+CALLED: list[int] = []
 
 
 def generating(x: Tensor) -> Iterator[Tensor]:
@@ -115,6 +136,47 @@ def test_the_plain_cause_comes_first(fn: Any, words: str) -> None:
         wb.aot_compile(fn, (torch.ones(3, 3) if isinstance(fn, nn.Module) else X,))
     assert words in str(caught.value)
     assert "Explanation: \n" not in str(caught.value)
+
+
+def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
+    model = Locked().eval()
+    with pytest.raises(wb.CaptureError, match="call the function once before it is compiled"):
+        wb.aot_compile(model, (X,))
+    model(X)
+    torch.testing.assert_close(wb.aot_compile(model, (X,), backend="eager")(X), model(X))
+
+
+def test_a_capture_leaves_the_model_as_if_it_had_not_been_called(tmp_path: Path) -> None:
+    model = Locked().eval()
+    with pytest.warns(UserWarning, match="is_set_up is not kept up by the package"):
+        packaged(tmp_path)(model, (X,))
+    assert not model.is_set_up
+    assert not model.inner._forward_hooks
+    CALLED.clear()
+    model(X)
+    assert CALLED == [1]
+
+
+@pytest.mark.parametrize("call", [wb.aot_compile, wb.compile_async, wb.explain, wb.roundtrip])
+def test_inputs_that_are_no_tuple_and_no_dict(call: Any) -> None:
+    with pytest.raises(wb.UsageError, match="args is a Tensor: expected a tuple"):
+        call(doubled, X)
+    with pytest.raises(wb.UsageError, match="kwargs is a tuple: expected a dict"):
+        call(doubled, (X,), (X,))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"options": "max_autotune"}, "options is a str: expected a dict"),
+        ({"dynamic_shapes": 3}, "dynamic_shapes is a int: expected a dict"),
+        ({"target": ["h100"]}, r"target is \['h100'\]: expected"),
+        ({"progress": 3}, "progress is 3: expected a function"),
+    ],
+)
+def test_a_value_of_another_kind_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(wb.UsageError, match=words):
+        wb.aot_compile(doubled, (X,), **given)
 
 
 def test_a_class_that_torch_does_not_know_is_registered(tmp_path: Path) -> None:

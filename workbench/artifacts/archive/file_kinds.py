@@ -16,6 +16,7 @@ from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage,
 from workbench.artifacts.archive.zip_frame import chunks, read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
+from workbench.file_path import file_path
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.container import Opened
@@ -88,7 +89,7 @@ def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
 
     Raises `ArtifactError` when it is missing, empty, damaged or of another kind.
     """
-    name = os.fspath(path)
+    name = file_path(path)
     with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -137,14 +138,15 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
 @contextmanager
 def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """One open descriptor of a regular file; raises `ArtifactError` when there is none."""
+    name = file_path(path)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise ArtifactError(f"Cannot open {os.fspath(path)}: {error.strerror}.") from error
+        raise ArtifactError(f"Cannot open {name}: {error.strerror}.") from error
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)
         what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise ArtifactError(f"{os.fspath(path)} is {what}. Give the path of a file.")
+        raise ArtifactError(f"{name} is {what}. Give the path of a file.")
     with os.fdopen(handle, "rb") as file:
         yield file

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.machine.machine import Requirement
+from workbench.file_path import file_path
 from workbench.report.presenting import FormerTable, Presented, presenter
 
 if TYPE_CHECKING:
@@ -67,4 +68,4 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
 
     there = current_machine() if machine is None else Machine.of(machine)
     with open_any(path) as opened:
-        return Check(os.fspath(path), there, tuple(file_requirements(opened, there)))
+        return Check(file_path(path), there, tuple(file_requirements(opened, there)))

@@ -20,6 +20,7 @@ from workbench.artifacts.manifest.records import Signature
 from workbench.artifacts.trust.team_keys import ED25519, TeamKey, private_key
 from workbench.artifacts.trust.trust import AnyManifest, with_signature
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 from workbench.report.atomic import atomic_file
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def sign(
 ) -> str:
     """Add a signature to a file and return its digest; see `workbench.sign`."""
     owner = private_key(key, password)
-    target = Path(path).resolve()  # a link stays a link
+    target = Path(file_path(path)).resolve()  # a link stays a link
     with open_any(target) as opened:
         members, manifest = opened.artifact or opened.package, opened.signed
         if members is None or manifest is None:

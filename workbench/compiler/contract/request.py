@@ -34,6 +34,7 @@ class CompileOptions:
     capture: str = "full"
 
     def __post_init__(self) -> None:
+        check_mapping("options", self.options, "{'max_autotune': True}")
         one_of("mode", self.mode, (None, *MODES))
         _ = self.gpu
         one_of("capture", self.capture, CAPTURE_LEVELS)
@@ -82,12 +83,19 @@ def known_gpus() -> Catalogue:
     return Catalogue.of_user(Settings.from_environment().data_folder)
 
 
-def check_args(args: object) -> None:
-    """Raise `UsageError` where example inputs by position are no tuple or list."""
+def check_args(args: object, kwargs: object = None) -> None:
+    """Raise `UsageError` where inputs by position are no tuple or list, those by name no dict."""
     if not isinstance(args, tuple | list):
         raise UsageError(
             f"args is a {type(args).__name__}: expected a tuple of example inputs, such as (x,)."
         )
+    check_mapping("kwargs", kwargs, "{'x': x}")
+
+
+def check_mapping(name: str, value: object, such_as: str) -> None:
+    """Raise `UsageError` for what is neither a mapping nor None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise UsageError(f"{name} is a {type(value).__name__}: expected a dict, such as {such_as}.")
 
 
 def one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:

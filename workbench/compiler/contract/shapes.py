@@ -13,6 +13,7 @@ from torch.export import Dim
 
 from workbench.compiler.contract.dims import Dynamic, Hint
 from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.contract.request import check_mapping
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import UsageError
@@ -62,6 +63,7 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
                 f"({', '.join(names)})."
             )
         spec = dict(zip(names, spec, strict=False))
+    check_mapping("dynamic_shapes", spec, "{'x': {0: torch.export.Dim('rows')}}")
     unknown = [name for name in spec if name not in bound]
     if unknown:
         raise UsageError(

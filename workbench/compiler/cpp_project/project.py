@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,6 +24,7 @@ from workbench.compiler.cpp_project.header import (
 )
 from workbench.compiler.running.loaded import LoadedModel
 from workbench.errors import UsageError
+from workbench.file_path import file_path
 
 INPUTS = "example_inputs.pt"
 OUTPUTS = "example_outputs.pt"
@@ -84,7 +85,7 @@ def write_project(
     Raises UsageError for a folder that holds something, unless `overwrite` allows to replace the
     files of the same names.
     """
-    target = Path(fspath(folder))
+    target = Path(file_path(folder))
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file: name a folder for the C++ project.")
     if target.exists() and any(target.iterdir()) and not overwrite:

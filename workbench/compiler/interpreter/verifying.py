@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ from workbench.compiler.measuring.output_comparison import (
     Verification,
 )
 from workbench.compiler.virtual_gpu.captured import CapturedGraph
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 
 NOT_MODELLED = (
     "Races between programs, the rounding of TF32, TMA, warps and the limits of shared memory are "
@@ -93,6 +93,9 @@ _NO_GRAPH = (
     "The captured graph was not kept ({}): random numbers are not drawn from the same seeds as the "
     "reference's, and a difference has no second opinion in double precision."
 )
+_OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=function)."
+_NO_GRAPH_RUN = f"Leave out float64. {_OTHER_REFERENCE}"
+_ON_A_GPU = "What it calls there runs on a GPU alone: compare on one, or compile for 'host'."
 _AUTOCAST = (
     "Autocast for {} is of one device: on the CPU the original does not compute what it computes "
     "on the GPU."
@@ -118,14 +121,16 @@ class _Verifier:
 
     def verified(self) -> Verification:
         name, reference = self._reference()
-        with calling.autocast_regions(self._program.contract) as regions:
+        regions_of = calling.autocast_regions(self._program.contract)
+        with _said(name, _OTHER_REFERENCE), regions_of as regions:
             expected = outcomes.run(reference, self._inputs)
         self._notes = tuple(_AUTOCAST.format(kind) for kind in regions)
         if reference == self._eager and regions:
             name, reference = self._graph_as_reference(f"autocast for {' and '.join(regions)}")
             expected = self._run_without_autocast(reference)
         try:
-            actual = self._run_without_autocast(self._callable(self._start))
+            with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
+                actual = self._run_without_autocast(self._callable(self._start))
         except KernelFailed as failure:
             return self._verification(name, (), [checking.failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, is_original=reference == self._eager)
@@ -205,10 +210,8 @@ class _Verifier:
             def call(inputs: list[Any]) -> Any:
                 given = list(inputs)
                 inputs.clear()
-                try:
+                with _said(f"The captured graph of {self._callee.name}", _NO_GRAPH_RUN):
                     return runner.run(graph, given)[0]
-                except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-                    raise _not_run(self._callee.name, error) from error
 
             return call
 
@@ -286,9 +289,13 @@ class _Verifier:
         )
 
 
-def _not_run(name: str, error: Exception) -> UsageError:
-    words = str(error).strip().split("\n")[0] or type(error).__name__
-    return UsageError(
-        f"The captured graph of {name} cannot be run on the CPU ({words}). Leave out float64, or "
-        "pass what to compare with: verify(x, args, reference=function)."
-    )
+@contextmanager
+def _said(what: str, cure: str) -> Iterator[None]:
+    """Raise `UsageError` for what a library, or the user's code, raises on the CPU."""
+    try:
+        yield
+    except (WorkbenchError, KernelFailed):
+        raise
+    except Exception as error:
+        words = str(error).strip().partition("\n")[0].partition(". ")[0] or type(error).__name__
+        raise UsageError(f"{what} cannot be run on the CPU ({words}). {cure}") from error

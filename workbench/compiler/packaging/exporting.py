@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 
 from workbench.compiler.contract import dim_errors, unsupported
 from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.request import check_mapping
 from workbench.compiler.contract.shapes import sizes_assumed
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -73,6 +74,8 @@ def exportable(request: ModelRequest) -> Exportable:
     make = getattr(spec, "dynamic_shapes", None)
     if callable(make):  # torch also takes objects that make one
         spec = make(module, tuple(request.args), dict(request.kwargs))
+    elif not isinstance(spec, list | tuple):
+        check_mapping("dynamic_shapes", spec, "{'x': {0: torch.export.Dim('rows')}}")
     return Exportable(module, title, inputs, declared_dims(spec, inputs), request)
 
 

@@ -246,11 +246,21 @@ def _real(value: Any) -> Any:
 @contextmanager
 def state_kept(module: torch.nn.Module) -> Iterator[State]:
     """Everything as it was before, also the fake tensors gone that a capture left behind."""
-    before = state_of(module)
+    before, hooks = state_of(module), [(each, dict(each)) for each in _hooks(module)]
     try:
         yield before
     finally:
         put_back(before, changed(before, state_of(module)))
+        for now, then in hooks:
+            if now.keys() != then.keys():
+                now.clear()
+                now.update(then)
+
+
+def _hooks(module: torch.nn.Module) -> Iterator[dict[int, Any]]:
+    """The dictionaries with the hooks of every part: a first call may install some."""
+    for part in module.modules():
+        yield from (value for key, value in vars(part).items() if "_hooks" in key and key in _OWN)
 
 
 def depends_on_state(

@@ -13,7 +13,13 @@ from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import WEIGHTS, PackagedModel
-from workbench.compiler.contract.request import CAPTURE_LEVELS, MODES, check_args, one_of
+from workbench.compiler.contract.request import (
+    CAPTURE_LEVELS,
+    MODES,
+    check_args,
+    check_mapping,
+    one_of,
+)
 from workbench.compiler.packaging.programs import example_of
 from workbench.errors import UsageError
 from workbench.report import Report, Request
@@ -42,14 +48,13 @@ class ModelRequest:
     capture: str = "full"
 
     def __post_init__(self) -> None:
-        check_args(self.args)
-        if not isinstance(self.kwargs, Mapping):
-            raise UsageError(f"kwargs is a {type(self.kwargs).__name__}: expected a dict.")
+        check_args(self.args, self.kwargs)
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 f"The model name {self.name!r} cannot be the name of a folder in the package: use "
                 "up to 64 letters, digits, '_', '.' and '-'."
             )
+        check_mapping("options", self.options, "{'max_autotune': True}")
         one_of("weights", self.weights, WEIGHTS)
         one_of("mode", self.mode, (None, *MODES))
         one_of("capture", self.capture, CAPTURE_LEVELS)

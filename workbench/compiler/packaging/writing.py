@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.recording.capture import Recorder
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
@@ -260,7 +261,7 @@ def _read(content: Content) -> bytes:
 
 def _checked(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
-    target = Path(fspath(path))
+    target = Path(file_path(path))
     if target.suffix != ".pt2":
         raise UsageError(f"path is {str(target)!r}: the name of a package ends in .pt2.")
     if not target.parent.is_dir():

@@ -20,6 +20,13 @@ _OF_SCRIPT = (
     "\n  Hint: Call the eager module that the script was made from."
     "\n  Hint: wb.package takes modules that call TorchScript."
 )
+_LOCK = "enter a `lock` context manager"
+_OF_LOCK = (
+    "A lock is taken, and Dynamo captures none."
+    "\n  Hint: If only the first call takes it, as in models of transformers, which install hooks "
+    "then, call the function once before it is compiled."
+    "\n  Hint: Otherwise take the lock around the call of what is compiled."
+)
 _STACK = "\nUser stack trace:"
 
 
@@ -39,6 +46,8 @@ def break_message(message: str) -> BreakMessage:
     head, _, rest = own_words(message).strip().partition("\n  Explanation: ")
     if _SCRIPT in rest:
         rest = _OF_SCRIPT
+    elif _LOCK in rest:
+        rest = _OF_LOCK
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from workbench.file_path import file_path
 from workbench.views.answers.roundtrip import bar
 from workbench.views.lookups.source_marks import SIGNS, WORDS
 from workbench.views.pages.interactive import output
@@ -79,7 +80,7 @@ def page(
         title=title, content=content, policy=POLICY, style=page_style(), has_view=has_view
     ) + "\n"  # fmt: skip
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(file_path(path)).write_text(text, encoding="utf-8")
     return text
 
 

@@ -19,6 +19,7 @@ import pandas
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import ArtifactError, UsageError
+from workbench.file_path import file_path
 from workbench.report.atomic import atomic_file
 from workbench.report.trials import Trial
 
@@ -71,7 +72,7 @@ def read(path: str | PathLike[str]) -> Sweep:
 
 
 def _is_parquet(path: str | PathLike[str]) -> bool:
-    ending = Path(path).suffix.lower()
+    ending = Path(file_path(path)).suffix.lower()
     if ending not in SUFFIXES:
         raise UsageError(
             f"{Path(path).name}: expected the ending .sqlite (with the records of all rows), "
