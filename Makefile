@@ -50,8 +50,8 @@ packages:
 
 test: .venv/.test browser packages
 	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and not gpu and not browser'
-	$(BIN)/python $(PYTEST) -m 'not slow and browser'
-	$(BIN)/python $(PYTEST) --nbval-lax $(SHORT)
+	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and browser'
+	$(BIN)/python $(PYTEST) $(TWO) --nbval-lax $(SHORT)
 
 test-all: .venv/.test browser packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'

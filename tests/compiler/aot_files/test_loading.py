@@ -342,3 +342,16 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
         assert loaded(x).dtype == torch.bfloat16
     with pytest.raises(wb.ContractError, match="autocast: compiled for on, now off"):
         loaded(x)
+
+
+def test_a_class_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"forward": lambda self, x: x + 1, "__module__": "__main__"}
+    kind = type("Gone", (torch.nn.Module,), body)
+    monkeypatch.setattr(sys.modules["__main__"], "Gone", kind, raising=False)
+    path = tmp_path / "gone.aot"
+    wb.aot_compile(kind(), (torch.ones(3),), backend="eager").save(path, weights="later")
+    monkeypatch.delattr(sys.modules["__main__"], "Gone")
+    with pytest.raises(
+        ArtifactError, match=r"needs Gone, which this program \(__main__\) does not"
+    ):
+        wb.load(path, module=torch.nn.ReLU())

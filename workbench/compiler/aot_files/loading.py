@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -246,8 +247,26 @@ def _explained(path: str) -> Iterator[None]:
     except WorkbenchError:
         raise
     except Exception as error:  # unpickling raises whatever the stored objects raise
+        again = f"else make it again with wb.recompile({path!r}, module=model)."
+        if missing := _missing(error):
+            raise ArtifactError(
+                f"{path} needs {missing}. Define or import it there before loading; {again}"
+            ) from error
         raise ArtifactError(
             f"{path} could not be loaded: {type(error).__name__}: {error}\nIf the code that it "
-            "refers to has changed or is not installed here, restore that; else make it again "
-            f"with wb.recompile({path!r}, module=model)."
+            f"refers to has changed or is not installed here, restore that; {again}"
         ) from error
+
+
+_NOT_THERE = re.compile(r"Can't get attribute '([\w.<>]+)' on <module '([\w.]+)'")
+
+
+def _missing(error: Exception) -> str | None:
+    """What unpickling did not find, by its name, and None for every other error."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"the module {error.name}, which cannot be imported here"
+    found = _NOT_THERE.search(str(error)) if isinstance(error, AttributeError) else None
+    if found is None:
+        return None
+    where = "this program (__main__)" if found[2] == "__main__" else f"the module {found[2]}"
+    return f"{found[1]}, which {where} does not have"
