@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import workbench as wb
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.loading import load_artifact
+from workbench.compiler.aot_files.loading import explained, load_artifact
 from workbench.compiler.aot_files.saving import save_artifact
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.report import Report, Request
@@ -344,14 +345,14 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
         loaded(x)
 
 
-def test_a_class_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = {"forward": lambda self, x: x + 1, "__module__": "__main__"}
-    kind = type("Gone", (torch.nn.Module,), body)
-    monkeypatch.setattr(sys.modules["__main__"], "Gone", kind, raising=False)
-    path = tmp_path / "gone.aot"
-    wb.aot_compile(kind(), (torch.ones(3),), backend="eager").save(path, weights="later")
-    monkeypatch.delattr(sys.modules["__main__"], "Gone")
-    with pytest.raises(
-        ArtifactError, match=r"needs Gone, which this program \(__main__\) does not"
-    ):
-        wb.load(path, module=torch.nn.ReLU())
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        (b"c__main__\nGone\n.", r"needs Gone, which this program \(__main__\) does not have"),
+        (b"cpathlib\nGone\n.", r"needs Gone, which the module pathlib does not have"),
+        (b"cgone\nGone\n.", r"needs the module gone, which cannot be imported here\. Define or"),
+    ],
+)
+def test_what_is_not_here_is_named_first(reference: bytes, words: str) -> None:
+    with pytest.raises(ArtifactError, match=words), explained("a.aot"):
+        pickle.loads(reference)

@@ -134,7 +134,7 @@ def _load(
     files: Mapping[str, Path],
 ) -> LoadedArtifact:
     load_steps.begin(load_steps.REBUILD)
-    with _explained(request.path):
+    with explained(request.path):
         imported = {n: resolve(p) for n, p in manifest.contract.get("imports", {}).items()}
     external_data = {**imported, **request.external_data}
     scope = _scope(manifest, request)
@@ -145,7 +145,7 @@ def _load(
     gpu = PackedKernels(manifest.built_for) if manifest.built_for else None
     state = manifest.contract.get("state")
     with (
-        _explained(request.path),
+        explained(request.path),
         classes_in_main(module, request.f_globals),
         nullcontext() if state is None else autocast_of(state),
     ):
@@ -209,7 +209,7 @@ def _module(manifest: Manifest, files: Mapping[str, Path], request: _Request) ->
     if module is not None:
         weights.fill(module)
         return module
-    with _explained(request.path):
+    with explained(request.path):
         return weights.module(files[container.SKELETON].read_bytes())
 
 
@@ -228,7 +228,7 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
             f"{request.path} was written by a {newer} release of torch in a format that this "
             f"{older} one does not read. Save it again with this release."
         )
-    with _explained(request.path), classes_in_main(request.module, request.f_globals):
+    with explained(request.path), classes_in_main(request.module, request.f_globals):
         function = deserialize(
             content,
             Libraries({}, None, packed=False),
@@ -240,7 +240,7 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def explained(path: str) -> Iterator[None]:
     """Turn what unpickling and torch raise into an error that says what to do."""
     try:
         yield
