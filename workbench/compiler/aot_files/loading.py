@@ -268,5 +268,5 @@ def _missing(error: Exception) -> str | None:
     found = _NOT_THERE.search(str(error)) if isinstance(error, AttributeError) else None
     if found is None:
         return None
-    where = "this program (__main__)" if found[2] == "__main__" else f"the module {found[2]}"
+    where = "this program (__main__)" if found[2].endswith("__main__") else f"the module {found[2]}"
     return f"{found[1]}, which {where} does not have"
