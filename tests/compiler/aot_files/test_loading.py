@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +24,10 @@ import workbench as wb
 from workbench.artifacts.archive import container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
+from workbench.compiler.aot_files.deserialize import BundleUnpickler
 from workbench.compiler.aot_files.loading import explained, load_artifact
 from workbench.compiler.aot_files.saving import save_artifact
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.report import Report, Request
 
@@ -356,3 +360,35 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
 def test_what_is_not_here_is_named_first(reference: bytes, words: str) -> None:
     with pytest.raises(ArtifactError, match=words), explained("a.aot"):
         pickle.loads(reference)
+
+
+class Kernel:
+    """Stands for a Triton kernel of a user: torch keeps those of a process in one table."""
+
+    def __init__(self, module: str) -> None:
+        self.fn = lambda: None
+        self.fn.__module__, self.fn.__name__ = module, "kernel"
+
+
+def test_a_file_holds_no_triton_kernel_of_another_function(tmp_path: Path) -> None:
+    table = tp.KERNEL_SIDE_TABLE.get()
+    kept = dict(table.id_to_kernel)
+    table.id_to_kernel[len(kept)] = foreign = Kernel("module_that_is_not_there")
+    try:
+        wb.aot_compile(torch.relu, (torch.ones(3),)).save(tmp_path / "relu.aot")
+        assert table.id_to_kernel[len(kept)] is foreign
+    finally:
+        table.id_to_kernel = kept
+    loaded = wb.load(tmp_path / "relu.aot")
+    assert loaded(torch.tensor([-1.0, 0.0, 2.0])).tolist() == [0.0, 0.0, 2.0]
+
+
+def test_two_kernels_of_one_number_are_not_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = Kernel("a"), Kernel("b")
+    table = tp.KERNEL_SIDE_TABLE.get()
+    monkeypatch.setattr(table, "id_to_kernel", {0: here})
+    monkeypatch.setitem(sys.modules, "b", types.SimpleNamespace(kernel=there))
+    bundle = pickle.dumps((None, {0: ("b", "kernel")}, {}))
+    with pytest.raises(ArtifactError, match="needs the Triton kernel kernel as number 0, which is"):
+        BundleUnpickler(io.BytesIO(bundle)).entry()
+    assert table.id_to_kernel == {0: here}

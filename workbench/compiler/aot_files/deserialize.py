@@ -19,7 +19,7 @@ from workbench.artifacts.archive.file_kinds import pickle_start
 from workbench.artifacts.manifest.records import Build
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.aot_files.generated import KernelRequest, PackedKernels, run_generated
-from workbench.compiler.aot_files.payload import KeptForSaving, built_function
+from workbench.compiler.aot_files.payload import KeptForSaving, built_function, has_its_kernels
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
@@ -202,7 +202,7 @@ def _deserialize_callable(
         is_bundled = bundled is not None and bundled is tp.BUNDLED_CALLABLE.find()
         if not is_bundled:
             return by_torch(data)
-        entry = _BundleUnpickler(io.BytesIO(data)).entry()
+        entry = BundleUnpickler(io.BytesIO(data)).entry()
         for part in (entry.compiled_fw, entry.compiled_bw):
             if getattr(getattr(part, "result", None), "source_code", None):
                 part.post_compile = libraries.starter(part)
@@ -213,24 +213,33 @@ def _deserialize_callable(
         return function
 
 
-class _BundleUnpickler(pickle.Unpickler):
+class BundleUnpickler(pickle.Unpickler):
     """Reads AOTAutograd's entry without importing what only compiling needs."""
 
     def find_class(self, module: str, name: str) -> Any:
+        """The object of this name."""
         if f"{module}:{name}" == tp.SELECT_DECOMP_TABLE.target:
             return _decompositions
         return super().find_class(module, name)
 
     def entry(self) -> Any:
-        """The entry; user Triton kernels are put into torch's side table."""
+        """The entry; user Triton kernels that it needs are put into torch's side table.
+
+        Raises `ArtifactError` where another kernel of this process has the number of one of them.
+        """
         bundle = self.load()
         if not isinstance(bundle, tuple):
             return bundle
         entry, kernels, constants = bundle
-        if kernels or constants:
+        if (kernels or constants) and not has_its_kernels(entry):
             table = tp.KERNEL_SIDE_TABLE.get()
             for index, place in kernels.items():
                 kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
+                if table.id_to_kernel.get(index, kernel) is not kernel:
+                    raise ArtifactError(
+                        f"The file needs the Triton kernel {place[1]} as number {index}, which is "
+                        "another kernel in this process. Load it before anything is compiled."
+                    )
                 table.id_to_kernel[index] = kernel
                 table.kernel_to_id[kernel] = index
             table.constant_args.update(constants)

@@ -85,7 +85,8 @@ def serialize(
         kernels = _kernels(programs, kept.libraries if kept else {})
         build = kept.build if kept else native_build() if kernels else None
     try:
-        serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
+        with _no_foreign_kernels(aot_fn):
+            serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
     except Exception as error:  # pickle raises whatever an object's own code raises
         raise ArtifactError(
             f"The compiled function cannot be saved: {error}. Objects that cannot be pickled are "
@@ -113,14 +114,49 @@ def native_build() -> Build:
 
 def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     """The compiled graphs inside (forward, then backward) that hold generated source."""
+    return tuple(
+        part.result for part in _parts(_entry(aot_fn)) if getattr(part.result, "source_code", None)
+    )
+
+
+def _entry(aot_fn: Any) -> Any:
+    """AOTAutograd's entry inside, None for a backend that makes none."""
     compiled = aot_fn._artifacts.compiled_fn
     bundled = tp.BUNDLED_CALLABLE.find()
     if bundled is None or not isinstance(compiled, bundled):
-        return ()
-    entry = compiled.compiled_fn.serialize()
+        return None
+    return compiled.compiled_fn.serialize()
+
+
+def _parts(entry: Any) -> list[Any]:
+    """The compiled forward and backward of an entry, as far as there are any."""
     parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
-    graphs = (getattr(part, "result", None) for part in parts)
-    return tuple(graph for graph in graphs if getattr(graph, "source_code", None))
+    return [part for part in parts if hasattr(part, "result")]
+
+
+def has_its_kernels(entry: Any) -> bool:
+    """Whether an entry is generated code alone, which holds the Triton kernels that it launches."""
+    parts = _parts(entry)
+    return bool(parts) and all(getattr(part.result, "source_code", None) for part in parts)
+
+
+@contextmanager
+def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
+    """Keep from torch the Triton kernels of other functions of this process, which it would store.
+
+    A file would then need their modules to be loaded.
+    """
+    if not has_its_kernels(_entry(aot_fn)):
+        yield
+        return
+    with tp.COMPILE_LOCK.get():
+        table = tp.KERNEL_SIDE_TABLE.get()
+        kept = table.id_to_kernel, table.constant_args
+        table.id_to_kernel, table.constant_args = {}, {}
+        try:
+            yield
+        finally:
+            table.id_to_kernel, table.constant_args = kept
 
 
 def writes_arguments(aot_fn: Any) -> bool:

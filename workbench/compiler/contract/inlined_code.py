@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from typing import Any
 
 import torch
@@ -32,6 +35,7 @@ _CHANGED = {
 _GONE = "it was compiled in, and is gone or was replaced"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_GLOBAL = re.compile(r"\['([^\W\d]\w*)'\](.*)")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 """Dictionaries of a module, and with "_global" before them of all modules."""
 
@@ -71,6 +75,12 @@ class Inlined:
         return (type(now) if self.kind == CLASS else now) is self.expected
 
 
+def _as_global(lookup: str) -> re.Match[str] | None:
+    """A name of a module's own, and what is looked up in it."""
+    found = _GLOBAL.fullmatch(lookup)
+    return None if found is None or iskeyword(found[1]) else found
+
+
 def of_function(
     name: str, holder: Any, lookup: str, value: Any, place: str | None = None
 ) -> Inlined:
@@ -91,24 +101,36 @@ class InlinedCode:
 
     def checker(self) -> Callable[[], bool] | None:
         """One fast function that compares them all, or None when there is nothing to compare."""
-        scope: dict[str, Any] = {"failures": _FAILURES}
+        own = self._most_named()
+        scope: dict[str, Any] = {"_wb_failures": (NameError, *_FAILURES)}
         tests = []
         for i, one in enumerate(self.parts):
-            scope[f"h{i}"], scope[f"c{i}"] = one.holder, one.expected
-            tests.append(_TESTS[one.kind].format(f"h{i}{one.lookup}", f"c{i}"))
+            holder, expected = f"_wb_h{i}", f"_wb_c{i}"
+            named = _as_global(one.lookup) if one.holder is own else None
+            found = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
+            scope |= (
+                {expected: one.expected} if named else {expected: one.expected, holder: one.holder}
+            )
+            tests.append(_TESTS[one.kind].format(found, expected))
         for i, (_, hooks) in enumerate(self.hooks):
-            scope[f"d{i}"] = hooks
-            tests.append(f"not d{i}")
+            scope[f"_wb_d{i}"] = hooks
+            tests.append(f"not _wb_d{i}")
         if not tests:
             return None
-        given = ", ".join(f"{name}={name}" for name in scope)  # found faster than globals
-        scope["unchanged"] = lambda: not any(self.changed())
-        lines = [f"def same({given}):", "    try:"]
+        scope["_wb_unchanged"] = lambda: not any(self.changed())
+        lines = [f"def same({', '.join(f'{name}={name}' for name in scope)}):", "    try:"]
         lines += [f"        if {' and '.join(tests)}: return True"]
-        lines += ["    except failures:", "        return False", "    return unchanged()"]
+        lines += ["    except _wb_failures:", "        return False", "    return _wb_unchanged()"]
         exec("\n".join(lines), scope)
-        same: Callable[[], bool] = scope["same"]
-        return same
+        same: types.FunctionType = scope["same"]
+        return types.FunctionType(same.__code__, own, "same", same.__defaults__)
+
+    def _most_named(self) -> dict[str, Any]:
+        """The globals that most parts are looked up in: Python finds its own ones the fastest."""
+        named = [one.holder for one in self.parts if _as_global(one.lookup)]
+        counts = Counter(id(holder) for holder in named if type(holder) is dict)
+        most = counts.most_common(1)
+        return next(holder for holder in named if id(holder) == most[0][0]) if most else {}
 
     def changed(self) -> Iterator[tuple[str, str]]:
         """The name of each part that is another one now, or gone, and what happened."""
