@@ -10,7 +10,7 @@ import pytest
 from tests.constructs.programs import program
 from tests.constructs.running import results
 
-SAMPLE, KERNELS = 60, 4
+SAMPLE, KERNELS = 60, 2
 ALL, ALL_KERNELS = 2000, 200
 
 

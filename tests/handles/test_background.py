@@ -113,7 +113,13 @@ class Owner:
         return x * self.weight
 
 
-@pytest.mark.parametrize("kind", ["global", "method", "closure", "closure over a module"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "closure over a module",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("global", "method", "closure")),
+    ],
+)
 def test_tensors_that_are_reached_otherwise_stay_live_too(kind: str) -> None:
     owner, weight, linear = Owner(), torch.rand(4), torch.nn.Linear(4, 4)
     function, changed = {

@@ -6,6 +6,7 @@ import fcntl
 import multiprocessing
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 from unittest.mock import patch
@@ -82,9 +83,14 @@ def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) ->
 
 
 def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
-    assert waited(tmp_path, first_alone=True, then_alone=True, seconds=5)
-    assert waited(tmp_path, first_alone=False, then_alone=True, seconds=5)
-    assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
+    def had_to_wait(first_alone: bool, then_alone: bool, seconds: float) -> bool:
+        (folder := tmp_path / f"{first_alone}-{then_alone}").mkdir()
+        return waited(folder, first_alone, then_alone, seconds)
+
+    cases = (True, True, 5.0), (False, True, 5.0), (False, False, 60.0)
+    with ThreadPoolExecutor(3) as pool:
+        found = [*pool.map(lambda case: had_to_wait(*case), cases)]
+    assert found == [True, True, False]
 
 
 def is_held_alone(folder: Path) -> bool:

@@ -74,7 +74,14 @@ def test_nested_inputs() -> None:
         compiled({"x": ones(9), "l": [ones(5)]})
 
 
-@pytest.mark.parametrize("rows", [Dim("n"), Dim("n", min=1), Dim("n", min=1, max=64)])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        Dim("n"),
+        pytest.param(Dim("n", min=1), marks=pytest.mark.slow),
+        pytest.param(Dim("n", min=1, max=64), marks=pytest.mark.slow),
+    ],
+)
 def test_sizes_of_0_and_1_are_taken_where_they_are_declared(rows: Any, tmp_path: Path) -> None:
     spec = ({0: rows}, None)
     compiled = wb.aot_compile(total, (ones(4), ones(4)), dynamic_shapes=spec)
@@ -94,7 +101,7 @@ def without_one(x: torch.Tensor) -> torch.Tensor:
 RAISED = "n starts at 2, though less was declared: torch specialises the sizes 0 and 1"
 
 
-@pytest.mark.parametrize("rows", [Dim("n"), Dim("n", max=64)])
+@pytest.mark.parametrize("rows", [Dim("n"), pytest.param(Dim("n", max=64), marks=pytest.mark.slow)])
 def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
     rows: Any, tmp_path: Path
 ) -> None:
@@ -114,7 +121,7 @@ def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
     assert any(RAISED in note for note in compiled.report.request.notes) is (guarded == outside)
 
 
-@pytest.mark.parametrize("kind", [Dim.AUTO, Dim.DYNAMIC])
+@pytest.mark.parametrize("kind", [Dim.AUTO, pytest.param(Dim.DYNAMIC, marks=pytest.mark.slow)])
 def test_the_bounds_of_a_hint_hold(kind: Any, tmp_path: Path) -> None:
     spec = ({0: kind(min=2, max=8)}, None)
     args = (ones(4), ones(4))

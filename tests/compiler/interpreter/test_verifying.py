@@ -135,12 +135,11 @@ def test_random_numbers_come_from_the_same_seeds(
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_a_module_without_numbers_is_refused(
-    worker: CrossCompiler, interpreter: Interpreter
-) -> None:
-    compiled, args = compiled_case("transformer_of_templates", worker)
+def test_a_module_without_numbers_is_refused(worker: CrossCompiler) -> None:
+    module, x = torch.nn.Linear(8, 8, device="meta"), torch.randn(2, 8, device="meta")
+    compiled = cross_compile(module, (x,), {}, CompileOptions(), H100.spec, worker=worker)
     with pytest.raises(wb.UsageError, match="has no data"):
-        verified(compiled, args, interpreter)
+        wb.verify(compiled, (x,))
 
 
 def test_the_public_call() -> None:

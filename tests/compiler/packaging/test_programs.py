@@ -39,7 +39,14 @@ def saved(program: ExportedProgram) -> ExportedProgram:
     return torch.export.load(io.BytesIO(buffer.getvalue()))
 
 
-@pytest.mark.parametrize("way", [lambda p: p, saved, lambda p: p.run_decompositions()])
+@pytest.mark.parametrize(
+    "way",
+    [
+        saved,
+        pytest.param(lambda p: p, marks=pytest.mark.slow),
+        pytest.param(lambda p: p.run_decompositions(), marks=pytest.mark.slow),
+    ],
+)
 def test_its_example_inputs_and_its_ranges_are_those_of_the_package(
     way: Any, tmp_path: Path
 ) -> None:
@@ -81,13 +88,14 @@ def test_nested_inputs_and_weights_that_come_later(tmp_path: Path) -> None:
 
 def test_a_round_trip_and_a_project_in_cpp(tmp_path: Path) -> None:
     package = wb.package(exported(), path=tmp_path / "p.pt2")
-    trip = wb.roundtrip(package, (X,), {"shift": SHIFT})
+    trip = wb.roundtrip(package, (X,), {"shift": SHIFT}, ways=("eager", "ours"))
     assert trip.ok
     with pytest.raises(wb.UsageError, match=r"compared with its original by wb\.roundtrip"):
         wb.verify(package, (X,), {"shift": SHIFT})  # type: ignore[arg-type]
     assert (package.cpp_project(tmp_path / "cpp") / "CMakeLists.txt").exists()
 
 
+@pytest.mark.slow  # several models in one file are in tests/compiler/running/test_kinds.py
 def test_beside_another_model_in_one_file(tmp_path: Path) -> None:
     models = {"program": exported(), "function": torch.relu}
     package = wb.package(models, {"function": (X,)}, path=tmp_path / "p.pt2")

@@ -12,6 +12,9 @@ import torch
 from torch import Tensor, nn
 
 import workbench as wb
+from workbench.compiler.packaging.exporting import export, exportable
+from workbench.compiler.packaging.request import ModelRequest
+from workbench.handles.package import Package
 
 X = torch.ones(3)
 CALLS = 0
@@ -81,7 +84,12 @@ def paired(x: Tensor) -> Pair:
     return Pair(x, x + 1)
 
 
-def packaged(folder: Path) -> Callable[..., Any]:
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    return packaged(tmp_path_factory.mktemp("doubled"))(doubled, (X,))
+
+
+def packaged(folder: Path) -> Callable[..., Package]:
     return lambda fn, args: wb.package(fn, args, path=folder / "a.pt2")
 
 
@@ -146,10 +154,10 @@ def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
     torch.testing.assert_close(wb.aot_compile(model, (X,), backend="eager")(X), model(X))
 
 
-def test_a_capture_leaves_the_model_as_if_it_had_not_been_called(tmp_path: Path) -> None:
+def test_a_capture_leaves_the_model_as_if_it_had_not_been_called() -> None:
     model = Locked().eval()
     with pytest.warns(UserWarning, match="is_set_up is not kept up by the package"):
-        packaged(tmp_path)(model, (X,))
+        export(exportable(ModelRequest(model, (X,))))
     assert not model.is_set_up
     assert not model.inner._forward_hooks
     CALLED.clear()
@@ -206,8 +214,7 @@ def test_another_default_dtype_is_named() -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def test_a_negated_view_and_a_conjugated_one_are_told_apart(tmp_path: Path) -> None:
-    package = packaged(tmp_path)(doubled, (X,))
+def test_a_negated_view_and_a_conjugated_one_are_told_apart(package: Package) -> None:
     with pytest.raises(wb.ContractError, match=r"negation .* \.resolve_neg\(\)"):
         package(torch.ones(3, dtype=torch.complex64).conj().imag)
     with pytest.raises(wb.ContractError, match=r"conjugation .* \.resolve_conj\(\)"):
@@ -226,9 +233,9 @@ def test_a_jagged_input_is_refused_for_every_target(target: str) -> None:
         wb.compile_async(doubled, (jagged(),), target=target)
 
 
-def test_a_jagged_input_of_a_call_is_named(tmp_path: Path) -> None:
+def test_a_jagged_input_of_a_call_is_named(package: Package) -> None:
     compiled = wb.aot_compile(doubled, (X,), backend="eager")
-    for made in (compiled, wb.package(doubled, (X,), path=tmp_path / "p.pt2")):
+    for made in (compiled, package):
         with pytest.raises(wb.ContractError, match=r"x: .*([Nn]ested ?[Tt]ensor)"):
             made(jagged())
 

@@ -63,7 +63,13 @@ def interrupted(worker: CrossCompiler, when: str, interrupt: Callable[[], object
     return found
 
 
-@pytest.mark.parametrize("interrupt", [raised, _thread.interrupt_main], ids=["raised", "signal"])
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        pytest.param(raised, id="raised", marks=pytest.mark.slow),
+        pytest.param(_thread.interrupt_main, id="signal"),
+    ],
+)
 def test_an_interrupt_keeps_what_was_recorded(
     own_worker: CrossCompiler, interrupt: Callable[[], object]
 ) -> None:
