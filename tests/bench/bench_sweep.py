@@ -11,12 +11,14 @@ from typing import Any
 
 from tests.bench.figure import Figure, ratio
 
-CONDITIONS = "softmax over 64 columns, mode default; a process for each trial; a new store"
+CONDITIONS = (
+    "softmax over 64 columns, mode default; a process for each trial; a new store; 8 trials"
+)
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
-        yield _overhead(Path(folder), 2 if quick else 4)
+        yield _overhead(Path(folder), 2 if quick else 8)
         yield _from_store(Path(folder), 200)
         yield _two_workers(Path(folder), 4 if quick else 16)
 

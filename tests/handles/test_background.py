@@ -129,7 +129,7 @@ def test_tensors_that_are_reached_otherwise_stay_live_too(kind: str) -> None:
         "closure over a module": (lambda x: linear(x), linear.weight),
     }[kind]
     x = torch.rand(2, 4)
-    compiled = wb.compile_async(function, (x,)).result(LONG)
+    compiled = wb.compile_async(function, (x,), backend="eager").result(LONG)
     with torch.no_grad():
         changed.mul_(2)
     torch.testing.assert_close(compiled(x), function(x))
@@ -153,7 +153,9 @@ def test_progress_is_what_the_front_end_shows() -> None:
 
 def test_it_can_be_awaited() -> None:
     async def both() -> list[Any]:
-        jobs = [wb.compile_async(lambda x: x + 1, (torch.rand(4),)) for _ in range(2)]
+        jobs = [
+            wb.compile_async(lambda x: x + 1, (torch.rand(4),), backend="eager") for _ in range(2)
+        ]
         return [await job for job in jobs]
 
     with ThreadPoolExecutor(1) as thread:  # where browser tests ran, this one has a loop already
@@ -165,7 +167,7 @@ def test_it_can_be_awaited() -> None:
 def test_the_state_of_torch_goes_along() -> None:
     x = torch.rand(8, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
-        compiled = wb.compile_async(lambda a: a @ a, (x,)).result(LONG)
+        compiled = wb.compile_async(lambda a: a @ a, (x,), backend="eager").result(LONG)
         found = compiled(x)
     assert found.dtype == torch.bfloat16
     assert not compiled.report.request.grad

@@ -55,6 +55,7 @@ def test_nested_data_classes_that_nobody_registered(tmp_path: Path) -> None:
     assert isinstance(model(X)[0], Scores)  # the module is what it was
 
 
+@pytest.mark.slow
 def test_in_several_sizes(tmp_path: Path) -> None:
     class Rows(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> Inner:

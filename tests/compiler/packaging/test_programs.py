@@ -76,6 +76,7 @@ def test_a_program_of_functional_operators_that_writes_into_its_input(tmp_path: 
         package(x, x)
 
 
+@pytest.mark.slow
 def test_nested_inputs_and_weights_that_come_later(tmp_path: Path) -> None:
     model = samples.Nested().eval()
     args, kwargs = nested_call()

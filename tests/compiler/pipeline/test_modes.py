@@ -155,6 +155,7 @@ def test_an_exported_program_is_saved_by_a_function(tmp_path):
     assert torch.export.load(tmp_path / "m.pt2").module()(torch.ones(8, 4)).shape == (8, 4)
 
 
+@pytest.mark.slow
 def test_aot_compile_of_the_module_gives_a_library(library):
     assert library.endswith(".so")
     assert Path(library).is_file()
@@ -194,12 +195,14 @@ def test_a_package_is_made_from_the_export_alone(tmp_path):
             )
 
 
+@pytest.mark.slow
 def test_torchs_loader_runs_a_package_and_checks_no_range(package):
     run = inductor.aoti_load_package(package)
     for size in (1, 512, 1024):
         assert run(torch.ones(size, 4)).shape == (size, 4)
 
 
+@pytest.mark.slow
 def test_the_wrapper_checks_inputs_only_when_told_to(package):
     program = (
         "import torch\n"
