@@ -99,6 +99,22 @@ def test_the_header_is_built_once_it_pays(tmp_path):
     assert built == ["h", "h"]
 
 
+def test_a_header_whose_compiler_was_killed_is_built_again(tmp_path):
+    header, built = tmp_path / "a.h", []
+
+    def precompile(name, command, **options):
+        if not (compiled := tmp_path / "a.h.gch").exists():
+            built.append(name)
+            compiled.write_bytes(b"gpch")
+        return str(header)
+
+    (tmp_path / "a.h.gch").touch()
+    start = compile_cache.FastStart()
+    hook = compile_cache._Headers(start, tmp_path / "headers", patience=0).hook(precompile)
+    assert hook("torch.h", "g++") == hook("torch.h", "g++") == str(header)
+    assert built == ["torch.h"]
+
+
 def test_the_opening_serves_until_the_whole_header_pays(tmp_path):
     class Pch:
         def for_command(self, command_line):

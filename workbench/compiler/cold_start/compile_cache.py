@@ -202,6 +202,9 @@ class _Headers:
             self.start.header = "built or reused"
             with _header_folder(self.folder):
                 built = precompile(header, command_line, **options)
+                if _is_unfinished(compiled := Path(f"{built}.gch")):
+                    compiled.unlink()
+                    built = precompile(header, command_line, **options)
             self._ready(digest).touch()
             return built
 
@@ -220,6 +223,11 @@ class _Headers:
                 return True
             counter.write(b".")
         return False
+
+
+def _is_unfinished(compiled: Path) -> bool:
+    """Whether a header's compiler was killed: torch takes the empty file for one that is built."""
+    return compiled.exists() and compiled.stat().st_size == 0
 
 
 @contextmanager
