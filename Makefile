@@ -49,9 +49,8 @@ packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
 test: .venv/.test browser packages
-	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and not gpu and not browser'
+	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and not gpu and not browser' --nbval-lax $(SHORT) tests
 	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and browser'
-	$(BIN)/python $(PYTEST) $(TWO) --nbval-lax $(SHORT)
 
 test-all: .venv/.test browser packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
