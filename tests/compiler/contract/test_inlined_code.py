@@ -105,6 +105,18 @@ def test_decorators_class_methods_and_closures_are_looked_through() -> None:
     assert "helper" in refusal(compiled)
 
 
+def test_a_helper_that_is_gone_is_not_the_builtin_of_its_name() -> None:
+    scope = notebook("def sum(x): return x + 1\ndef g(x): return sum(x) * 2")
+    compiled = compile_eager(scope["g"], (X,))
+    assert compiled(X).tolist() == [4.0] * 4
+    helper = scope.pop("sum")
+    assert "sum (of cell): it was compiled in, and is gone or was replaced" in refusal(compiled)
+    scope["sum"] = helper
+    assert compiled(X).tolist() == [4.0] * 4
+    scope["more"] = scope["names"] = 1  # another version of the globals
+    assert compiled(X).tolist() == [4.0] * 4
+
+
 @pytest.mark.parametrize(
     ("place", "name", "words"),
     [

@@ -114,9 +114,7 @@ def native_build() -> Build:
 
 def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     """The compiled graphs inside (forward, then backward) that hold generated source."""
-    return tuple(
-        part.result for part in _parts(_entry(aot_fn)) if getattr(part.result, "source_code", None)
-    )
+    return tuple(part.result for part in _parts(_entry(aot_fn)) if _is_generated(part))
 
 
 def _entry(aot_fn: Any) -> Any:
@@ -131,13 +129,17 @@ def _entry(aot_fn: Any) -> Any:
 def _parts(entry: Any) -> list[Any]:
     """The compiled forward and backward of an entry, as far as there are any."""
     parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
-    return [part for part in parts if hasattr(part, "result")]
+    return [part for part in parts if part is not None]
+
+
+def _is_generated(part: Any) -> bool:
+    return bool(getattr(getattr(part, "result", None), "source_code", None))
 
 
 def has_its_kernels(entry: Any) -> bool:
     """Whether an entry is generated code alone, which holds the Triton kernels that it launches."""
     parts = _parts(entry)
-    return bool(parts) and all(getattr(part.result, "source_code", None) for part in parts)
+    return bool(parts) and all(map(_is_generated, parts))
 
 
 @contextmanager

@@ -108,9 +108,9 @@ class InlinedCode:
             holder, expected = f"_wb_h{i}", f"_wb_c{i}"
             named = _as_global(one.lookup) if one.holder is own else None
             found = f"{named[1]}{named[2]}" if named else f"{holder}{one.lookup}"
-            scope |= (
-                {expected: one.expected} if named else {expected: one.expected, holder: one.holder}
-            )
+            scope[expected] = one.expected
+            if not named:
+                scope[holder] = one.holder
             tests.append(_TESTS[one.kind].format(found, expected))
         for i, (_, hooks) in enumerate(self.hooks):
             scope[f"_wb_d{i}"] = hooks
