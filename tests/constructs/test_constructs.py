@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import torch
 
 from tests.constructs.programs import program
-from tests.constructs.running import results
+from tests.constructs.running import Runs, is_rounding, results
 
 SAMPLE, KERNELS = 60, 2
 ALL, ALL_KERNELS = 2000, 200
@@ -49,3 +51,14 @@ def test_all_without_kernels(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_many_with_kernels_and_packages(tmp_path: Path) -> None:
     print(check(range(ALL_KERNELS), tmp_path, backend="inductor", package=True))
+
+
+def test_a_difference_of_large_numbers_is_compared_in_double_precision() -> None:
+    module = ModuleType("cancelling")
+    x = torch.full((4,), 1000.1)
+    module.make = lambda: lambda x: x * 3 - 3000  # type: ignore[attr-defined]
+    module.inputs = lambda: (x,)  # type: ignore[attr-defined]
+    eager = x * 3 - 3000
+    for found, is_right in ((eager * (1 - 2e-4), True), (eager + 0.01, False)):
+        runs = [Runs((each, each), ((x,), (x,))) for each in (found, eager)]
+        assert is_rounding(*runs, module) is is_right
