@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,25 @@ def test_inputs_that_are_no_tuple_and_no_dict(call: Any) -> None:
 def test_a_value_of_another_kind_is_named(given: dict[str, Any], words: str) -> None:
     with pytest.raises(wb.UsageError, match=words):
         wb.aot_compile(doubled, (X,), **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: wb.sweep(doubled, (X,), over={"mode": ["default"]}, jobs="a"), "jobs is 'a'"),
+        (lambda: wb.load("a.pt2", num_runners="a"), "num_runners is 'a'"),
+        (lambda: wb.profile(doubled, (X,)), "profile takes what aot_compile made"),
+        (lambda: wb.targets(3), "There is no GPU 3"),
+    ],
+)
+def test_other_functions_name_such_a_value_too(
+    call: Callable[[], Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("a.pt2", "w") as file:
+        file.writestr("a/b", "")
+    with pytest.raises(wb.UsageError, match=words):
+        call()
 
 
 def test_a_class_that_torch_does_not_know_is_registered(tmp_path: Path) -> None:
