@@ -51,7 +51,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         for weights in WEIGHTS:
             _package_gpt2(Path(folder), weights)
         for weights in WEIGHTS:
-            yield from _start(Path(folder), weights, 1 if quick else 3)
+            yield from _start(Path(folder), weights, 1 if quick else 5)
         yield _runners(Path(folder), 3 if quick else 9)
         yield _check(Path(folder) / "add.pt2", 5 if quick else 31)
         yield from _big(Path(folder) / "big.pt2", 1 if quick else 3)

@@ -59,6 +59,13 @@ def test_a_difference_of_large_numbers_is_compared_in_double_precision() -> None
     module.make = lambda: lambda x: x * 3 - 3000  # type: ignore[attr-defined]
     module.inputs = lambda: (x,)  # type: ignore[attr-defined]
     eager = x * 3 - 3000
-    for found, is_right in ((eager * (1 - 2e-4), True), (eager + 0.01, False)):
-        runs = [Runs((each, each), ((x,), (x,))) for each in (found, eager)]
+    for found, reference, is_right in (
+        (eager * (1 - 2e-4), eager, True),
+        (eager + 0.01, eager, False),
+        (eager + 0.01, eager + 0.02, False),  # eager itself is far off: it tells nothing
+        (eager, eager * torch.nan, False),
+        (eager[:1], eager, False),
+        ([eager], eager, False),
+    ):
+        runs = [Runs((each, each), ((x,), (x,))) for each in (found, reference)]
         assert is_rounding(*runs, module) is is_right

@@ -25,7 +25,9 @@ def results(
         return found
     dice = torch.Generator().manual_seed(_SEED)
     weights = [torch.randn(leaf.shape, generator=dice).to(leaf.dtype) for leaf in roots]
-    return [*found, *torch.autograd.grad(roots, learned, weights, allow_unused=True)]
+    gradients = torch.autograd.grad(roots, learned, weights, allow_unused=True)
+    # some are zeros without memory, which torch.save does not take
+    return [*found, *(None if each is None else each.clone() for each in gradients)]
 
 
 def _learns(leaf: Any) -> bool:

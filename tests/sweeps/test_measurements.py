@@ -6,9 +6,9 @@ import fcntl
 import multiprocessing
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -58,22 +58,24 @@ def test_a_machine_that_is_never_calm_is_said() -> None:
     assert "measure again later" in (found.warning or "")
 
 
-def hold(folder: Path, alone: bool, started: object, seconds: float) -> None:
+def hold(folder: Path, alone: bool, asks: Any, started: Any, seconds: float) -> None:
+    asks.set()
     with measuring(folder) if alone else compiling(folder):
-        started.set()  # type: ignore[attr-defined]
+        started.set()
         time.sleep(seconds)
 
 
 def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) -> bool:
-    """Whether the second had to wait, for so many seconds, for the first process."""
+    """Whether the second, once it asked, had to wait so many seconds for the first process."""
     spawn = multiprocessing.get_context("spawn")
-    started = spawn.Event()
-    process = spawn.Process(target=hold, args=(folder, first_alone, started, 60.0))
+    asks, started, second_asks, second_started = (spawn.Event() for _ in range(4))
+    process = spawn.Process(target=hold, args=(folder, first_alone, asks, started, 60.0))
     process.start()
     assert started.wait(60)
-    second_started = spawn.Event()
-    second = spawn.Process(target=hold, args=(folder, then_alone, second_started, 0.0))
+    arguments = (folder, then_alone, second_asks, second_started, 0.0)
+    second = spawn.Process(target=hold, args=arguments)
     second.start()
+    assert second_asks.wait(60)
     had_to_wait = not second_started.wait(seconds)
     process.kill()  # the system lets go of the lock of a process that is gone
     assert second_started.wait(60)
@@ -83,14 +85,9 @@ def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) ->
 
 
 def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
-    def had_to_wait(first_alone: bool, then_alone: bool, seconds: float) -> bool:
-        (folder := tmp_path / f"{first_alone}-{then_alone}").mkdir()
-        return waited(folder, first_alone, then_alone, seconds)
-
-    cases = (True, True, 5.0), (False, True, 5.0), (False, False, 60.0)
-    with ThreadPoolExecutor(3) as pool:
-        found = [*pool.map(lambda case: had_to_wait(*case), cases)]
-    assert found == [True, True, False]
+    assert waited(tmp_path, first_alone=True, then_alone=True, seconds=1)
+    assert waited(tmp_path, first_alone=False, then_alone=True, seconds=1)
+    assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
 
 
 def is_held_alone(folder: Path) -> bool:

@@ -6,6 +6,7 @@ import pickle
 import stat
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.records import Signature
 from workbench.artifacts.trust import trust
 from workbench.artifacts.trust.trust import TrustStore, check_trust
-from workbench.errors import ArtifactError, TrustError
+from workbench.errors import ArtifactError, TrustError, UsageError
 
 
 @pytest.fixture
@@ -67,6 +68,12 @@ def test_a_digest_is_trusted_after_vouching(store: TrustStore) -> None:
     store.vouch("sha256:other")
     check_trust("m.aot", digest, trust=False, store=store, manifest=manifest())
     assert stat.S_IMODE((store.folder / "trusted.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("trust", [1, 3, [True], b"sha256:1"])
+def test_what_is_neither_true_nor_a_digest_trusts_nothing(store: TrustStore, trust: Any) -> None:
+    with pytest.raises(UsageError, match="expected True, False or a digest"):
+        check_trust("m.aot", "sha256:1", trust=trust, store=store)
 
 
 def test_a_given_digest_trusts_that_file_alone(store: TrustStore) -> None:

@@ -354,7 +354,7 @@ def test_made_under_autocast_and_loaded_without(tmp_path: Path) -> None:
     [
         (b"c__main__\nGone\n.", r"needs Gone, which this program \(__main__\) does not have"),
         (b"cpathlib\nGone\n.", r"needs Gone, which the module pathlib does not have"),
-        (b"cgone\nGone\n.", r"needs the module gone, which cannot be imported here\. Define or"),
+        (b"cgone\nGone\n.", r"needs the module gone, which cannot be imported here\. Install it"),
     ],
 )
 def test_what_is_not_here_is_named_first(reference: bytes, words: str) -> None:
@@ -392,3 +392,7 @@ def test_two_kernels_of_one_number_are_not_mixed_up(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ArtifactError, match="needs the Triton kernel kernel as number 0, which is"):
         BundleUnpickler(io.BytesIO(bundle)).entry()
     assert table.id_to_kernel == {0: here}
+    monkeypatch.setattr(table, "constant_args", {0: {"n": 1}})
+    with pytest.raises(ArtifactError, match="needs the constants of a Triton kernel as number 0"):
+        BundleUnpickler(io.BytesIO(pickle.dumps((None, {}, {0: {"n": 2}})))).entry()
+    assert table.constant_args == {0: {"n": 1}}

@@ -170,15 +170,15 @@ def test_a_capture_leaves_the_model_as_if_it_had_not_been_called() -> None:
 def test_inputs_that_are_no_tuple_and_no_dict(call: Any) -> None:
     with pytest.raises(wb.UsageError, match="args is a Tensor: expected a tuple"):
         call(doubled, X)
-    with pytest.raises(wb.UsageError, match="kwargs is a tuple: expected a dict"):
+    with pytest.raises(wb.UsageError, match="kwargs is of type tuple: expected a dict"):
         call(doubled, (X,), (X,))
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"options": "max_autotune"}, "options is a str: expected a dict"),
-        ({"dynamic_shapes": 3}, "dynamic_shapes is a int: expected a dict"),
+        ({"options": "max_autotune"}, "options is of type str: expected a dict"),
+        ({"dynamic_shapes": 3}, "dynamic_shapes is of type int: expected a dict"),
         ({"target": ["h100"]}, r"target is \['h100'\]: expected"),
         ({"progress": 3}, "progress is 3: expected a function"),
     ],

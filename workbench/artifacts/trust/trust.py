@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.records import Signature, with_signatures
 from workbench.artifacts.trust.policy import Policy, read_policy
-from workbench.errors import ArtifactError, TrustError
+from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.settings import Settings
 
 if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
@@ -214,8 +214,13 @@ def check_trust(
 ) -> None:
     """Raise `TrustError` unless the file is vouched for and the policy allows it.
 
-    `trust` is what the caller of load gave: False, True (warns), or the digest.
+    `trust` is what the caller of load gave: False, True (warns), or the digest; `UsageError` for
+    anything else.
     """
+    if trust is not None and not isinstance(trust, bool | str):
+        raise UsageError(
+            f"trust is {trust!r}: expected True, False or a digest such as 'sha256:…'."
+        )
     if isinstance(trust, str):
         _check_given(path, digest, trust)
     policy = store.policy()

@@ -232,6 +232,11 @@ class BundleUnpickler(pickle.Unpickler):
             return bundle
         entry, kernels, constants = bundle
         if (kernels or constants) and not has_its_kernels(entry):
+            self._keep(kernels, constants)
+        return entry
+
+    def _keep(self, kernels: Mapping[int, tuple[str, str]], constants: Mapping[int, Any]) -> None:
+        with tp.COMPILE_LOCK.get():
             table = tp.KERNEL_SIDE_TABLE.get()
             for index, place in kernels.items():
                 kernel = tp.DESERIALIZE_TRITON_KERNEL.get()(place)
@@ -242,8 +247,13 @@ class BundleUnpickler(pickle.Unpickler):
                     )
                 table.id_to_kernel[index] = kernel
                 table.kernel_to_id[kernel] = index
-            table.constant_args.update(constants)
-        return entry
+            for index, given in constants.items():
+                if table.constant_args.get(index, given) != given:
+                    raise ArtifactError(
+                        f"The file needs the constants of a Triton kernel as number {index}, which "
+                        "are others in this process. Load it before anything is compiled."
+                    )
+                table.constant_args[index] = given
 
 
 def _decompositions(*args: Any, **kwargs: Any) -> Any:

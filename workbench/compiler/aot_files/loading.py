@@ -249,9 +249,7 @@ def explained(path: str) -> Iterator[None]:
     except Exception as error:  # unpickling raises whatever the stored objects raise
         again = f"else make it again with wb.recompile({path!r}, module=model)."
         if missing := _missing(error):
-            raise ArtifactError(
-                f"{path} needs {missing}. Define or import it there before loading; {again}"
-            ) from error
+            raise ArtifactError(f"{path} needs {missing} before loading; {again}") from error
         raise ArtifactError(
             f"{path} could not be loaded: {type(error).__name__}: {error}\nIf the code that it "
             f"refers to has changed or is not installed here, restore that; {again}"
@@ -262,11 +260,11 @@ _NOT_THERE = re.compile(r"Can't get attribute '([\w.<>]+)' on <module '([\w.]+)'
 
 
 def _missing(error: Exception) -> str | None:
-    """What unpickling did not find, by its name, and None for every other error."""
+    """What unpickling did not find and what to do, None for every other error."""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"the module {error.name}, which cannot be imported here"
+        return f"the module {error.name}, which cannot be imported here. Install it"
     found = _NOT_THERE.search(str(error)) if isinstance(error, AttributeError) else None
     if found is None:
         return None
     where = "this program (__main__)" if found[2].endswith("__main__") else f"the module {found[2]}"
-    return f"{found[1]}, which {where} does not have"
+    return f"{found[1]}, which {where} does not have. Define or import it there"

@@ -95,7 +95,8 @@ def check_args(args: object, kwargs: object = None) -> None:
 def check_mapping(name: str, value: object, such_as: str) -> None:
     """Raise `UsageError` for what is neither a mapping nor None."""
     if value is not None and not isinstance(value, Mapping):
-        raise UsageError(f"{name} is a {type(value).__name__}: expected a dict, such as {such_as}.")
+        kind = type(value).__name__
+        raise UsageError(f"{name} is of type {kind}: expected a dict, such as {such_as}.")
 
 
 def one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:

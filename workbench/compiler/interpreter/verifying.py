@@ -95,7 +95,7 @@ _NO_GRAPH = (
 )
 _OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=function)."
 _NO_GRAPH_RUN = f"Leave out float64. {_OTHER_REFERENCE}"
-_ON_A_GPU = "What it calls there runs on a GPU alone: compare on one, or compile for 'host'."
+_ON_A_GPU = "Where it calls what only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = (
     "Autocast for {} is of one device: on the CPU the original does not compute what it computes "
     "on the GPU."
