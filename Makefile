@@ -8,8 +8,8 @@ NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
 # the notebooks of `make test`: the five that a newcomer reads first; `make test-all` runs all
 SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb))
-# two processes, each with whole files: most of a test's time is a compiler's that has one thread
-TWO := -n 2 --dist loadfile --max-worker-restart 0
+# whole files in three processes: a test waits for compilers, for kernels that start, for a browser
+THREE := -n 3 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
@@ -49,8 +49,7 @@ packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
 test: .venv/.test browser packages
-	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and not gpu and not browser' --nbval-lax $(SHORT) tests
-	$(BIN)/python $(PYTEST) $(TWO) -m 'not slow and browser'
+	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
 
 test-all: .venv/.test browser packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'

@@ -13,7 +13,10 @@ from tests.browser.saved_pages import violations
 from workbench.report import Report
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 800)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [pytest.param("light", 1280, marks=pytest.mark.slow), ("dark", 800)],
+)
 def test_no_pane_has_a_violation(
     open_page: Callable[..., Any], sample_report: Report, tmp_path: Path, scheme: str, width: int
 ) -> None:

@@ -20,7 +20,10 @@ def saved(tmp_path: Path) -> str:
     return path.as_uri()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 800)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [pytest.param("light", 1280, marks=pytest.mark.slow), ("dark", 800)],
+)
 def test_the_page_opens_from_disk_alone_and_everyone_can_use_it(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int
 ) -> None:

@@ -211,7 +211,14 @@ def slow(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-@pytest.mark.parametrize("until", ["starting a worker", "bytecode_tracing", "async_compile.wait"])
+@pytest.mark.parametrize(
+    "until",
+    [
+        "starting a worker",
+        pytest.param("bytecode_tracing", marks=pytest.mark.slow),
+        "async_compile.wait",
+    ],
+)
 def test_cancel_leaves_nothing(until: str, parcels: Callable[[], set[Path]]) -> None:
     before, folders = leftovers(), parcels()
     reached = threading.Event()
