@@ -138,7 +138,7 @@ class Report(Tables):
         return cls(**read_bytes(content))
 
     def frame(self, name: str) -> pandas.DataFrame:
-        """One table as a DataFrame: those of `TABLES`, and two that are made of them.
+        """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
 
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
