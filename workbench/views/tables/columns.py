@@ -68,9 +68,34 @@ _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
+_ONE_CALL = "Of one call, an estimate"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    "costs": (
+        replace(_KERNEL, field="id"),
+        _number("cost", "Cost", "88px"),
+        _number(
+            "share", "Share", "92px", "share", field="cost", hint="Its part of that of all kernels"
+        ),
+        _number("calls", "Calls", "46px", "count"),
+        _number("read", "Read", "68px", "B", field="bytes_read", hint=_ONE_CALL),
+        _number("written", "Written", "68px", "B", field="bytes_written", hint=_ONE_CALL),
+        _number("flops", "FLOP", "62px", "amount", hint=_ONE_CALL, is_wide=True),
+        Column("bound", "Bound by", "72px", is_optional=True),
+        _number("registers", "Registers", "66px", "count", is_wide=True, is_optional=True),
+        _number(
+            "occupancy",
+            "Occupancy",
+            "76px",
+            "share",
+            hint=_OCCUPANCY,
+            is_wide=True,
+            is_optional=True,
+        ),
+        Column("ops", "Ops in it", "minmax(90px, 1.6fr)", "label", "code"),
+        Column("lines", "Lines", "minmax(52px, 0.5fr)", kind="length"),
+    ),
     "groups": (
         replace(_KERNEL, width="72px"),
         Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
