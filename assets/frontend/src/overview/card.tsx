@@ -37,8 +37,7 @@ export function LineCard({ store, id }: CardProps) {
           {nodes.length > 0
             ? `${plural(nodes.length, "node")} ${nodes.length === 1 ? "ends" : "end"} in `
             : "It ends in "}
-          {plural(kernels.length, "kernel")}
-          .
+          {plural(kernels.length, "kernel")}.
         </p>
       )}
       {mark && <LineCost store={store} mark={mark} />}
