@@ -85,7 +85,9 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        context = replace(self.context, sandbox=None, targets=None)  # nothing is alive there
+        context = replace(  # nothing is alive there
+            self.context, sandbox=None, targets=None, no_profile=ViewContext.no_profile
+        )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -137,7 +139,8 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     check, sandbox = live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
-    here = replace(given, sandbox=sandbox, targets=targets)
+    no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
+    here = replace(given, sandbox=sandbox, targets=targets, no_profile=no_profile)
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
         view.present(report, here, check, switch)
@@ -184,7 +187,8 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    return Switch(engine, context.variable, show_in_place), targets_of(present, engine.names)
+    switch = Switch(engine, context.variable, show_in_place, getattr(x, "live_profile", None))
+    return switch, targets_of(present, engine.names)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:
