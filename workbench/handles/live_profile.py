@@ -12,7 +12,7 @@ from workbench.report.profile import Profile
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
 
-_SECONDS = 0.3  # of each of the measurements: the reader waits for all of them
+_SECONDS = 0.2  # of each of the measurements: the reader waits for all of them
 _GONE = (
     "It was loaded from a file, which holds no inputs to measure it on: call "
     "`compiled.profile(*args)`."

@@ -128,7 +128,7 @@ def profile(
         subject = replace(subject, clock=clock)
         if machine is None:
             with step(progress, "measuring the memory bandwidth of this machine"):
-                machine = measure_machine(clock)
+                machine = measure_machine(clock, longest)
         runs, calls = _measure(subject, programs, repeats, progress)
         original = None if eager is None else replace(subject, call=eager)
         eager_us: float | None = None
@@ -232,7 +232,7 @@ def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
     return with_measured(replace(report, tables={**report.tables, "kernels": table}))
 
 
-def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
+def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
     """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
     device = "cpu" if clock is HOST_CLOCK else "cuda"
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
@@ -242,7 +242,7 @@ def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
         clock.wait()
 
     with torch.no_grad():
-        seconds = min(timed_runs(triad, 10))
+        seconds = min(timed_runs(triad, 10, longest_s))
     moved = 3 * a.numel() * a.element_size()
     overhead = clock_overhead_ns() if clock is HOST_CLOCK else 0.0  # events lie on the device
     return Machine(moved / seconds, torch.get_num_threads(), overhead)
