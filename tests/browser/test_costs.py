@@ -87,5 +87,5 @@ def test_profile_measures_in_place_and_the_view_shows_times(
     assert "not measured" in view.locator(".stats").inner_text()
     view.get_by_role("button", name="Profile").click()
     view.locator(".heat.hd", has_text="Time").wait_for(timeout=60_000)
-    assert "measured, " in view.locator(".stats").inner_text()
+    assert "not measured" not in view.locator(".stats").inner_text()
     assert notebook.watched.errors == notebook.watched.requests == []

@@ -68,7 +68,8 @@ def _run_time(report: Report) -> wire.Figure:
     call, time, bound = measured_call(report), known.get("time"), known.get("bound")
     if call is not None:
         inside = "kernels not timed" if time is None else _inside(time.total, call)
-        return _figure("Run time", us_text(call.call_us), f"measured, {inside}", "kernels")
+        how = "noisy" if any("noisy" in note for note in call.notes) else "measured"
+        return _figure("Run time", us_text(call.call_us), f"{how}, {inside}", "kernels")
     if time is not None:
         return _figure("Run time", us_text(time.total), "kernels alone, measured", "kernels")
     if bound is not None:
@@ -80,7 +81,7 @@ def _run_time(report: Report) -> wire.Figure:
 def _inside(kernels_us: float, call: MeasuredCall) -> str:
     """What part of the call the kernels are; where they take longer than it, that is noise."""
     if kernels_us > call.call_us:
-        return "noisy: measure again"
+        return "measure again"
     return f"{percent_text(kernels_us, call.call_us)} in kernels"
 
 
