@@ -10,6 +10,7 @@ import traitlets
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.pages.report import saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
@@ -101,6 +102,8 @@ class View(Answering):
             return self._alive().measure(self)
         if ask in ("retarget", "compare-targets"):
             return self._switched(ask, question)
+        if ask == "page":
+            return saved_page(self._report)
         return report_part(self._report, str(ask))
 
     def _switched(self, ask: str, question: TargetQuestion | None) -> None:
