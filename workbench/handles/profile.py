@@ -29,7 +29,13 @@ from workbench.compiler.measuring.timing import (
 from workbench.errors import WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import KernelTime, Machine, Profile
+from workbench.report.profile import (
+    KernelTime,
+    Machine,
+    MeasuredCall,
+    Profile,
+    with_measured_call,
+)
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
@@ -44,13 +50,15 @@ _NOISY = 0.25  # quartile distance over median from which times should not be co
 def profile_compiled(
     compiled: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
-    """Measure a compiled function on copies of these inputs."""
+    """Measure a compiled function on copies of these inputs; its report has the times from now on."""
     module = compiled.module
     parameters = () if module is None else tuple(module.parameters())
     eager = compiled.original
     if eager is not None and compiled.enters_no_grad:
         eager = torch.no_grad()(eager)
-    return profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
+    found = profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
+    compiled.update(found.report)
+    return found
 
 
 def profile(
@@ -95,6 +103,7 @@ def profile(
         operators = () if original is None else tuple(operator_times(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs))
     return Profile(
         kernels=rows,
         operators=operators,
@@ -103,7 +112,7 @@ def profile(
         call_spread_us=spread_us,
         eager_us=eager_us,
         repeats=len(runs),
-        report=_filled(report, rows),
+        report=with_measured_call(_filled(report, rows), whole),
         notes=tuple(_notes(call_us, spread_us, rows, machine)),
     )
 

@@ -140,6 +140,7 @@ class Report(Tables):
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
 
+        `costs`: what each kernel costs, measured or by a model, with its source and share.
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
         """

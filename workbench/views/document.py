@@ -50,6 +50,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
         "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
         "nodes": made["graphs"],
+        "costs": made["kernels"],
     }
     return {name: rows[name] for name in COLUMNS}
 

@@ -21,7 +21,7 @@ from workbench.views.text import text
 from workbench.views.widgets.target_switcher import Switch
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
-from workbench.views.words.units import bytes_text
+from workbench.views.words.costs import cost_text, kind_of_lines
 
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import CheckGuards, View
@@ -108,15 +108,15 @@ class Annotated:
         self.source = annotated(report, file, text)
 
     def __repr__(self) -> str:
-        """The lines with a sign, the kernels they end in, the bytes those move for them."""
+        """The lines with a sign, the kernels they end in, their share of what those cost."""
         marks = {int(mark["id"].rpartition(":")[2]): mark for mark in self.source["marks"]}
-        rows = []
+        kind, rows = kind_of_lines(marks.values()), []
         for number, line in enumerate(self.source["lines"], self.source["first"]):
             mark = marks.get(number)
             sign = SIGNS[mark["state"]] if mark else " "
             kernels = " ".join(mark["kernels"]) if mark else ""
-            moved = bytes_text(mark["bytes"]) if mark and mark["bytes"] is not None else ""
-            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {moved}".rstrip())
+            cost = cost_text(mark["cost"], kind) if mark else ""
+            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {cost}".rstrip())
         return "\n".join(rows)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:

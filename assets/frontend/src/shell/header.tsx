@@ -1,6 +1,7 @@
 // The top of the view of a report: what was compiled, the verdict, history, search.
 
 import type { RefObject } from "preact";
+import { CostSwitch } from "../cost/switch";
 import type { Store } from "../store";
 import { Tag } from "../ui/basics";
 import { TargetButton } from "../targets/dialog";
@@ -21,6 +22,7 @@ export function Header({ store, search, inspector }: Props) {
       <h1 data-tip="">{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
+      <CostSwitch store={store} />
       <span class="facts mut grow" data-tip="">
         {inputs}
       </span>
