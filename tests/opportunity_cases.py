@@ -17,6 +17,7 @@ from workbench.handles.opportunities import Opportunities
 Inputs = tuple[Any, ...]
 GPU = {"target": "h100", "grad": False}
 HOST = {"grad": False}
+ROWS = {"x": {0: torch.export.Dim("rows", min=2)}}
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,6 @@ def columns(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, 0) * 2
 
 
-ROWS = {"x": {0: torch.export.Dim("rows", min=2)}}
-
 CASES = (
     Case("copy before a product", "copied-matrix", copied, random((512, 256), (512, 384))),
     Case("copied weight", "copied-matrix", Copying().eval(), random((32, 96))),
@@ -201,6 +200,8 @@ CASES = (
     Case(
         "12 updates, H100", "independent-kernels", averaged, lists(12), GPU, measure="kernels"
     ),
+    Case("fixed sizes, H100", "fixed-sizes", columns, random((1000, 256)),
+         {**GPU, "dynamic_shapes": ROWS}),
     Case("30 updates, A100", "independent-kernels", averaged, lists(30),
          {"target": "a100", "grad": False}, measure="kernels"),
 )  # fmt: skip

@@ -45,7 +45,8 @@ class Suggestion:
         """Compile a copy with the change, compare its outputs and measure both.
 
         For a virtual GPU kernels, bytes and bounds are compared; `interpret` also runs the changed
-        program on the CPU, which takes tens of seconds, and compares its outputs. Raises `UsageError` where it cannot be tried; `why_not` says so before.
+        program on the CPU, which takes tens of seconds, and compares its outputs. Raises
+        `UsageError` where it cannot be tried; `why_not` says so before.
         """
         from workbench.handles.trying import try_opportunity
 

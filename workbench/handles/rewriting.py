@@ -73,7 +73,7 @@ def _holds(function: types.FunctionType, change: Opportunity) -> bool:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         return False
-    start = (change.first_line or 0) - max(first, 1)
+    start = (change.line or 0) - max(first, 1)
     here = [line.rstrip("\n") for line in lines[start : start + len(change.before)]]
     return start >= 0 and here == list(change.before)
 
@@ -82,7 +82,7 @@ def _changed(function: types.FunctionType, change: Opportunity) -> types.Functio
     """The function of the changed source, with the same globals, defaults and closure."""
     file = function.__code__.co_filename
     lines = [line.rstrip("\n") for line in linecache.getlines(file)]
-    start = (change.first_line or 1) - 1
+    start = (change.line or 1) - 1
     lines[start : start + len(change.before)] = change.after
     text = "\n".join(lines) + "\n"
     name = str(Path(file).with_name(f"{Path(file).stem}_rewritten{Path(file).suffix}"))

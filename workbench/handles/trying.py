@@ -24,7 +24,6 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
 from workbench.handles.recipe import Call
 from workbench.handles.rewriting import rewritten
-from workbench.number_text import number_text
 from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 sure="likely",
                 before=rewrite.before,
                 after=rewrite.after,
-                first_line=rewrite.first_line,
+                line=rewrite.first_line,
             )
         elif item.hints:
             yield _break(
@@ -37,14 +37,14 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 kind="break cure",
                 text=f"The graph breaks here ({item.kind}). {item.hints[0]}",
                 sure="possible",
-                first_line=item.line,
+                line=item.line,
             )
 
 
 def _break(facts: Facts, item: Break, **more: object) -> Opportunity:
     line = facts.line_at(item.file, item.line)
     rule = "break-rewrite" if more["kind"] == "rewrite" else "break-cure"
-    place = {"line": None if line is None else line[0], "file": item.file}
+    place = {"line_id": None if line is None else line[0], "file": item.file}
     return Opportunity(id="", rule=rule, source=_NO_NUMBER, **place, **more)  # type: ignore[arg-type]
 
 

@@ -110,7 +110,7 @@ class Facts:
             if node.file is not None and node.line is not None:
                 found = self.line_at(node.file, node.line)
                 if found is not None:
-                    return {"line": found[0], "file": node.file, "first_line": node.line}
+                    return {"line_id": found[0], "file": node.file, "line": node.line}
         return {}
 
     def line_at(self, file: str, line: int) -> tuple[str, str] | None:

@@ -34,9 +34,8 @@ class Opportunity:
 
     Bytes are those of Inductor's traffic model, times microseconds, `fewer_kernels` launches; None
     where nothing can be said. `settings` are the arguments that change, such as `("mode",
-    "max-autotune")`; `before` are lines from `first_line` of `file`, `after` the lines in their
-    place, or without `before` an example of what to write. `kernels` are those concerned, `line`
-    the id of the line.
+    "max-autotune")`; `before` are the lines from `line` of `file`, `after` those in their place, or
+    without `before` an example of what to write. `kernels` are those concerned.
     """
 
     id: str
@@ -46,9 +45,9 @@ class Opportunity:
     sure: Sure
     source: str
     kernels: tuple[str, ...] = ()
-    line: str | None = None
     file: str | None = None
-    first_line: int | None = None
+    line: int | None = None
+    line_id: str | None = None
     saved_bytes_low: int | None = None
     saved_bytes_high: int | None = None
     saved_us_low: float | None = None

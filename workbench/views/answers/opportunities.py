@@ -39,7 +39,7 @@ def lines(found: Opportunity) -> Iterator[str]:
     yield f"{found.id}  {saving(found)} ({found.sure})  [{found.rule}]"
     yield from textwrap.wrap(found.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     if found.file is not None:
-        yield f"    {found.file}:{found.first_line or '?'}"
+        yield f"    {found.file}:{found.line or '?'}"
     yield from (f"    - {line}" for line in found.before)
     sign = "+" if found.before else " "
     yield from (f"    {sign} {line}" for line in found.after)
