@@ -118,7 +118,7 @@ def test_sizes_that_vary_cost_kernels_on_a_gpu() -> None:
     x = (torch.randn(1000, 256),)
     flexible = wb.aot_compile(columns, x, **GPU, dynamic_shapes=ROWS)
     (found,) = [each for each in wb.opportunities(flexible) if each.rule == "fixed-sizes"]
-    assert found.saved_bytes_high == 1000 * 256 * 4
+    assert found.saved_bytes_high == pytest.approx(1000 * 256 * 4, rel=0.01)
     tried = found.try_()
     assert tried.fewer_kernels == 2
     assert tried.saved_bytes is not None

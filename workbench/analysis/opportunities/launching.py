@@ -149,11 +149,11 @@ def fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
     reductions = _reductions(facts)
     again: dict[str, Kernel] = {}
     saved = 0
-    for buffer, _, readers in facts.buffers:
+    for _, _, readers in facts.buffers:  # a size that varies is not known, what is read is
         parts = [k for k in readers if k.id in reductions and _has_symbol(facts, k)]
         same = [k for k in parts if k.nodes == parts[0].nodes]
         if len(same) > 1:
-            saved += (buffer.bytes or 0) * (len(same) - 1)
+            saved += sum(kernel.bytes_read or 0 for kernel in same[1:])
             again |= {kernel.id: kernel for kernel in same}
     if not saved:
         return
