@@ -22,8 +22,10 @@ from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
-from workbench.handles.recipe import Call
+from workbench.handles.cross_compiled import CrossCompiled
+from workbench.handles.recipe import Call, Recipe
 from workbench.handles.rewriting import rewritten
+from workbench.processes.background_task import BackgroundTask, Steps
 from workbench.processes.messages import ProgressCallback
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 _MEASURE_S = 1.0  # of both together
 _PAIRS = 50
 _WARM = 3
+_GONE = (
+    "The function is not alive here: opportunities of what aot_compile returned can be tried, "
+    "those of a record or a file cannot."
+)
 _NOT_HERE = (
     "Not compared: the GPU is not here. try_(interpret=True) runs the changed program on the CPU, "
     "kernel by kernel, and compares it with the original."
@@ -40,14 +46,18 @@ _NOT_HERE = (
 
 def why_not(change: Opportunity, compiled: Any) -> str | None:
     """Why an opportunity cannot be tried, in a sentence; None where it can."""
-    if not change.settings and not change.before:
-        return "What to write depends on the code around it: change it and compile again."
-    if getattr(compiled, "recipe", None) is None:
-        return (
-            "The function is not alive here: opportunities of what aot_compile returned can be "
-            "tried, those of a record or a file cannot."
-        )
-    return None
+    if change.why_not is not None:
+        return change.why_not
+    return None if getattr(compiled, "recipe", None) is not None else _GONE
+
+
+def _recipe(change: Opportunity, compiled: Any) -> Recipe:
+    """The call to compile again; raises `UsageError` where the change cannot be tried."""
+    why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
+    if why is not None or recipe is None:
+        raise UsageError(why or _GONE)
+    found: Recipe = recipe
+    return found
 
 
 def try_opportunity(
@@ -62,10 +72,7 @@ def try_opportunity(
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
     Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
     """
-    why = why_not(change, compiled)
-    recipe = compiled.recipe
-    if why is not None or recipe is None:
-        raise UsageError(why or "There is nothing to compile again.")
+    recipe = _recipe(change, compiled)
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
@@ -85,6 +92,22 @@ def try_opportunity(
         compiled=made,
         diff=diff(compiled.report, made.report, ("as it is", change.rule)),
     )
+
+
+def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
+    """Start it in a thread; raises `UsageError` where it cannot be tried."""
+    _recipe(change, compiled)
+
+    def stop() -> None:  # this process stops at the compiler's next word
+        if isinstance(compiled, CrossCompiled):
+            from workbench.compiler.virtual_gpu.client import warm_worker
+
+            warm_worker().kill()
+
+    def work(steps: Steps) -> Tried:
+        return try_opportunity(compiled, change, steps)
+
+    return BackgroundTask(f"Trying {change.rule} on {compiled.name}", work, stop)
 
 
 def changed(call: Call, change: Opportunity) -> Call:

@@ -9,7 +9,7 @@ from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.report import Kernel
+from workbench.report import Buffer, Kernel
 
 _COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))
 _PRODUCTS = frozenset(("mm", "addmm"))
@@ -74,12 +74,15 @@ def _is_product(kernel: Kernel) -> bool:
 def channels_last(facts: Facts) -> Iterator[Opportunity]:
     """Images and weights that are rearranged in every call for the convolutions that read them."""
     before = {n.id: n for n in facts.report.scheduler_nodes if n.phase == "before"}
-    inputs = {b.id: b for b in facts.report.buffers if b.kind == "input"}
+    inputs: dict[str, list[Buffer]] = {}
+    for buffer in facts.report.buffers:
+        for node in buffer.read_by if buffer.kind == "input" else ():
+            inputs.setdefault(node, []).append(buffer)
     kernels: dict[str, Kernel] = {}
     total = images = 0
     for buffer, writers, readers in facts.buffers:
         made = [before[id] for id in buffer.written_by if id in before]
-        reads = [i for i in inputs.values() if set(buffer.written_by) & set(i.read_by)]
+        reads = [given for node in buffer.written_by for given in inputs.get(node, ())]
         is_copy = len(made) == 1 and made[0].kind == "pointwise" and len(reads) == 1
         if not is_copy or reads[0].shape != buffer.shape or len(buffer.shape or ()) != 4:
             continue

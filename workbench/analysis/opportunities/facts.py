@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from workbench.analysis.fusion.kinds import GENERATED, is_fallback
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes, nodes_with
 from workbench.report import Buffer, Kernel, Report
+
+Use = tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]]
+"""A buffer, the kernels that write it, those that only read it."""
 
 
 class Facts:
@@ -36,25 +39,42 @@ class Facts:
         return [self.nodes[id] for id in kernel.nodes if id in self.nodes]
 
     @cached_property
-    def buffers(self) -> tuple[tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]], ...]:
+    def buffers(self) -> tuple[Use, ...]:
         """Every buffer with the kernels that write it and those that read it."""
         rows = []
         for buffer in self.report.buffers:
             writers, readers = self._kernels(buffer.written_by), self._kernels(buffer.read_by)
-            rows.append((buffer, writers, tuple(k for k in readers if k not in writers)))
+            inside = {kernel.id for kernel in writers}
+            rows.append((buffer, writers, tuple(k for k in readers if k.id not in inside)))
         return tuple(rows)
 
     def _kernels(self, nodes: Iterable[str]) -> tuple[Kernel, ...]:
         found = {k.id: k for node in nodes if (k := self._owner.get(node)) is not None}
         return tuple(found.values())
 
+    @cached_property
+    def _written(self) -> Mapping[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self.buffers:
+            for kernel in use[1]:
+                found.setdefault(kernel.id, []).append(use)
+        return found
+
+    @cached_property
+    def _read(self) -> Mapping[str, list[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self.buffers:
+            for kernel in use[2]:
+                found.setdefault(kernel.id, []).append(use)
+        return found
+
     def written(self, kernel: Kernel) -> list[tuple[Buffer, tuple[Kernel, ...]]]:
         """The buffers that a kernel writes, with their readers."""
-        return [(b, readers) for b, writers, readers in self.buffers if kernel in writers]
+        return [(buffer, readers) for buffer, _, readers in self._written.get(kernel.id, ())]
 
     def read(self, kernel: Kernel) -> list[tuple[Buffer, tuple[Kernel, ...]]]:
         """The buffers that a kernel reads, with their writers."""
-        return [(b, writers) for b, writers, readers in self.buffers if kernel in readers]
+        return [(buffer, writers) for buffer, writers, _ in self._read.get(kernel.id, ())]
 
     def between(self, kernel: Kernel) -> int:
         """Bytes that no longer move when a kernel is fused with its generated neighbours.
@@ -67,15 +87,11 @@ class Facts:
             fused = [reader for reader in readers if is_generated(reader)]
             stays = buffer.kind == "output" or len(fused) < len(readers)
             saved += (buffer.bytes or 0) * (len(fused) + (0 if stays or not fused else 1))
-        for buffer, writers in self.read(kernel):
+        for buffer, writers, users in self._read.get(kernel.id, ()):
             if len(writers) == 1 and is_generated(writers[0]):
-                alone = buffer.kind != "output" and len(self.readers(buffer)) == 1
+                alone = buffer.kind != "output" and len(users) == 1
                 saved += (buffer.bytes or 0) * (2 if alone else 1)
         return saved
-
-    def readers(self, buffer: Buffer) -> tuple[Kernel, ...]:
-        """The kernels that read a buffer."""
-        return next((readers for b, _, readers in self.buffers if b is buffer), ())
 
     @cached_property
     def gpu(self) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.fusion.traffic import NodeFacts
 from workbench.analysis.gpu_model.kernel_roofline import PRODUCTS
+from workbench.analysis.gpu_model.launches import LaunchCosts
 from workbench.analysis.gpu_model.roofline import roofline
 from workbench.analysis.opportunities.facts import Facts, base
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -91,6 +92,8 @@ def half_precision(facts: Facts) -> Iterator[Opportunity]:
         return
     calls = [max(k.calls, 1) for k in concerned if k.id in rows]
     gain = sum(n * ((b or 0) - (a or 0)) for n, b, a in zip(calls, bounds, after, strict=True))
+    if gain < LaunchCosts().shortest_us:
+        return  # no kernel is that short
     by_bytes = facts.microseconds(own / 2, concerned)
     yield Opportunity(
         id="",
@@ -100,7 +103,8 @@ def half_precision(facts: Facts) -> Iterator[Opportunity]:
         "products run on the GPU's faster units; results keep 8 bits.",
         sure="possible",
         source="counted: half of what float32 buffers are written and read, without the inputs at "
-        f"the low end; time: from these bytes at the low end, to the bounds in bfloat16 on {gpu}",
+        "the low end; time: from these bytes at the low end, to the bounds in bfloat16 on "
+        f"{gpu.title}",
         kernels=tuple(k.id for k in concerned),
         saved_bytes_low=own // 2,
         saved_bytes_high=whole // 2,
@@ -150,7 +154,7 @@ def tf32(facts: Facts) -> Iterator[Opportunity]:
         if there.rate is not None and "tf32" in there.rate:
             gain += (row.bound_us - there.time_us) * max(kernel.calls, 1)
             kernels.append(kernel)
-    if gain <= 0:
+    if gain < LaunchCosts().shortest_us:
         return
     yield Opportunity(
         id="",
@@ -159,7 +163,7 @@ def tf32(facts: Facts) -> Iterator[Opportunity]:
         text=f"Arithmetic bounds products in full float32. The {gpu.device_name} multiplies much "
         "faster in TF32, which keeps 10 bits of each factor.",
         sure="possible",
-        source=f"model: the bounds of these products in TF32 on {gpu}, instead of float32",
+        source=f"model: the bounds of these products in TF32 on {gpu.title}, instead of float32",
         kernels=tuple(k.id for k in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,

@@ -66,6 +66,18 @@ class Opportunity:
         return ", ".join(_written(name, value) for name, value in self.settings)
 
     @property
+    def key(self) -> str:
+        """What stays the same when the order changes: the rule and what it is about."""
+        return ":".join((self.rule, self.line_id or "", *self.kernels[:1]))
+
+    @property
+    def why_not(self) -> str | None:
+        """Why nobody can try it by itself, in a sentence; None where it can be tried."""
+        if self.settings or self.before:
+            return None
+        return "What to write depends on the code around it: change it and compile again."
+
+    @property
     def rank(self) -> tuple[float, float, float]:
         """What opportunities are ordered by: time, bytes, launches that are saved at most."""
         saved = self.saved_us_high, self.saved_bytes_high, self.fewer_kernels

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import RULES
@@ -48,26 +49,35 @@ def lines(found: Opportunity) -> Iterator[str]:
 
 
 def saving(found: Opportunity) -> str:
-    """What it could save: a range of bytes, of time, kernels; unknown where nothing is known."""
+    """What it could save: a range of time, of bytes, kernels; unknown where nothing is known."""
+    known = _savings(found)
+    return f"saves {', '.join(known)}" if known else "saving not known"
+
+
+def shortest_saving(found: Opportunity) -> str:
+    """The first of these."""
+    return next(iter(_savings(found)), "not known")
+
+
+def _savings(found: Opportunity) -> list[str]:
     parts = [
-        _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text),
         _range(found.saved_us_low, found.saved_us_high, _time),
+        _range(found.saved_bytes_low, found.saved_bytes_high, bytes_text),
         plural(found.fewer_kernels, "kernel") if found.fewer_kernels else None,
     ]
-    known = [part for part in parts if part is not None]
-    return f"saves {', '.join(known)}" if known else "saving not known"
+    return [part for part in parts if part is not None]
 
 
 def _time(us: float) -> str:
     return number_text(us / 1e6, "seconds")
 
 
-def _range(low, high, write) -> str | None:  # type: ignore[no-untyped-def]
+def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -> str | None:
     """`0 to 4 MB`; None where nothing is known, or nothing is saved."""
     if not high:
         return None
     if low is None or write(low) == write(high):
-        return str(write(high))
+        return write(high)
     return f"{'0' if not low else write(low)} to {write(high)}"
 
 
@@ -85,6 +95,15 @@ def tried_text(tried: Tried) -> str:
             rows.append(f"  {words:8s} {_time(old)} → {_time(new)} ({source})")
     rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     return "\n".join([*rows, "  .diff has what changed"])
+
+
+def saved_text(tried: Tried) -> str:
+    """What was measured to be saved: time, else bytes; what got worse has a minus."""
+    if tried.saved_us is not None:
+        return _time(tried.saved_us)
+    if tried.saved_bytes is not None:
+        return bytes_text(tried.saved_bytes)
+    return plural(tried.fewer_kernels, "kernel")
 
 
 def _bytes(cost: Cost) -> str:

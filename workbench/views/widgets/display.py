@@ -19,6 +19,7 @@ from workbench.views.pages.saved import saved_view
 from workbench.views.static_html.report import source_summary
 from workbench.views.text import text
 from workbench.views.widgets.target_switcher import Switch
+from workbench.views.widgets.trying import Trial
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
 from workbench.views.words.costs import cost_text, kind_of_lines
@@ -60,6 +61,7 @@ class Shown:
     context: ViewContext = field(default_factory=ViewContext)
     check_guards: CheckGuards | None = None
     switch: Switch | None = None
+    trial: Trial | None = None
     view: View | None = None
     source: Any = None
 
@@ -77,7 +79,11 @@ class Shown:
 
         if self.view is None:
             self.view = View(
-                self.report, self.context, check_guards=self.check_guards, switch=self.switch
+                self.report,
+                self.context,
+                check_guards=self.check_guards,
+                switch=self.switch,
+                trial=self.trial,
             )
             follow(self.source, self.view)
         return self.view
@@ -85,7 +91,9 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        context = replace(self.context, sandbox=None, targets=None)  # nothing is alive there
+        context = replace(
+            self.context, sandbox=None, targets=None, can_try=False
+        )  # nothing is alive there
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -137,10 +145,11 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     check, sandbox = live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
-    here = replace(given, sandbox=sandbox, targets=targets)
-    shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
+    trial = live_trial(x)
+    here = replace(given, sandbox=sandbox, targets=targets, can_try=trial is not None)
+    shown = Shown(report, here, check_guards=check, switch=switch, trial=trial, view=view, source=x)
     if view is not None:
-        view.present(report, here, check, switch)
+        view.present(report, here, check, switch, trial)
         follow(x, view)
     return shown
 
@@ -185,6 +194,12 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
     return Switch(engine, context.variable, show_in_place), targets_of(present, engine.names)
+
+
+def live_trial(x: Any) -> Trial | None:
+    """What tries opportunities of `x`, where its call is alive."""
+    start = getattr(x, "try_in_background", None)
+    return None if start is None or getattr(x, "recipe", None) is None else Trial(start)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import traitlets
 
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
-from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
+from workbench.views.widgets.trying import Trial
+from workbench.views.wire.diff import DiffDocument
+from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress, TrialQuestion
 from workbench.views.wire.machine import TargetQuestion
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
@@ -47,6 +52,7 @@ class View(Answering):
         check_guards: CheckGuards | None = None,
         cancel: Callable[[], object] | None = None,
         switch: Switch | None = None,
+        trial: Trial | None = None,
     ) -> None:
         super().__init__()
         self._report = report
@@ -54,6 +60,14 @@ class View(Answering):
         self._check_guards = check_guards
         self._cancel = cancel
         self._switch = switch
+        self._trial = trial
+
+    @property
+    def shown(self) -> Report:
+        """The report; raises `UsageError` while there is none."""
+        if self._report is None:
+            raise UsageError("There is no report yet: the compilation has not ended.")
+        return self._report
 
     def present(
         self,
@@ -61,10 +75,16 @@ class View(Answering):
         context: ViewContext,
         check_guards: CheckGuards | None = None,
         switch: Switch | None = None,
+        trial: Trial | None = None,
     ) -> None:
         """Show another report in place; the front end asks for its document again."""
         self._report, self._context, self._check_guards = report, context, check_guards
-        self._switch = switch
+        self._switch, self._trial = switch, trial
+        self.revision += 1
+
+    def learn_trial(self, key: str, tried: Tried) -> None:
+        """Show what became of an opportunity."""
+        self._context = replace(self._context, tried={**self._context.tried, key: tried})
         self.revision += 1
 
     def renew(self, before: Report, after: Report) -> bool:
@@ -99,7 +119,27 @@ class View(Answering):
             return self._guards(question)
         if ask in ("retarget", "compare-targets"):
             return self._switched(ask, question)
+        if ask == "try":
+            return self._tried(question)
+        if str(ask).startswith("tried:"):
+            return self._difference(str(ask).partition(":")[2])
         return report_part(self._report, str(ask))
+
+    def _tried(self, question: TrialQuestion | None) -> None:
+        if self._trial is None or question is None:
+            raise UsageError(
+                "The function is not alive here: show what aot_compile returned to try a change."
+            )
+        self._trial(self, question["opportunity"])
+
+    def _difference(self, id: str) -> DiffDocument:
+        found = next((each for each in opportunities(self.shown) if each.id == id), None)
+        tried = None if found is None else self._context.tried.get(found.key)
+        if tried is None:
+            raise UsageError(f"The opportunity {id!r} was not tried here.")
+        from workbench.views.diff.document import document as difference
+
+        return difference(tried.diff)
 
     def _switched(self, ask: str, question: TargetQuestion | None) -> None:
         if self._switch is None:
@@ -113,6 +153,8 @@ class View(Answering):
 
     def _cancelled(self) -> None:
         if self._switch is not None and self._switch.cancel():
+            return
+        if self._trial is not None and self._trial.cancel():
             return
         if self._cancel is None:
             raise UsageError(

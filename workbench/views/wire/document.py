@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire.advice import Advice
 from workbench.views.wire.artifact import SavedFile
 from workbench.views.wire.code import ComparePart, Config, StagePart
 from workbench.views.wire.machine import (
@@ -337,6 +338,7 @@ class Document(TypedDict):
     variable: str
     panes: list[PaneHead]
     figures: list[Figure]
+    advice: Advice
     notes: list[Note]
     missing: list[Note]
     sources: list[Source]
@@ -452,12 +454,20 @@ class GuardQuestion(TypedDict):
     inputs: list[Input]
 
 
+class TrialQuestion(TypedDict):
+    """The id of the opportunity to try."""
+
+    opportunity: str
+
+
 class Ask(TypedDict):
     """A request of the front end; every one gets exactly one `Answer` with the same id."""
 
     id: int
     ask: str
-    question: NotRequired[GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion]
+    question: NotRequired[
+        GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion
+    ]
 
 
 class Answer(TypedDict):
