@@ -14,6 +14,7 @@ import torch
 from workbench.analysis.diff.comparing import compare as diff
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
 from workbench.compiler.measuring.call_timer import RepeatableCall
@@ -21,8 +22,6 @@ from workbench.compiler.measuring.call_timer import copies as copies_with_gradie
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compiled import Compiled
-from workbench.handles.cross_compiled import CrossCompiled
 from workbench.handles.recipe import Call, Recipe
 from workbench.handles.rewriting import rewritten
 from workbench.processes.background_task import BackgroundTask, Steps
@@ -51,6 +50,11 @@ def why_not(change: Opportunity, compiled: Any) -> str | None:
     return None if getattr(compiled, "recipe", None) is not None else _GONE
 
 
+def _runs_here(x: Any) -> bool:
+    """Whether it is for a device of this machine, not for a virtual GPU."""
+    return x.target in TARGETS
+
+
 def _recipe(change: Opportunity, compiled: Any) -> Recipe:
     """The call to compile again; raises `UsageError` where the change cannot be tried."""
     why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
@@ -76,7 +80,7 @@ def try_opportunity(
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
-    if isinstance(compiled, Compiled) and isinstance(made, Compiled):
+    if _runs_here(compiled):
         agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
     elif interpret and not change.changes_numbers:
         agrees, checked = _interpreted(compiled, made, call)
@@ -99,7 +103,7 @@ def try_in_background(compiled: OtherTargets, change: Opportunity) -> Background
     _recipe(change, compiled)
 
     def stop() -> None:  # this process stops at the compiler's next word
-        if isinstance(compiled, CrossCompiled):
+        if not _runs_here(compiled):
             from workbench.compiler.virtual_gpu.client import warm_worker
 
             warm_worker().kill()
@@ -163,9 +167,9 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
 
 
 def _compared(
-    old: Compiled, new: Compiled, inputs: Any, call: Call, changes: bool
+    old: Any, new: Any, inputs: Any, call: Call, changes: bool
 ) -> tuple[bool | None, str]:
-    def run(x: Compiled, given: Any) -> Callable[[int | None], Any]:
+    def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
             with restored(x.module):
                 if seed is not None:
@@ -211,7 +215,7 @@ def _times(
     old: OtherTargets, new: OtherTargets, inputs: Any, call: Call
 ) -> tuple[float, float] | tuple[None, None]:
     """The median microseconds of a call of each, measured in turn; None for what cannot run."""
-    if not isinstance(old, Compiled) or not isinstance(new, Compiled):
+    if not _runs_here(old):
         return None, None
     pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
     taken: tuple[list[float], list[float]] = ([], [])
@@ -228,7 +232,7 @@ def _times(
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 
-def _repeatable(x: Compiled, inputs: Any) -> RepeatableCall:
+def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
     args, kwargs = copies_with_gradients(*inputs)

@@ -13,10 +13,11 @@ export interface TriedChange {
 }
 
 /**
- * One change; `saving` is a range in a sentence, `short` its first part, `source` where it is
- * from; `sure_words` say what `sure` means. `line_id` and `place` are the line that it is
- * about. `before` and `after` are lines of a rewrite, without `before` what to write; `action`
- * are the arguments that change. `why_not` says why it cannot be tried here, or is None.
+ * One change, with what it saves and where that is from. `saving` is a range in a sentence,
+ * `short` its first part; `sure_words` say what `sure` means. `line_id` and `place` are the
+ * line that it is about. `before` and `after` are lines of a rewrite, without `before` what to
+ * write; `action` are the arguments that change. `why_not` says why it cannot be tried here, or
+ * is None.
  */
 export interface Opportunity {
   id: string;

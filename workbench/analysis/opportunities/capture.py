@@ -24,7 +24,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 facts,
                 item,
                 kind="rewrite",
-                text=f"The graph breaks here ({item.kind}). {rewrite.title}: {rewrite.why}",
+                text=f"{rewrite.title}: the graph breaks here ({item.kind}). {rewrite.why}",
                 sure="likely",
                 before=rewrite.before,
                 after=rewrite.after,
@@ -35,7 +35,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 facts,
                 item,
                 kind="break cure",
-                text=f"The graph breaks here ({item.kind}). {item.hints[0]}",
+                text=f"Mend the graph break ({item.kind}): {item.hints[0]}",
                 sure="possible",
                 line=item.line,
             )

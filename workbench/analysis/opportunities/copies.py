@@ -35,8 +35,8 @@ def copied_matrices(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="copied-matrix",
             kind="rewrite",
-            text=f"{name} writes a copy that only a product reads, and a product takes the "
-            f"matrix as it lies in memory: leave {name} out.",
+            text=f"Leave {name} out: it writes a copy that only a product reads, and a product "
+            "takes the matrix as it lies in memory.",
             sure="likely",
             source=_COUNTED + facts.time_source([kernel]),
             kernels=(kernel.id,),
@@ -101,9 +101,8 @@ def channels_last(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="channels-last",
         kind="layout",
-        text="The convolutions take images whose channels lie together, so each call first "
-        "rearranges its image and the weights: pass the image, and keep the model, in "
-        "torch.channels_last.",
+        text="Keep model and images in torch.channels_last: the convolutions take images whose "
+        "channels lie together, so each call first rearranges its image and the weights.",
         sure="likely",
         source="counted: the bytes of the inputs that are copied, read and written"
         + facts.time_source(kernels.values()),

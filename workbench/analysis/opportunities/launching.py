@@ -42,8 +42,8 @@ def independent_kernels(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="independent-kernels",
         kind="option",
-        text=f"{len(kernels)} small kernels do not need each other's results, and each is "
-        "launched by itself: combo_kernels puts up to 8 of them into one launch.",
+        text=f"Join {len(kernels)} small kernels, which do not need each other's results: "
+        "combo_kernels puts up to 8 of them into one launch.",
         sure="measured elsewhere",
         source=f"counted: launches, with 8 kernels in one; {_MODEL}, nothing where the GPU has "
         "other work meanwhile",
@@ -73,8 +73,8 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="cuda-graphs",
         kind="mode",
-        text=f"The GPU waits for the launches of {len(model.rows)} kernels, which are shorter than "
-        "that: as a CUDA graph they start at once. Inputs are copied to a fixed place first.",
+        text=f"Record CUDA graphs: the GPU waits for the launches of {len(model.rows)} kernels, "
+        "which are shorter than that; as a graph they start at once. Inputs are copied first.",
         sure="measured elsewhere",
         source=f"{_MODEL}; kernels at their bounds, so the high end is the most that it can be",
         kernels=tuple(kernel.id for kernel in facts.kernels),
@@ -107,8 +107,8 @@ def products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="product-epilogue",
         kind="mode",
-        text="The library writes a product to memory, and the next kernel reads it only to compute "
-        "on every element: mode='max-autotune' tries generated products, which take that in.",
+        text="Try generated products (max-autotune): the library writes a product to memory, and "
+        "the next kernel reads it only to compute on every element; a generated one takes that in.",
         sure="possible",
         source="counted: the products, written and read once, where a generated one wins; nothing "
         "where the library stays faster" + facts.time_source(kernels.values()),
@@ -162,9 +162,8 @@ def fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="fixed-sizes",
         kind="static shape",
-        text="Sizes may vary in this compilation, so one reduction became several kernels that "
-        "read the same: if calls only ever have the sizes of the example, compile without "
-        "dynamic_shapes.",
+        text="Compile without dynamic_shapes if calls only ever have the sizes of the example: "
+        "because they may vary, one reduction became several kernels that read the same.",
         sure="possible",
         source="counted: what the kernels of one reduction read more than once"
         + facts.time_source(again.values()),

@@ -47,8 +47,8 @@ def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="float64-creeps-in",
         kind="rewrite" if can_write else "dtype",
-        text="No input is float64, yet this line makes float64 numbers, and what is computed with "
-        "them is float64 too: in float32 they take half the memory. Results become float32.",
+        text="Make float32 numbers in this line: no input is float64, but they are, and so is all "
+        "that is computed with them, in twice the memory. Results become float32.",
         sure="likely",
         source="counted: half of what float64 buffers are written and read"
         + facts.time_source(kernels.values()),
@@ -99,8 +99,8 @@ def half_precision(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="half-precision",
         kind="dtype",
-        text="The model computes in float32. In bfloat16 its tensors take half the memory, and "
-        "products run on the GPU's faster units; results keep 8 bits.",
+        text="Compute in bfloat16: the tensors take half the memory of float32, and products run "
+        "on the GPU's faster units; results keep 8 bits.",
         sure="possible",
         source="counted: half of what float32 buffers are written and read, without the inputs at "
         "the low end; time: from these bytes at the low end, to the bounds in bfloat16 on "
@@ -160,8 +160,8 @@ def tf32(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="tf32",
         kind="option",
-        text=f"Arithmetic bounds products in full float32. The {gpu.device_name} multiplies much "
-        "faster in TF32, which keeps 10 bits of each factor.",
+        text="Allow TF32 for products: arithmetic bounds them in full float32, and this GPU "
+        "multiplies much faster in TF32, which keeps 10 bits of each factor.",
         sure="possible",
         source=f"model: the bounds of these products in TF32 on {gpu.title}, instead of float32",
         kernels=tuple(k.id for k in kernels),

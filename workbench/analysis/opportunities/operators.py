@@ -29,9 +29,9 @@ def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="topk-of-one",
             kind="replacement operator",
-            text="topk takes one value here and has no code in Inductor, so what comes before it "
-            "is written to memory for it: torch.max(x, dim, keepdim=True) gives the same value "
-            "and index, and is fused.",
+            text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
+            "here: Inductor has no code for topk, so what comes before it is written to memory "
+            "for it, and max is fused.",
             sure="likely",
             source=f"{_NEIGHBOURS}{facts.time_source([kernel])}; the operator moves {own} bytes",
             kernels=(kernel.id,),
@@ -71,8 +71,8 @@ def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="complex-numbers",
         kind="replacement operator",
-        text="Inductor has no code for complex numbers: each operator on them runs by itself. Real "
-        "and imaginary parts as two real tensors are fused with what is around them.",
+        text="Compute with real and imaginary parts: Inductor has no code for complex numbers, so "
+        "each operator on them runs by itself; real tensors are fused with what is around them.",
         sure="likely",
         source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
         f"complex views{facts.time_source(found)}",
@@ -112,9 +112,9 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             id="",
             rule="attention-by-hand",
             kind="replacement operator",
-            text="The scores of this attention are written to memory and read again, before and "
-            "after the softmax: scaled_dot_product_attention on tensors of four dimensions "
-            "(batch, heads, positions, width) never stores them.",
+            text="Call scaled_dot_product_attention on tensors of four dimensions (batch, heads, "
+            "positions, width): it never stores the scores, which are written here and read again "
+            "before and after the softmax.",
             sure="likely",
             source="counted: the scores, written and read before and after the softmax"
             + facts.time_source(concerned),

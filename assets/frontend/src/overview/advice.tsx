@@ -79,7 +79,7 @@ function Row({ store, item, isOpen, turn }: RowProps) {
             data-tip={place}
             onClick={() => store.select(line_id)}
           >
-            {place}
+            {`line ${place.split(":").pop()}`}
           </button>
         ) : (
           <span class="faint cut" data-tip="">
@@ -108,7 +108,7 @@ function Details({ store, item }: { store: Store; item: Opportunity }) {
         <Prose text={item.text} />
       </p>
       <Code item={item} />
-      <p>{item.saving}</p>
+      {!item.tried && <p>{item.saving}</p>}
       <p class="mut">{`${item.source} ${item.sure_words}`}</p>
       {error && <Message note={{ title: "That cannot be tried.", text: error, tone: "break" }} />}
       {item.tried && <Measured store={store} item={item} tried={item.tried} />}
@@ -179,7 +179,7 @@ function Measured({ store, item, tried }: MeasuredProps) {
           ))}
           <tr>
             <th scope="row">Predicted</th>
-            <td colSpan={2}>{item.saving}</td>
+            <td colSpan={2}>{item.saving.replace(/^Saves /, "").replace(/\.$/, "")}</td>
           </tr>
         </tbody>
       </table>
