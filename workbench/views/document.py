@@ -34,6 +34,7 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
             for pane, content in contents
         ],
         "targets": here.targets or target_choices.asleep(report),
+        "no_profile": here.no_profile,
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for _, content in contents:

@@ -567,7 +567,8 @@ export interface Artifact {
  * how its tables are drawn. `costs` are those that are known, the one that ranks first.
  * `variable` is how code that is copied names the result, such as `_` or `compiled`. `file` is
  * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
- * GPU, or is None; `cuda_graphs` is None where none were asked for.
+ * GPU, or is None, `no_profile` why the kernels cannot be measured from here; `cuda_graphs` is
+ * None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -606,6 +607,7 @@ export interface Document {
   file: SavedFile;
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
+  no_profile: string | null;
 }
 
 /**
@@ -733,8 +735,9 @@ export interface StepState {
 }
 
 /**
- * A running or ended compilation: phases so far, kernels as they are generated. `can_cancel` is
- * true only where a button works (a compilation in a worker process).
+ * A running or ended compilation: phases so far, kernels as they are generated. `task` is
+ * "measurement" where kernels are measured instead. `can_cancel` is true only where a button
+ * works (a compilation in a worker process).
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -744,6 +747,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
+  task?: "measurement";
 }
 
 /**

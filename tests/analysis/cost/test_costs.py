@@ -37,10 +37,12 @@ def test_without_a_target_that_has_a_model_there_are_only_bytes() -> None:
 
 def test_measured_times_come_before_any_model_and_say_how_they_were_measured() -> None:
     measured = timed(NORM, k0=12.0)
-    measured = with_measured_call(measured, MeasuredCall(20.0, 1.0, None, repeats=50))
+    measured = with_measured_call(
+        measured, MeasuredCall(20.0, 1.0, None, 50, ("zeros in place of x",))
+    )
     cost = best_cost(measured)
     assert cost is not None
-    assert (cost.kind, cost.source) == ("time", "measured, median of 50 calls")
+    assert (cost.kind, cost.source) == ("time", "measured, median of 50 calls; zeros in place of x")
     assert cost.share("k0") == 1.0
 
 

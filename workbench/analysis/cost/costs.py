@@ -62,8 +62,9 @@ def rooflines_of(report: Report) -> dict[str, KernelRoofline]:
 
 def _time(report: Report) -> Cost:
     call = measured_call(report)
-    times = "" if call is None else f", median of {call.repeats} calls"
-    source = f"measured{times}"
+    source = "measured"
+    if call is not None:
+        source = "; ".join((f"measured, median of {call.repeats} calls", *call.notes))
     return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
 
 

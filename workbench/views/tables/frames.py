@@ -52,10 +52,10 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
     if name in DERIVED:
         columns = DERIVED[name].table(report).columns
         names = _columns(DERIVED[name].row_type)
-        return _typed(pandas.DataFrame({name: list(columns[name]) for name in names}))
+        return _typed(pandas.DataFrame({column: list(columns[column]) for column in names}))
     if name not in TABLES:
-        names = ", ".join(sorted((*TABLES, *DERIVED)))
-        raise UsageError(f"There is no table {name!r}. Take one of: {names}.")
+        known = ", ".join(sorted((*TABLES, *DERIVED)))
+        raise UsageError(f"There is no table {name!r}. Take one of: {known}.")
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
     columns = getattr(report, name).columns

@@ -91,9 +91,14 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
+        gone = ViewContext()  # nothing is alive there
         context = replace(
-            self.context, sandbox=None, targets=None, can_try=False
-        )  # nothing is alive there
+            self.context,
+            sandbox=gone.sandbox,
+            targets=gone.targets,
+            no_profile=gone.no_profile,
+            can_try=gone.can_try,
+        )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -145,8 +150,15 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     check, sandbox = live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
+    no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
     trial = live_trial(x)
-    here = replace(given, sandbox=sandbox, targets=targets, can_try=trial is not None)
+    here = replace(
+        given,
+        sandbox=sandbox,
+        targets=targets,
+        no_profile=no_profile,
+        can_try=trial is not None,
+    )
     shown = Shown(report, here, check_guards=check, switch=switch, trial=trial, view=view, source=x)
     if view is not None:
         view.present(report, here, check, switch, trial)
@@ -193,7 +205,8 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    return Switch(engine, context.variable, show_in_place), targets_of(present, engine.names)
+    switch = Switch(engine, context.variable, show_in_place, getattr(x, "live_profile", None))
+    return switch, targets_of(present, engine.names)
 
 
 def live_trial(x: Any) -> Trial | None:

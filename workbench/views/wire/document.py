@@ -325,8 +325,8 @@ class Document(TypedDict):
     those that are known, the one that ranks first.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
     `file` is what the result was saved to or loaded from.
-    `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
-    none were asked for.
+    `no_assembly` says why no kernel has code of a GPU, or is None, `no_profile` why the kernels
+    cannot be measured from here; `cuda_graphs` is None where none were asked for.
     """
 
     version: int
@@ -365,6 +365,7 @@ class Document(TypedDict):
     file: SavedFile
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
+    no_profile: str | None
 
 
 class GraphPart(TypedDict):
@@ -489,7 +490,8 @@ class StepState(TypedDict):
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
-    `can_cancel` is true only where a button works (a compilation in a worker process).
+    `task` is "measurement" where kernels are measured instead. `can_cancel` is true only where a
+    button works (a compilation in a worker process).
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -499,6 +501,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
+    task: NotRequired[Literal["measurement"]]
 
 
 class State(TypedDict):

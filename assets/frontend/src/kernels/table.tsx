@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { costText, shownCost, valueOf, type ShownCost } from "../cost/cost";
 import { percent, plural, sentence } from "../format";
+import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, useColumns, type Cells } from "../table/columns";
 import { Table, type Column } from "../table/table";
@@ -96,6 +97,10 @@ function linesOf(kernel: Kernel): string {
   return kernel.facts.find(([name]) => name === "Lines")?.[1] ?? "";
 }
 
+function firstLine({ lines }: Kernel): number | null {
+  return lines[0] === undefined ? null : numberOf(lines[0]);
+}
+
 /** The columns with the name of the cost that is shown. */
 function titled(columns: Column<Kernel>[], cost: ShownCost | null): Column<Kernel>[] {
   const title = cost?.title ?? "Cost";
@@ -130,6 +135,6 @@ export function cellsOf(cost: ShownCost | null): Cells<Kernel> {
         );
       },
     },
-    lines: { value: linesOf },
+    lines: { value: firstLine, draw: linesOf, full: linesOf },
   };
 }

@@ -37,7 +37,7 @@ export function Shell({ store }: { store: Store }) {
       dialogs={<TargetDialog store={store} />}
       keys={REPORT_KEYS}
       press={(event) => pressReport(event, store, actions)}
-      signs={[store.selected.value, store.doc.value]}
+      signs={[store.selected.value, store.doc.value, store.isCode.value]}
     >
       <Body store={store} />
     </Frame>
