@@ -111,7 +111,7 @@ def try_in_background(compiled: OtherTargets, change: Opportunity) -> Background
     def work(steps: Steps) -> Tried:
         return try_opportunity(compiled, change, steps)
 
-    return BackgroundTask(f"Trying {change.rule} on {compiled.name}", work, stop)
+    return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
 
 
 def changed(call: Call, change: Opportunity) -> Call:

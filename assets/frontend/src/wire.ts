@@ -736,8 +736,8 @@ export interface StepState {
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
- * "measurement" where kernels are measured instead. `can_cancel` is true only where a button
- * works (a compilation in a worker process).
+ * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
+ * true only where a button works (a compilation in a worker process).
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -747,7 +747,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
-  task?: "measurement";
+  task?: "measurement" | "trial";
 }
 
 /**

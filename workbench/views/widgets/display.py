@@ -19,7 +19,6 @@ from workbench.views.pages.saved import saved_view
 from workbench.views.static_html.report import source_summary
 from workbench.views.text import text
 from workbench.views.widgets.target_switcher import Switch
-from workbench.views.widgets.trying import Trial
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
 from workbench.views.words.costs import cost_text, kind_of_lines
@@ -61,7 +60,6 @@ class Shown:
     context: ViewContext = field(default_factory=ViewContext)
     check_guards: CheckGuards | None = None
     switch: Switch | None = None
-    trial: Trial | None = None
     view: View | None = None
     source: Any = None
 
@@ -83,7 +81,6 @@ class Shown:
                 self.context,
                 check_guards=self.check_guards,
                 switch=self.switch,
-                trial=self.trial,
             )
             follow(self.source, self.view)
         return self.view
@@ -151,17 +148,16 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
     no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
-    trial = live_trial(x)
     here = replace(
         given,
         sandbox=sandbox,
         targets=targets,
         no_profile=no_profile,
-        can_try=trial is not None,
+        can_try=switch is not None and hasattr(x, "try_in_background"),
     )
-    shown = Shown(report, here, check_guards=check, switch=switch, trial=trial, view=view, source=x)
+    shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
-        view.present(report, here, check, switch, trial)
+        view.present(report, here, check, switch)
         follow(x, view)
     return shown
 
@@ -205,14 +201,9 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    switch = Switch(engine, context.variable, show_in_place, getattr(x, "live_profile", None))
+    more = (getattr(x, name, None) for name in ("live_profile", "try_in_background"))
+    switch = Switch(engine, context.variable, show_in_place, *more)
     return switch, targets_of(present, engine.names)
-
-
-def live_trial(x: Any) -> Trial | None:
-    """What tries opportunities of `x`, where its call is alive."""
-    start = getattr(x, "try_in_background", None)
-    return None if start is None or getattr(x, "recipe", None) is None else Trial(start)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import traitlets
 
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
@@ -16,9 +17,8 @@ from workbench.views.document import ViewContext, document
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
-from workbench.views.widgets.trying import Trial
 from workbench.views.wire.diff import DiffDocument
-from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress, TrialQuestion
+from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
 from workbench.views.wire.machine import TargetQuestion
 
 CheckGuards = Callable[[GuardQuestion], GuardCheck]
@@ -52,7 +52,6 @@ class View(Answering):
         check_guards: CheckGuards | None = None,
         cancel: Callable[[], object] | None = None,
         switch: Switch | None = None,
-        trial: Trial | None = None,
     ) -> None:
         super().__init__()
         self._report = report
@@ -60,14 +59,6 @@ class View(Answering):
         self._check_guards = check_guards
         self._cancel = cancel
         self._switch = switch
-        self._trial = trial
-
-    @property
-    def shown(self) -> Report:
-        """The report; raises `UsageError` while there is none."""
-        if self._report is None:
-            raise UsageError("There is no report yet: the compilation has not ended.")
-        return self._report
 
     def present(
         self,
@@ -75,11 +66,10 @@ class View(Answering):
         context: ViewContext,
         check_guards: CheckGuards | None = None,
         switch: Switch | None = None,
-        trial: Trial | None = None,
     ) -> None:
         """Show another report in place; the front end asks for its document again."""
         self._report, self._context, self._check_guards = report, context, check_guards
-        self._switch, self._trial = switch, trial
+        self._switch = switch
         self.revision += 1
 
     def learn_trial(self, key: str, tried: Tried) -> None:
@@ -122,21 +112,20 @@ class View(Answering):
         if ask in ("retarget", "compare-targets"):
             return self._switched(ask, question)
         if ask == "try":
-            return self._tried(question)
+            return self._alive().attempt(self, self._opportunity(question["opportunity"]))
         if str(ask).startswith("tried:"):
             return self._difference(str(ask).partition(":")[2])
         return report_part(self._report, str(ask))
 
-    def _tried(self, question: TrialQuestion | None) -> None:
-        if self._trial is None or question is None:
-            raise UsageError(
-                "The function is not alive here: show what aot_compile returned to try a change."
-            )
-        self._trial(self, question["opportunity"])
+    def _opportunity(self, id: str) -> Opportunity:
+        found = () if self._report is None else opportunities(self._report)
+        for each in found:
+            if each.id == id:
+                return each
+        raise UsageError(f"There is no opportunity {id!r} in this report.")
 
     def _difference(self, id: str) -> DiffDocument:
-        found = next((each for each in opportunities(self.shown) if each.id == id), None)
-        tried = None if found is None else self._context.tried.get(found.key)
+        tried = self._context.tried.get(self._opportunity(id).key)
         if tried is None:
             raise UsageError(f"The opportunity {id!r} was not tried here.")
         from workbench.views.diff.document import document as difference
@@ -159,8 +148,6 @@ class View(Answering):
 
     def _cancelled(self) -> None:
         if self._switch is not None and self._switch.cancel():
-            return
-        if self._trial is not None and self._trial.cancel():
             return
         if self._cancel is None:
             raise UsageError(

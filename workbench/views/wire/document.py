@@ -490,8 +490,8 @@ class StepState(TypedDict):
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
-    `task` is "measurement" where kernels are measured instead. `can_cancel` is true only where a
-    button works (a compilation in a worker process).
+    `task` is "measurement" where kernels are measured, "trial" where a change is tried.
+    `can_cancel` is true only where a button works (a compilation in a worker process).
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -501,7 +501,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
-    task: NotRequired[Literal["measurement"]]
+    task: NotRequired[Literal["measurement", "trial"]]
 
 
 class State(TypedDict):
