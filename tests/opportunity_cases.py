@@ -30,6 +30,7 @@ class Case:
     inputs: Callable[[], Inputs]
     compile: Mapping[str, Any] = field(default_factory=lambda: HOST)
     instead: Callable[..., Any] | None = None
+    is_built: bool = False  # `function` makes it first
     measure: str = "bytes"  # or "kernels", "bound_us"
 
 
@@ -66,7 +67,8 @@ def run(case: Case) -> Outcome:
     """Compile, ask what to do, do it, count."""
     torch.manual_seed(0)
     inputs = case.inputs()
-    compiled = wb.aot_compile(case.function, inputs, **case.compile)
+    function = case.function() if case.is_built else case.function
+    compiled = wb.aot_compile(function, inputs, **case.compile)
     found = wb.opportunities(compiled)[case.rule]
     if case.instead is None:
         tried = found.try_()
@@ -111,6 +113,23 @@ class Pictures(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.relu(self.second(torch.relu(self.first(x))))
+
+
+class Words(torch.nn.Module):
+    """A small GPT-2 of transformers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from tests.models import zoo
+
+        self.model = zoo.build("gpt2", layers=2, width=256, length=64, words=1000).model
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.model(input_ids=ids, use_cache=False).logits
+
+
+def words() -> Inputs:
+    return (torch.randint(0, 1000, (8, 64)),)
 
 
 def best(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -202,6 +221,14 @@ CASES = (
     ),
     Case("fixed sizes, H100", "fixed-sizes", columns, random((1000, 256)),
          {**GPU, "dynamic_shapes": ROWS}),
+    Case(
+        "GPT-2 in bfloat16, H100", "half-precision", lambda: Words().eval(), words, GPU,
+        is_built=True,
+    ),
+    Case(
+        "GPT-2 with templates, H100", "product-epilogue", lambda: Words().eval(), words, GPU,
+        is_built=True,
+    ),
     Case("30 updates, A100", "independent-kernels", averaged, lists(30),
          {"target": "a100", "grad": False}, measure="kernels"),
 )  # fmt: skip
