@@ -25,7 +25,7 @@ FLOORS = """
 1 analysis.cost
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
-1 artifacts.trust · analysis.sweep
+1 artifacts.trust · analysis.sweep · analysis.opportunities
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.measuring · compiler.machine_code · views

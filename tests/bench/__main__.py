@@ -23,6 +23,7 @@ from tests.bench import (
     bench_matrix,
     bench_models,
     bench_notebook,
+    bench_opportunities,
     bench_package,
     bench_report,
     bench_sweep,
@@ -52,6 +53,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "trace": bench_trace,
     "notebook": bench_notebook,
     "models": bench_models,
+    "opportunities": bench_opportunities,
     "virtual": bench_virtual,
     "virtual-verify": bench_virtual_verify,
 }

@@ -42,6 +42,16 @@ _GONE = (
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call as it is compiled."""
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: CompileOptions
+
+
+@dataclass(frozen=True)
 class _Held:
     """One tensor of the example call."""
 
@@ -127,6 +137,19 @@ class Recipe:
         args, kwargs = self.inputs()
         with self._as_then():
             return self._compile(self._target, args, kwargs, self.options(target), progress)
+
+    def compile_changed(
+        self, change: Callable[[Call], Call], progress: ProgressCallback | None = None
+    ) -> tuple[Compiled | CrossCompiled, Call, tuple[tuple[Any, ...], dict[str, Any]]]:
+        """Compile what `change` makes of the call; with the changed call, and the inputs as given.
+
+        What `change` sets of torch's modes is undone afterwards.
+        """
+        args, kwargs = self.inputs()
+        with self._as_then():
+            call = change(Call(self._target, args, kwargs, self._options))
+            made = self._compile(call.target, call.args, call.kwargs, call.options, progress)
+        return made, call, (args, kwargs)
 
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""

@@ -1,5 +1,51 @@
 // Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
+/**
+ * What was measured: a row for each figure, its name, before and after; `part` has the rest.
+ * `agrees` is None where the outputs were not compared; `checked` says what was, or why not.
+ */
+export interface TriedChange {
+  rows: [string, string, string][];
+  saved: string;
+  agrees: boolean | null;
+  checked: string;
+  part: string;
+}
+
+/**
+ * One change, with what it saves and where that is from. `saving` is a range in a sentence,
+ * `short` its first part; `sure_words` say what `sure` means. `line_id` and `place` are the
+ * line that it is about. `before` and `after` are lines of a rewrite, without `before` what to
+ * write; `action` are the arguments that change. `why_not` says why it cannot be tried here, or
+ * is None.
+ */
+export interface Opportunity {
+  id: string;
+  rule: string;
+  text: string;
+  saving: string;
+  short: string;
+  sure: string;
+  sure_words: string;
+  source: string;
+  line_id: string | null;
+  place: string | null;
+  before: string[];
+  after: string[];
+  action: string | null;
+  why_not: string | null;
+  tried: TriedChange | null;
+}
+
+/**
+ * The opportunities that save most; `more` are in the table, `none` says why there is none.
+ */
+export interface Advice {
+  rows: Opportunity[];
+  more: number;
+  none: string;
+}
+
 export type Verdict = "pass" | "warn" | "fail";
 
 /**
@@ -534,6 +580,7 @@ export interface Document {
   variable: string;
   panes: PaneHead[];
   figures: Figure[];
+  advice: Advice;
   notes: Note[];
   missing: Note[];
   sources: Source[];
@@ -662,12 +709,19 @@ export interface GuardQuestion {
 }
 
 /**
+ * The id of the opportunity to try.
+ */
+export interface TrialQuestion {
+  opportunity: string;
+}
+
+/**
  * A request of the front end; every one gets exactly one `Answer` with the same id.
  */
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion;
 }
 
 /**
@@ -690,8 +744,8 @@ export interface StepState {
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
- * "measurement" where kernels are measured instead. `can_cancel` is true only where a button
- * works (a compilation in a worker process).
+ * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
+ * true only where a button works (a compilation in a worker process).
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -701,7 +755,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
-  task?: "measurement";
+  task?: "measurement" | "trial";
 }
 
 /**

@@ -11,6 +11,7 @@ from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
 from workbench.report.profile import MeasuredCall, measured_call
 from workbench.views.lookups.source_marks import sources
+from workbench.views.panes.advice import advice
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
@@ -29,6 +30,7 @@ from workbench.views.words.units import (
 def document(report: Report, context: ViewContext) -> Content:
     """The figures, the notes and the sources; `empty` is about the sources only."""
     data = {
+        "advice": advice(report, context),
         "costs": cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
         "notes": _notes(report, context.dropped),

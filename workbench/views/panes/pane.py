@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from workbench.analysis.opportunities.tried import Tried
 from workbench.report import Report
 from workbench.views.wire import document as wire
 from workbench.views.wire.document import Note
@@ -28,6 +29,10 @@ class ViewContext:
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()
     """What was taken out before sharing."""
+    can_try: bool = False
+    """Whether opportunities can be tried in place."""
+    tried: Mapping[str, Tried] = field(default_factory=dict)
+    """What became of those that were, by their keys."""
 
 
 @dataclass(frozen=True)

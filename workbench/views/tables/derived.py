@@ -12,6 +12,8 @@ from typing import Any
 from workbench.analysis.cost.kernel_costs import KernelCost, kernel_costs
 from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
 from workbench.analysis.fusion.why_not import NotFused, not_fused
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Report, Table
 
 
@@ -30,6 +32,7 @@ class Derived:
 DERIVED: Mapping[str, Derived] = {
     "costs": Derived(KernelCost, kernel_costs),
     "not_fused": Derived(NotFused, not_fused),
+    "opportunities": Derived(Opportunity, opportunities),
     "traffic": Derived(KernelTraffic, traffic_by_kernel),
 }
 """Every derived table by name."""

@@ -77,7 +77,10 @@ class Shown:
 
         if self.view is None:
             self.view = View(
-                self.report, self.context, check_guards=self.check_guards, switch=self.switch
+                self.report,
+                self.context,
+                check_guards=self.check_guards,
+                switch=self.switch,
             )
             follow(self.source, self.view)
         return self.view
@@ -85,8 +88,13 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        context = replace(  # nothing is alive there
-            self.context, sandbox=None, targets=None, no_profile=ViewContext.no_profile
+        gone = ViewContext()  # nothing is alive there
+        context = replace(
+            self.context,
+            sandbox=gone.sandbox,
+            targets=gone.targets,
+            no_profile=gone.no_profile,
+            can_try=gone.can_try,
         )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
@@ -140,7 +148,13 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
     no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
-    here = replace(given, sandbox=sandbox, targets=targets, no_profile=no_profile)
+    here = replace(
+        given,
+        sandbox=sandbox,
+        targets=targets,
+        no_profile=no_profile,
+        can_try=switch is not None and hasattr(x, "try_in_background"),
+    )
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
         view.present(report, here, check, switch)
@@ -187,7 +201,8 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    switch = Switch(engine, context.variable, show_in_place, getattr(x, "live_profile", None))
+    more = (getattr(x, name, None) for name in ("live_profile", "try_in_background"))
+    switch = Switch(engine, context.variable, show_in_place, *more)
     return switch, targets_of(present, engine.names)
 
 

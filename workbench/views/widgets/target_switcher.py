@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.errors import UsageError
 from workbench.views.wire.document import Progress
 from workbench.views.wire.machine import TargetQuestion
@@ -22,7 +23,8 @@ class Switch:
     `engine` compiles: it has `start(target)` and `compare(targets)`, which return a job, and
     `first_for(targets)`, what has to be compiled before kernels can be compared. `present`
     shows a result in the view; its text is the line of Python that gives the same. `measuring`
-    has a `start()` of its own, after whose job the report that is shown has the times.
+    has a `start()` of its own, after whose job the report that is shown has the times. `trying`
+    starts to try an opportunity.
     """
 
     def __init__(
@@ -31,11 +33,13 @@ class Switch:
         variable: str,
         present: Callable[[Any, str, View], None],
         measuring: Any = None,
+        trying: Callable[[Opportunity], Any] | None = None,
     ):
         self._engine = engine
         self._variable = variable
         self._present = present
         self._measuring = measuring
+        self._trying = trying
         self._job: Any = None
         self._title, self._doing = "", "compiled"
         self._thread: threading.Thread | None = None
@@ -67,6 +71,19 @@ class Switch:
         job = self._measuring.start()
         self._job, self._title, self._doing = job, job.name, "measured"
         self._run(view, lambda: _state(job, job.name, task="measurement"))
+
+    def attempt(self, view: View, change: Opportunity) -> None:
+        """Start to try an opportunity; raises `UsageError` as `measure` does."""
+        self._refuse_while_running()
+        if self._trying is None:
+            raise UsageError("What is shown here cannot be tried: compile it with aot_compile.")
+        job = self._trying(change)
+        self._job, self._title, self._doing = job, job.name, "tried"
+
+        def show() -> None:
+            view.learn_trial(change.key, job.result())
+
+        self._run(view, lambda: _state(job, job.name, task="trial"), show)
 
     def _refuse_while_running(self) -> None:
         if self._job is not None and not self._job.done():
@@ -109,9 +126,12 @@ class Switch:
         self._thread.start()
 
 
-def _state(job: Any, title: str, task: Literal["measurement"] | None = None) -> Progress:
+_DOING = {None: "Compiling", "measurement": "Measuring", "trial": "Trying"}
+
+
+def _state(job: Any, title: str, task: Literal["measurement", "trial"] | None = None) -> Progress:
     found: Progress = job.progress
     if found["status"] == "running":
-        title = f"{'Compiling' if task is None else 'Measuring'} {title}…"
+        title = f"{_DOING[task]} {title}…"
     shown: Progress = {**found, "title": title}
     return shown if task is None else {**shown, "task": task}

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire.advice import Advice
 from workbench.views.wire.artifact import SavedFile
 from workbench.views.wire.code import ComparePart, Config, StagePart
 from workbench.views.wire.machine import (
@@ -337,6 +338,7 @@ class Document(TypedDict):
     variable: str
     panes: list[PaneHead]
     figures: list[Figure]
+    advice: Advice
     notes: list[Note]
     missing: list[Note]
     sources: list[Source]
@@ -460,12 +462,20 @@ class GuardQuestion(TypedDict):
     inputs: list[Input]
 
 
+class TrialQuestion(TypedDict):
+    """The id of the opportunity to try."""
+
+    opportunity: str
+
+
 class Ask(TypedDict):
     """A request of the front end; every one gets exactly one `Answer` with the same id."""
 
     id: int
     ask: str
-    question: NotRequired[GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion]
+    question: NotRequired[
+        GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion
+    ]
 
 
 class Answer(TypedDict):
@@ -487,8 +497,8 @@ class StepState(TypedDict):
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
-    `task` is "measurement" where kernels are measured instead. `can_cancel` is true only where a
-    button works (a compilation in a worker process).
+    `task` is "measurement" where kernels are measured, "trial" where a change is tried.
+    `can_cancel` is true only where a button works (a compilation in a worker process).
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -498,7 +508,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
-    task: NotRequired[Literal["measurement"]]
+    task: NotRequired[Literal["measurement", "trial"]]
 
 
 class State(TypedDict):

@@ -6,6 +6,7 @@ import { Empty, Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
 import { usePaneState } from "../ui/kept";
 import type { Document as Report, Figure, Note } from "../wire";
+import { Advice } from "./advice";
 import { Heat } from "./heat";
 
 export function Overview({ store }: { store: Store }) {
@@ -16,6 +17,7 @@ export function Overview({ store }: { store: Store }) {
     <>
       <ProgressStrip store={store} />
       <Figures store={store} figures={report.figures} />
+      <Advice store={store} advice={report.advice} />
       <Notes store={store} report={report} why={why} />
       {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
     </>
