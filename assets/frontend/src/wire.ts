@@ -301,7 +301,7 @@ export interface Source {
 /**
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
  * `code` is the part that holds its source, or None for a library call; `configs` is what it
- * became for GPUs.
+ * became for GPUs. `verdict` is what holds it back, and where those numbers come from.
  */
 export interface Kernel {
   id: string;
@@ -325,6 +325,7 @@ export interface Kernel {
   code: string | null;
   code_lines: number;
   wrapper: string | null;
+  verdict: [string, string];
   facts: [string, string][];
   configs: Config[];
 }

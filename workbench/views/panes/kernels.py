@@ -14,6 +14,7 @@ from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.words.places import line_numbers, ops_of, text_of
 from workbench.views.words.units import bytes_text, count_text, number_text, plural, us_text
+from workbench.views.words.verdict import verdicts
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
@@ -49,6 +50,7 @@ class _Ties:
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
         self.configs = configs(report)
+        self.verdicts = verdicts(report)
         self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
         for kernel, buffer in linked_pairs(report, "kernel-buffer"):
             self.buffers[kernel].append(buffer)
@@ -74,6 +76,7 @@ class _Ties:
             code=f"code:{id}" if lines else None,
             code_lines=lines,
             wrapper=self.wrappers.get(id),
+            verdict=self.verdicts[id],
             facts=_facts(self.report, kernel, kind, lines),
             configs=self.configs.get(id, []),
         )

@@ -111,7 +111,7 @@ class Kernel(TypedDict):
     """A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
 
     `code` is the part that holds its source, or None for a library call; `configs` is what it
-    became for GPUs.
+    became for GPUs. `verdict` is what holds it back, and where those numbers come from.
     """
 
     id: str
@@ -135,6 +135,7 @@ class Kernel(TypedDict):
     code: str | None
     code_lines: int
     wrapper: str | None
+    verdict: tuple[str, str]
     facts: list[tuple[str, str]]
     configs: list[Config]
 
