@@ -593,6 +593,15 @@ export interface CodePart {
 }
 
 /**
+ * A kernel as a script of its own.
+ */
+export interface ScriptPart {
+  kind: "script";
+  id: string;
+  text: string;
+}
+
+/**
  * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
  */
 export interface WrapperPart {
@@ -625,7 +634,7 @@ export interface ChangesPart {
   kept: number;
 }
 
-export type Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
+export type Part = GraphPart | CodePart | ScriptPart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
  * The edited inputs that the guard sandbox asks about.

@@ -398,6 +398,14 @@ class CodePart(TypedDict):
     nodes: list[list[str]]
 
 
+class ScriptPart(TypedDict):
+    """A kernel as a script of its own."""
+
+    kind: Literal["script"]
+    id: str
+    text: str
+
+
 class WrapperPart(TypedDict):
     """A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None."""
 
@@ -428,7 +436,16 @@ class ChangesPart(TypedDict):
     kept: int
 
 
-Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
+Part = (
+    GraphPart
+    | CodePart
+    | ScriptPart
+    | WrapperPart
+    | TablePart
+    | ChangesPart
+    | StagePart
+    | ComparePart
+)
 
 
 class GuardQuestion(TypedDict):
