@@ -805,7 +805,7 @@ export interface TargetQuestion {
 }
 
 /**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use.
  */
 export interface Roof {
   target: string;
