@@ -855,7 +855,7 @@ export interface SweepFigure {
  * A setting: its values by axis, its figures by column with the words for them. `id` is its
  * title. `status` is "waiting", "running" or how it ended. `rounds` are the times over those of
  * the original: the low end of the interval of the median, the median, the high end, and the
- * rounds themselves.
+ * rounds themselves. `interval` is that of the speed-up in words, "" without one.
  */
 export interface SweepRow {
   id: string;
@@ -867,6 +867,7 @@ export interface SweepRow {
   can_open: boolean;
   figures: (number | null)[];
   words: string[];
+  interval: string;
   rounds: number[];
 }
 
