@@ -429,7 +429,8 @@ export interface Recompile {
 
 /**
  * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
- * `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+ * `label` say of its kernel what it is and computes, `saved` is a share of `before`, below zero
+ * where fusion made it worse: then `why_more` says why.
  */
 export interface Group {
   id: string;
@@ -443,6 +444,7 @@ export interface Group {
   before: number;
   after: number;
   saved: number | null;
+  why_more: string | null;
 }
 
 /**

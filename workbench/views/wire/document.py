@@ -234,7 +234,8 @@ class Recompile(TypedDict):
 class Group(TypedDict):
     """One final group of scheduler nodes: the bytes of its parts alone, and together.
 
-    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
+    below zero where fusion made it worse: then `why_more` says why.
     """
 
     id: str
@@ -248,6 +249,7 @@ class Group(TypedDict):
     before: int
     after: int
     saved: float | None
+    why_more: str | None
 
 
 class Rejected(TypedDict):
