@@ -14,6 +14,7 @@ import torch
 
 import workbench as wb
 from workbench.report import Report
+from workbench.views.parts import report_part
 
 F = torch.nn.functional
 
@@ -105,6 +106,15 @@ def test_the_script_holds_the_source_the_strides_and_the_operators() -> None:
     assert report.texts[kernel.text or ""] in script
     assert "drawn((24, 64), torch.float32, draw), (64, 1))" in script
     assert "torch.ops.aten.sigmoid.default" in script
+
+
+def test_a_view_asks_for_it_as_a_part() -> None:
+    report = compiled("scaled", "cpu")
+    assert report_part(report, "script:k0") == {
+        "kind": "script",
+        "id": "k0",
+        "text": report.kernel_script("k0"),
+    }
 
 
 def test_what_cannot_stand_alone_says_why() -> None:

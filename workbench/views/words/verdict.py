@@ -56,10 +56,11 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     if kernel.time_us is None:
         return Verdict("Not measured: profile() times it", no_roof)
     time = kernel.time_us / max(kernel.calls, 1)
-    amounts = ((bytes_of(kernel), "bytes_per_second"), (kernel.flops, "flops_per_second"))
-    rates = [
-        number_text(amount / time * 1e6, unit) for amount, unit in amounts if amount and time > 0
-    ]
-    moved = f", {' and '.join(rates)}" if rates else ""
+    rates, per_second = [], 1e6 / time if time > 0 else 0.0
+    if moved_bytes := bytes_of(kernel):
+        rates.append(number_text(moved_bytes * per_second, "bytes_per_second"))
+    if kernel.flops:
+        rates.append(number_text(kernel.flops * per_second, "flops_per_second"))
+    moved = f", {' and '.join(rates)}" if rates and per_second else ""
     source = f"{_MEASURED}, by the bytes and operations that Inductor counts. {no_roof}"
     return Verdict(f"{us_text(time)} measured{moved}", source)
