@@ -97,6 +97,35 @@ def test_an_instruction_is_explained_by_key_and_under_the_pointer(
     assert "mov.u32" in card.inner_text()
 
 
+def test_code_opens_without_what_no_reader_needs(open_page: Callable[..., Any], saved: str) -> None:
+    watched = open_page()
+    page = watched.page
+    page.set_viewport_size({"width": 1280, "height": 620})
+    show(page, kernels(saved, "k1"))
+    press(page, "SASS")
+    sass, ptx = column(page, "SASS"), column(page, "PTX")
+    sass.locator(".cm-lineNumbers", has_text="0010").wait_for()
+    assert "NOP" not in sass.inner_text()
+    assert ".loc" not in ptx.inner_text()
+    bar = page.locator(".code-bar")
+    assert bar.bounding_box()["height"] <= 34
+    assert bar.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+    assert page.locator(".code-facts b").inner_text().startswith("Bound by memory, at least")
+    scroller = ptx.locator(".cm-scroller").bounding_box()
+    line = ptx.locator(".cm-line").nth(5).bounding_box()
+    assert scroller["height"] // line["height"] >= 26
+
+    ptx.locator("summary").click()
+    assert violations(page) == []
+    ptx.get_by_label("Locations").uncheck()
+    page.keyboard.press("Escape")
+    ptx.locator(".cm-line", has_text=".loc").first.wait_for()
+    assert not ptx.locator("fieldset").is_visible()
+    page.reload()
+    ptx.locator(".cm-line", has_text=".loc").first.wait_for()  # the page remembers
+    assert watched.errors == []
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 800)])
 def test_two_gpus_side_by_side(
     open_page: Callable[..., Any], saved: str, scheme: str, width: int

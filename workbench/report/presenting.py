@@ -36,6 +36,9 @@ class Presenter(Protocol):
     def frame(self, record: Any, *choice: Any) -> pandas.DataFrame:
         """One of its tables; raises `UsageError` for one that it does not have."""
 
+    def script(self, record: Any, kernel: str) -> str:
+        """A kernel of a report as a script; raises `UsageError` where there can be none."""
+
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""
 

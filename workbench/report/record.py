@@ -146,6 +146,15 @@ class Report(Tables):
         """
         return presenter().frame(self, name)
 
+    def kernel_script(self, kernel: str) -> str:
+        """A Python script that runs one kernel alone, such as "k3", against eager, and times it.
+
+        It needs torch alone, and a C++ compiler or the GPU that the kernel was compiled for; with
+        TRITON_INTERPRET=1 a Triton kernel runs on a CPU, by this package. Raises `UsageError` with
+        the reason where a kernel cannot stand alone, such as a call of a library.
+        """
+        return presenter().script(self, kernel)
+
     def rivals(self) -> tuple[Rivals, ...]:
         """Winner and runner-up, with their code, of every operation that the autotuner tuned."""
         return rivals_of(self.autotune, self.texts)

@@ -200,7 +200,11 @@ class KernelLine:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One buffer of a lowered graph."""
+    """One buffer of a lowered graph.
+
+    `node` is the FX node whose value it holds, None where it holds a part of one. `stored_in` is
+    the buffer whose memory it changes in place, by name.
+    """
 
     id: str
     graph: str
@@ -212,6 +216,8 @@ class Buffer:
     bytes: int | None = None
     written_by: tuple[str, ...] = ()
     read_by: tuple[str, ...] = ()
+    node: str | None = None
+    stored_in: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

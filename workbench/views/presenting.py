@@ -61,6 +61,13 @@ def frame(record: Any, *choice: Any) -> pandas.DataFrame:
     return views_of(record).frame(record, *choice)
 
 
+def script(record: Report, kernel: str) -> str:
+    """A kernel of a report as a script; raises `UsageError` where there can be none."""
+    from workbench.analysis.kernel_script.script import kernel_script
+
+    return kernel_script(record, kernel)
+
+
 def plot(record: Any, *choice: Any, **more: Any) -> Figure:
     """One of its charts; raises `UsageError` for one that it does not have."""
     return views_of(record).plot(record, *choice, **more)

@@ -360,7 +360,8 @@ export interface Cost {
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
  * `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
  * "compute" where the target has a roofline. `code` is the part that holds its source, or None
- * for a library call; `configs` is what it became for GPUs.
+ * for a library call; `configs` is what it became for GPUs. `verdict` is what holds it back,
+ * and where those numbers come from.
  */
 export interface Kernel {
   id: string;
@@ -387,6 +388,7 @@ export interface Kernel {
   code: string | null;
   code_lines: number;
   wrapper: string | null;
+  verdict: [string, string];
   facts: [string, string][];
   configs: Config[];
 }
@@ -490,7 +492,8 @@ export interface Recompile {
 
 /**
  * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
- * `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+ * `label` say of its kernel what it is and computes, `saved` is a share of `before`, below zero
+ * where fusion made it worse: then `why_more` says why.
  */
 export interface Group {
   id: string;
@@ -504,6 +507,7 @@ export interface Group {
   before: number;
   after: number;
   saved: number | null;
+  why_more: string | null;
 }
 
 /**
@@ -659,6 +663,15 @@ export interface CodePart {
 }
 
 /**
+ * A kernel as a script of its own.
+ */
+export interface ScriptPart {
+  kind: "script";
+  id: string;
+  text: string;
+}
+
+/**
  * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
  */
 export interface WrapperPart {
@@ -699,7 +712,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
+export type Part = GraphPart | CodePart | ScriptPart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
  * The edited inputs that the guard sandbox asks about.
@@ -879,7 +892,7 @@ export interface TargetQuestion {
 }
 
 /**
- * The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use.
+ * The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use.
  */
 export interface Roof {
   target: string;
@@ -929,7 +942,7 @@ export interface SweepFigure {
  * A setting: its values by axis, its figures by column with the words for them. `id` is its
  * title. `status` is "waiting", "running" or how it ended. `rounds` are the times over those of
  * the original: the low end of the interval of the median, the median, the high end, and the
- * rounds themselves.
+ * rounds themselves. `interval` is that of the speed-up in words, "" without one.
  */
 export interface SweepRow {
   id: string;
@@ -941,6 +954,7 @@ export interface SweepRow {
   can_open: boolean;
   figures: (number | null)[];
   words: string[];
+  interval: string;
   rounds: number[];
 }
 

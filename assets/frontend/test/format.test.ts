@@ -13,7 +13,7 @@ test("what is no number is absent or endless", () => {
 });
 
 test("rates of work come in 10^12 a second", () => {
-  expect(tflops(66.9)).toBe("66.9 TFLOPS");
+  expect(tflops(66.9)).toBe("66.9 TFLOP/s");
   expect(tflops(null)).toBe("–");
 });
 

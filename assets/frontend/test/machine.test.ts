@@ -78,11 +78,12 @@ describe("rows of a stage", () => {
     expect(rows.ids[3]).toBe("A:k0:c0:ptx:4");
   });
 
-  test("SASS loses the room for predicates, not the predicate", () => {
+  test("SASS has its addresses in the gutter and loses the room for predicates, not the predicate", () => {
     const text =
       "        /*0120*/              @!P1 LDG.E R4, [R2] ;\n        /*0130*/                   EXIT ;";
     const rows = stageRows({ ...SASS, text }, null, new Map());
-    expect(rows.text).toBe("/*0120*/ @!P1 LDG.E R4, [R2] ;\n/*0130*/ EXIT ;");
+    expect(rows.text).toBe("@!P1 LDG.E R4, [R2] ;\nEXIT ;");
+    expect(rows.numbers).toEqual(["0120", "0130"]);
     expect(rows.raw).toBe(text);
   });
 

@@ -112,7 +112,7 @@ test.each([
 ])("%s operations are written %s", (value, text) => expect(amount(value)).toBe(text));
 
 test.each([
-  [0.83, "830 GFLOPS"],
-  [66.9, "66.9 TFLOPS"],
-  [1979, "1.98 PFLOPS"],
-])("%s TFLOPS are written %s", (value, text) => expect(tflops(value)).toBe(text));
+  [0.83, "830 GFLOP/s"],
+  [66.9, "66.9 TFLOP/s"],
+  [1979, "1.98 PFLOP/s"],
+])("%s TFLOP/s are written %s", (value, text) => expect(tflops(value)).toBe(text));

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { liveSweep, pageSweep } from "../src/hosts/sweep";
 import type { Model } from "../src/hosts/live";
 import { cellKey, cells, front, place, ticks } from "../src/sweep/geometry";
+import { bySize, constantOf, shortName } from "../src/sweep/constant";
 import { counted, SweepState } from "../src/sweep/state";
 import type { Ask, SweepDocument, SweepRow } from "../src/wire";
 
@@ -17,6 +18,7 @@ function row(settings: string[], speedup: number | null, more: Partial<SweepRow>
     can_open: speedup !== null,
     figures: [speedup, 3],
     words: [`${speedup} ×`, "3 s"],
+    interval: "",
     rounds: [],
     ...more,
   };
@@ -159,4 +161,19 @@ test("what was left before it came does not open any more", async () => {
   kernel.answer({ parts: [], kernels: [], sentences: [] });
   await comparing;
   expect(state.opened.value).toBe(null);
+});
+
+test("what is the same in all rows is said once, and the sizes head the forest plot", () => {
+  const rows = [row(["a", "1"], 1), row(["a", "2"], 2), row(["a", "1"], 4)];
+  const axes = [{ name: "mode", values: ["a"], is_size: false }, SHOWN.axes[1]!];
+  const doc = { ...SHOWN, axes, rows };
+  const constant = constantOf(doc);
+  expect(constant.words).toEqual(["mode=a", "Compile 3 s"]);
+  expect([...constant.axes, ...constant.figures]).toEqual([0, 1]);
+  expect(bySize(doc, rows).map(({ size, rows }) => [size, rows.length])).toEqual([
+    ["n=1", 2],
+    ["n=2", 1],
+  ]);
+  expect(shortName(doc, rows[0]!, constant)).toBe("as it is");
+  expect(shortName(SHOWN, ROWS[2]!, constantOf(SHOWN))).toBe("mode=b");
 });

@@ -14,6 +14,7 @@ from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
 from workbench.views.charts.spots import Spot, front
+from workbench.views.sweep.document import document
 from workbench.views.sweep.figures import heat_of
 
 AXES = {"mode": ("default", "max-autotune"), "threads": ("1", "2"), "batch": ("1", "8", "32")}
@@ -129,3 +130,19 @@ def test_a_failed_sweep_says_where_the_reasons_are() -> None:
 def test_a_wrong_chart_is_refused(arguments: dict[str, str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         sweep().plot(**arguments)
+
+
+def test_rows_carry_the_interval_of_their_speed_up() -> None:
+    (first, *_) = document(sweep())["rows"]
+    assert first["interval"] == "1.21 to 1.29"
+
+
+def test_the_forest_plot_has_a_part_for_each_size_of_the_inputs() -> None:
+    figure = sweep().plot("distribution")
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert [name for name in names if name.startswith("batch=")] == [
+        "batch=1",
+        "batch=8",
+        "batch=32",
+    ]
+    assert names[1] == "mode=max-autotune, threads=2"

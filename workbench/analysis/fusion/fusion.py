@@ -13,6 +13,7 @@ from workbench.analysis.fusion.traffic import (
     fusion_traffic,
     operation_bytes,
 )
+from workbench.analysis.fusion.worse import why_more
 from workbench.report import FusionPair, Kernel, Report, SchedulerNode
 
 Kind = TypeVar("Kind")
@@ -42,6 +43,7 @@ class KernelTraffic:
     `bytes_alone` is what its `operations` would move one by one, `bytes_fused` what the kernel
     moves, by Inductor's own model. Without the lowered graphs the scheduler's nodes stand for the
     operations. A group whose kernel was not found has the scheduler's name and no `kernel`.
+    `why_more` explains a generated kernel that moves more than its operations alone.
     """
 
     kernel: str | None
@@ -50,6 +52,7 @@ class KernelTraffic:
     operations: int
     bytes_alone: int
     bytes_fused: int
+    why_more: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,9 @@ def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
             bytes_alone=known.bytes_alone + part.before,
             bytes_fused=known.bytes_fused + part.after,
         )
-    return sorted(found.values(), key=lambda kernel: kernel.bytes_fused - kernel.bytes_alone)
+    why = why_more(report, {key: (k.bytes_alone, k.bytes_fused) for key, k in found.items()})
+    rows = (replace(row, why_more=why.get(key)) for key, row in found.items())
+    return sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_alone)
 
 
 def rejected(report: Report) -> list[Rejected]:

@@ -86,7 +86,7 @@ class LoweringRecorder:
         if lowered is None:
             return
         lowered.after = [self._node(node, lowered, "after") for node in nodes]
-        lowered.buffers = list(_buffers(lowered.id))
+        lowered.buffers = list(_buffers(lowered))
 
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
@@ -160,29 +160,54 @@ def _bytes_read(node: Any) -> int:
     return min(reads, sum(_sizes(p, include_reads=True, include_writes=False) for p in parts))
 
 
-def _buffers(lowered: str) -> Iterator[Buffer]:
+def _buffers(lowered: Lowered) -> Iterator[Buffer]:
     graph = tp.VIRTUALIZED.get().graph
     outputs = set(graph.get_output_names())
     readers: dict[str, list[str]] = {}
     writers: dict[str, str] = {}
     for node in graph.scheduler.nodes:
         for part in node.get_nodes():
-            id_ = f"{lowered}:{part.get_name()}"
+            id_ = f"{lowered.id}:{part.get_name()}"
             for dep in part.read_writes.reads:
                 readers.setdefault(dep.name, []).append(id_)
             for name in part.get_buffer_names():
                 writers[name] = id_
     values = [(name, value, "input") for name, value in graph.graph_inputs.items()]
     values += [(name, graph.constants[name], "constant") for name in graph.constants]
+    real = graph.scheduler.mutation_real_name
+    changed: dict[str, str] = {}
     for name, buffer in graph.scheduler.name_to_buf.items():
         kind = "output" if name in outputs else "intermediate"
         values.append((name, buffer.node, kind))
+        changed.update((name, real.get(other, other)) for other in buffer.get_mutations())
     for name, value, kind in values:
         shape, dtype, device, size = _layout(value)
         written = (writers[name],) if name in writers else ()
         read = tuple(dict.fromkeys(readers.get(name, ())))
-        id_ = f"{lowered}:{name}"
-        yield Buffer(id_, lowered, name, kind, shape, dtype, device, size, written, read)
+        held = _held(name, value, kind)
+        node = next(iter(lowered.fx_ids([held] if held else [])), None)
+        yield Buffer(
+            f"{lowered.id}:{name}",
+            lowered.id,
+            name,
+            kind,
+            shape,
+            dtype,
+            device,
+            size,
+            written,
+            read,
+            node=node,
+            stored_in=changed.get(name),
+        )
+
+
+def _held(name: str, value: Any, kind: str) -> str | None:
+    """The FX node whose value a buffer holds; inputs have the names of theirs."""
+    if kind in ("input", "constant"):
+        return name
+    origin = value.get_origin_node() if hasattr(value, "get_origin_node") else None
+    return None if origin is None else str(origin.name)
 
 
 def _layout(value: Any) -> tuple[tuple[int | str, ...] | None, str | None, str | None, int | None]:

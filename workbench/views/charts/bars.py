@@ -93,7 +93,10 @@ def fusion(report: Report) -> Figure:
     title = _title(what, len(groups), "greatest saving first")
     with _chart(names, list(map(max, before, after)), words, unit, title) as (figure, axes, rows):
         axes.barh(rows, before, height=0.75, color=PALE, label="each operation alone")
-        axes.barh(rows, after, height=0.4, color=_READ, label="fused")
+        bars = axes.barh(rows, after, height=0.4, color=_READ, label="fused")
+        worse = [bar for bar, row in zip(bars, shown, strict=True) if row.why_more is not None]
+        for number, bar in enumerate(worse):
+            bar.set(color=_WRITTEN, label="" if number else "fused, moves more than alone")
     return figure
 
 

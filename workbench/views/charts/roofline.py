@@ -43,8 +43,8 @@ def draw(report: Report) -> Figure:
             _point(axes, row)
         kernels = {kernel.id: kernel for kernel in report.kernels}
         _list(figure, rows, kernels)
-        axes.set_xlabel("operations per byte of DRAM traffic")
-        axes.set_ylabel("10¹² operations per second", color=INK)
+        axes.set_xlabel("FLOP per byte of DRAM traffic")
+        axes.set_ylabel("TFLOP/s", color=INK)
         left_out = len(rows) - len(drawn)
         more = f"; {plural(left_out, 'kernel')} without operations" if left_out else ""
         axes.set_title(f"Roofline of {target} (estimate){more}")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.analysis.fusion.fusion import Rejected, Saving, rejected, savings
+from workbench.analysis.fusion.fusion import (
+    Rejected,
+    Saving,
+    rejected,
+    savings,
+    traffic_by_kernel,
+)
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
@@ -48,6 +54,7 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     }
     kinds = kernel_kinds(report)
     labels = {kernel.id: ops_of(kernel) for kernel in report.kernels}
+    worse = {row.kernel: row.why_more for row in traffic_by_kernel(report)}
     found: list[wire.Group] = []
     for saving in savings:
         node = after[saving.id]
@@ -64,7 +71,8 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
             label=labels.get(saving.kernel or "") or node.name,
             parts=members or [node.name],
             nodes=list(dict.fromkeys([*origins, *node.origins])),
-            saved=round(share, 4) if share > _NOTHING else None,
+            saved=round(share, 4) if share > _NOTHING or worse.get(saving.kernel) else None,
+            why_more=worse.get(saving.kernel) if share < 0 else None,
         )
         found.append(made)
     return found

@@ -15,6 +15,7 @@ from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
 from workbench.views.words.places import line_numbers, ops_of, text_of
 from workbench.views.words.units import bytes_text, count_text, number_text, plural, us_text
+from workbench.views.words.verdict import verdicts
 
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 
@@ -52,6 +53,7 @@ class _Ties:
         self.configs = configs(report)
         self.costs = {cost.kind: cost.by_kernel for cost in costs(report)}
         self.rooflines = rooflines_of(report)
+        self.verdicts = verdicts(report)
         self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
         for kernel, buffer in linked_pairs(report, "kernel-buffer"):
             self.buffers[kernel].append(buffer)
@@ -80,6 +82,7 @@ class _Ties:
             code=f"code:{id}" if lines else None,
             code_lines=lines,
             wrapper=self.wrappers.get(id),
+            verdict=self.verdicts[id],
             facts=_facts(self.report, kernel, kind, lines),
             configs=self.configs.get(id, []),
         )

@@ -13,7 +13,7 @@ from workbench.views.parts.table import table_part
 from workbench.views.wire.document import Part
 
 _FORMS = (
-    "graph:ID, code:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "
+    "graph:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "
     "compare:CONFIG:CONFIG:STAGE"
 )
 
@@ -44,6 +44,8 @@ class Parts:
                 return self._graphs.part(rest)
             case "code":
                 return self._codes.part(rest)
+            case "script":
+                return {"kind": "script", "id": rest, "text": self._report.kernel_script(rest)}
             case "wrapper":
                 return wrapper_part(self._report, rest)
             case "table":

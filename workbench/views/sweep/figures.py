@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.choosing import relative
@@ -161,23 +161,50 @@ def _spread(count: int) -> Sequence[float]:
 
 
 def rounds(sweep: Sweep) -> Figure:
-    """The rounds of each setting, each divided by what the original took in the same round."""
+    """A forest plot for each size of the inputs: rounds over those of the original, the median."""
     rows = [(trial, relative(trial)) for trial in timed(sweep)]
     rows = [(trial, values) for trial, values in rows if values]
     if not rows:
         raise UsageError("Nothing to draw: a model gave the times, there are no rounds.")
     rows.sort(key=lambda row: median_interval(row[1]).median)
     shown = rows[:_MOST]
-    with sheet(0.9 + 0.28 * len(shown)) as (drawn, axes):
-        for number, (_, values) in enumerate(shown):
+    lines = list(_forest(sweep, shown))
+    with sheet(0.9 + 0.28 * len(lines)) as (drawn, axes):
+        for number, (_, values) in enumerate(lines):
+            if not values:
+                continue
             found = median_interval(values)
             axes.plot(values, [number] * len(values), "|", color=PALE, markersize=9, zorder=1)
             axes.plot([found.low, found.high], [number] * 2, color=KERNEL_COLOURS[0], linewidth=3)
             axes.plot(found.median, number, "o", color=KERNEL_COLOURS[0], markersize=5)
         axes.axvline(1.0, color=FAINT, linewidth=0.8, linestyle=":")
-        axes.set_yticks(range(len(shown)), [short(trial.title, 48) for trial, _ in shown])
+        axes.set_yticks(range(len(lines)), [short(name, 48) for name, _ in lines])
+        for label, (_, values) in zip(axes.get_yticklabels(), lines, strict=True):
+            label.set_fontweight("normal" if values else "bold")
         axes.invert_yaxis()
         axes.set_xlabel("time over that of the original; the bar holds the median with 95 %")
         more = f" ({_MOST} of {len(rows)})" if len(rows) > _MOST else ""
         axes.set_title(f"{sweep.name}: rounds of each setting{more}")
     return drawn
+
+
+def _forest(
+    sweep: Sweep, rows: Sequence[tuple[Trial, Sequence[float]]]
+) -> Iterator[tuple[str, Sequence[float]]]:
+    """A line for each size of the inputs, without values, and one for each setting under it."""
+    groups: dict[tuple[str, ...], list[tuple[Trial, Sequence[float]]]] = {}
+    for trial, values in rows:
+        place = dict(trial.settings)
+        size = tuple(f"{name}={place[name]}" for name in sweep.sizes if name in place)
+        groups.setdefault(size, []).append((trial, values))
+    ranks = {f"{n}={v}": at for n, values in sweep.axes.items() for at, v in enumerate(values)}
+    for size in sorted(groups, key=lambda size: [ranks.get(part, 0) for part in size]):
+        if size:
+            yield ", ".join(size), ()
+        for trial, values in groups[size]:
+            own = [
+                f"{name}={value}"
+                for name, value in trial.settings
+                if name not in sweep.sizes and len(sweep.axes.get(name, ())) != 1
+            ]
+            yield ", ".join(own) or "as it is", values

@@ -103,7 +103,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("parts", "Parts", "56px", kind="length", is_wide=True),
         _number("before", "Unfused", "76px", "B"),
         _number("after", "Fused", "76px", "B"),
-        _number("saved", "Saved", "60px", "share"),
+        _number("saved", "Saved", "72px", "share"),
         Column("traffic", "Traffic", "minmax(60px, 0.9fr)", "before", "bar"),
     ),
     "rejected": (

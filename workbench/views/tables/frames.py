@@ -81,7 +81,7 @@ _PARTS = ("matrix", "vector")
 
 
 def targets_frame(gpus: Catalogue) -> pandas.DataFrame:
-    """A row for each GPU: its limits, its memory, and its peak dense rates in TFLOPS (TOPS)."""
+    """A row for each GPU: its limits, its memory, and its peak dense rates in TFLOP/s (TOPS)."""
     rows = [gpu.values() for gpu in gpus]
     rates = [f"{part}.{dtype}" for part in _PARTS for dtype in DTYPES]
     plain = [column for column in rows[0] if column not in rates] if rows else []

@@ -123,7 +123,8 @@ class Kernel(TypedDict):
 
     `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
     "compute" where the target has a roofline. `code` is the part that holds its source, or None for
-    a library call; `configs` is what it became for GPUs.
+    a library call; `configs` is what it became for GPUs. `verdict` is what holds it back, and where
+    those numbers come from.
     """
 
     id: str
@@ -150,6 +151,7 @@ class Kernel(TypedDict):
     code: str | None
     code_lines: int
     wrapper: str | None
+    verdict: tuple[str, str]
     facts: list[tuple[str, str]]
     configs: list[Config]
 
@@ -248,7 +250,8 @@ class Recompile(TypedDict):
 class Group(TypedDict):
     """One final group of scheduler nodes: the bytes of its parts alone, and together.
 
-    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`.
+    `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
+    below zero where fusion made it worse: then `why_more` says why.
     """
 
     id: str
@@ -262,6 +265,7 @@ class Group(TypedDict):
     before: int
     after: int
     saved: float | None
+    why_more: str | None
 
 
 class Rejected(TypedDict):
@@ -416,6 +420,14 @@ class CodePart(TypedDict):
     nodes: list[list[str]]
 
 
+class ScriptPart(TypedDict):
+    """A kernel as a script of its own."""
+
+    kind: Literal["script"]
+    id: str
+    text: str
+
+
 class WrapperPart(TypedDict):
     """A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None."""
 
@@ -453,7 +465,16 @@ class SavedPage(TypedDict):
     html: str
 
 
-Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
+Part = (
+    GraphPart
+    | CodePart
+    | ScriptPart
+    | WrapperPart
+    | TablePart
+    | ChangesPart
+    | StagePart
+    | ComparePart
+)
 
 
 class GuardQuestion(TypedDict):

@@ -108,7 +108,7 @@ class TargetQuestion(TypedDict):
 
 
 class Roof(TypedDict):
-    """The roof of one GPU: its bandwidth, and the peak rates (TFLOPS) that its kernels use."""
+    """The roof of one GPU: its bandwidth, and the peak rates (TFLOP/s) that its kernels use."""
 
     target: str
     bandwidth_gbs: float

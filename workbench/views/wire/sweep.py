@@ -29,7 +29,7 @@ class SweepRow(TypedDict):
 
     `id` is its title. `status` is "waiting", "running" or how it ended. `rounds` are the times over
     those of the original: the low end of the interval of the median, the median, the high end,
-    and the rounds themselves.
+    and the rounds themselves. `interval` is that of the speed-up in words, "" without one.
     """
 
     id: str
@@ -41,6 +41,7 @@ class SweepRow(TypedDict):
     can_open: bool
     figures: list[float | None]
     words: list[str]
+    interval: str
     rounds: list[float]
 
 

@@ -2,7 +2,7 @@
 
 import { bytes, percent } from "../format";
 import { Belongings, OpenCode, type CardProps } from "../inspector/parts";
-import { Chips, Facts, Prose } from "../ui/basics";
+import { Chips, Facts, Prose, Tag } from "../ui/basics";
 
 export function RejectedCard({ store, id }: CardProps) {
   const pair = store.doc.value?.rejected.find((each) => each.id === id);
@@ -52,6 +52,11 @@ export function GroupCard({ store, id }: CardProps) {
       <div class="kind">Fused group</div>
       <h2>{group.name}</h2>
       <Facts rows={rows} />
+      {group.why_more && (
+        <p>
+          <Tag tone="fallback">worse by fusion</Tag> {group.why_more}
+        </p>
+      )}
       <p class="mut">Bytes are Inductor's estimate of the traffic to DRAM.</p>
       {group.kernel && <OpenCode store={store} id={group.kernel} />}
       <Belongings store={store} />

@@ -1,7 +1,7 @@
 // Fusion: the groups that became kernels, why each rejected pair stayed apart, CUDA graphs.
 
 import { useMemo } from "preact/hooks";
-import { bytes, plural } from "../format";
+import { bytes, percent, plural } from "../format";
 import type { Store } from "../store";
 import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
@@ -50,6 +50,11 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
 function groupCells(groups: readonly Group[]): Cells<Group> {
   const share = shareOf(groups, (group) => group.before);
   return {
+    saved: {
+      draw: ({ saved, why_more }) =>
+        why_more ? <span class="tag fallback">{percent(saved)}</span> : percent(saved),
+      full: ({ saved, why_more }) => why_more ?? percent(saved),
+    },
     traffic: {
       full: (group) => `grey: ${bytes(group.before)} unfused, blue: ${bytes(group.after)} fused`,
       draw: (group) => {

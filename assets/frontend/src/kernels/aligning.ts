@@ -1,7 +1,7 @@
 // Two texts of a stage side by side: rows of equal height, with what differs and what is folded.
 
 import type { ComparePart } from "../wire";
-import type { Difference, Rows } from "./rows";
+import { pickedRows, type Difference, type Rows } from "./rows";
 
 export interface Aligned {
   left: Rows;
@@ -98,22 +98,7 @@ class Side {
   }
 
   rows(): Rows {
-    const { source, from } = this;
-    const pick = <T>(values: readonly T[], none: T) =>
-      from.map((at) => (at === null ? none : (values[at] ?? none)));
-    return {
-      ...source,
-      text: this.text.join("\n"),
-      ids: pick(source.ids, null),
-      numbers: pick(source.numbers, ""),
-      strip: pick(source.strip, -1),
-      inlined: (line) => {
-        const at = from[line];
-        return at == null ? null : (source.inlined?.(at) ?? null);
-      },
-      lines: from.map((at) => (at === null ? null : at + 1)),
-      differences: this.kinds,
-    };
+    return { ...pickedRows(this.source, this.from, this.text), differences: this.kinds };
   }
 }
 

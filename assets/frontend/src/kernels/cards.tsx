@@ -4,7 +4,7 @@ import { costWords, shownCost, valueOf } from "../cost/cost";
 import { bytes, percent, plural, sentence } from "../format";
 import { numberOf, ownerOf } from "../ids";
 import type { Store } from "../store";
-import { Chip, Chips, Facts, Prose } from "../ui/basics";
+import { Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
 import { languageOf } from "../ui/words";
 import type { Kernel, Rejected } from "../wire";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
@@ -64,6 +64,13 @@ function Saving({ store, kernel }: { store: Store; kernel: Kernel }) {
   const groups = store.doc.value?.groups.filter((group) => group.kernel === kernel.id) ?? [];
   const before = groups.reduce((sum, group) => sum + group.before, 0);
   const after = groups.reduce((sum, group) => sum + group.after, 0);
+  const worse = groups.find((group) => group.why_more)?.why_more;
+  if (worse)
+    return (
+      <>
+        <Tag tone="fallback">worse by fusion</Tag> {worse}
+      </>
+    );
   if (before <= after) return null;
   const saved = percent(1 - after / before);
   return (

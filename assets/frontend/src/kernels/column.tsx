@@ -1,5 +1,6 @@
 // A column: its head with name, size, search and copy, and the editor below.
 
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { Copy } from "../ui/basics";
 import { Icon } from "../ui/icons";
@@ -10,10 +11,12 @@ interface Props extends EditorProps {
   /** Why there is nothing to show. */
   missing: string | null;
   share: number;
+  /** What chooses the lines in sight. */
+  filters?: ComponentChildren;
 }
 
 export function CodeColumn(props: Props) {
-  const { title, note, rows, missing, share } = props;
+  const { title, note, rows, missing, share, filters } = props;
   const holder = useRef<HTMLDivElement>(null);
   const editor = useColumnEditor(props, holder);
   return (
@@ -24,6 +27,7 @@ export function CodeColumn(props: Props) {
           {note}
         </span>
         <span class="grow" />
+        {rows && filters}
         <button
           type="button"
           class="btn icon quiet"

@@ -5,7 +5,7 @@ import type { RefObject } from "preact";
 import type { Store } from "../store";
 import { CodeEditor, type Scrolled } from "./editor";
 import { placesOf, type Rows } from "./rows";
-import { overlaps, spansIn, type Spans } from "./spans";
+import { asSubset, overlaps, spansIn, type Spans } from "./spans";
 import type { Twin } from "./twin";
 
 export interface EditorProps {
@@ -40,10 +40,9 @@ export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRe
   const hoveredRuns = store.hoveredLines.value;
   const marks = useMemo(() => {
     if (!rows) return null;
-    return {
-      selected: selected === null ? null : (places.get(selected) ?? null),
-      related: spansIn(related, runs, rows, places),
-    };
+    const line = selected === null ? null : (places.get(selected) ?? null);
+    const all = spansIn(related, runs, rows, places);
+    return { selected: line, related: asSubset(all, rows, line) };
   }, [rows, places, selected, related, runs]);
   const last = useRef<typeof marks>(null);
   useLayoutEffect(() => {
@@ -51,7 +50,8 @@ export function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRe
     editor.current?.show(rows);
     const isNew = last.current !== marks;
     last.current = marks;
-    const all = { ...marks, hovered: spansIn(hovered, hoveredRuns, rows, places) };
+    const under = spansIn(hovered, hoveredRuns, rows, places);
+    const all = { ...marks, hovered: asSubset(under, rows, null) };
     const isBack = left.scrolled && left.text === rows.text && left.selected === selected;
     if (isBack) editor.current?.restore(left.scrolled!);
     Object.assign(left, { text: rows.text, selected, scrolled: null });

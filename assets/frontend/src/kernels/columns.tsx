@@ -7,6 +7,7 @@ import type { Kernel } from "../wire";
 import { CodeColumn } from "./column";
 import type { Content } from "./content";
 import { Divider } from "./divider";
+import { Filters } from "./filtering";
 import type { ColumnId, KernelState } from "./state";
 
 interface Props {
@@ -35,7 +36,7 @@ export function Columns({ store, state, kernel, shown, contents }: Props) {
     <div class="code-columns">
       {shown.map((id, at) => {
         const before = shown[at - 1];
-        const { title, note, rows, missing } = contents[id];
+        const { title, note, rows, missing, stage } = contents[id];
         return (
           <Fragment key={id}>
             {before && (
@@ -52,6 +53,7 @@ export function Columns({ store, state, kernel, shown, contents }: Props) {
               rows={rows}
               missing={missing}
               share={shares[id]}
+              filters={stage && <Filters state={state} stage={stage} title={title} />}
               home={id === "python" ? home : NOWHERE}
               prefersLast={id === "wrapper"}
             />

@@ -1,7 +1,6 @@
-// The configuration of a kernel that is shown, what it takes of the GPU, what it is compared with.
+// The configuration of a kernel that is shown, and what it is compared with.
 
 import type { Store } from "../store";
-import { Copy, Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import type { Config, Kernel } from "../wire";
 import { configLabel } from "../ui/words";
@@ -14,7 +13,7 @@ interface Props {
   config: Config;
 }
 
-export function ConfigBar({ store, state, kernel, config }: Props) {
+export function ConfigChoice({ store, state, kernel, config }: Props) {
   const { configs } = kernel;
   const choose = (id: string) => {
     state.configs.value = { ...state.configs.peek(), [kernel.id]: id };
@@ -23,44 +22,14 @@ export function ConfigBar({ store, state, kernel, config }: Props) {
     if (selected.startsWith("A:") || selected.startsWith(`${kernel.id}:`)) store.select(kernel.id);
   };
   return (
-    <div class="bar config-bar">
-      <label class="config-choice">
-        <span>Configuration</span>
+    <span class="config-choice">
+      <label class="config-choice" data-tip="Configuration">
+        <span class="sr">Configuration</span>
         <Options store={store} configs={configs} value={config.id} choose={choose} />
       </label>
-      <ConfigFacts config={config} />
-      <span class="grow" />
-      <span class="config-choice">
-        <Against store={store} state={state} configs={configs} config={config} />
-        <Copy quiet text={asText(config)} label="" title="Copy what it takes" />
-        <Frame store={store} name="resources" then={`.query("kernel == '${kernel.id}'")`} />
-      </span>
-    </div>
+      <Against store={store} state={state} configs={configs} config={config} />
+    </span>
   );
-}
-
-function ConfigFacts({ config }: { config: Config }) {
-  return (
-    <dl class="config-facts" aria-label={`What ${config.id} takes of the GPU`}>
-      {config.facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-      {config.note && (
-        <div>
-          <dt class="sr">Note</dt>
-          <dd class="mut">{config.note}</dd>
-        </div>
-      )}
-    </dl>
-  );
-}
-
-function asText(config: Config): string {
-  const rows = config.facts.map(([name, value]) => `${name}\t${value}`);
-  return [`Configuration\t${config.choice || config.id}`, ...rows].join("\n");
 }
 
 interface OptionsProps {

@@ -6,10 +6,15 @@ export interface Content {
   title: string;
   note: string;
   rows: Rows | null;
+  /** The stage of the record, where its text can be filtered. */
+  stage?: string;
   /** Why there is nothing to show; null while it is on its way. */
   missing: string | null;
 }
 
-export function lineCount(rows: Rows | null): string {
-  return rows ? `${rows.ids.length} lines` : "";
+/** How many lines there are, and how many of them are in sight. */
+export function lineCount(rows: Rows | null, all: Rows | null = rows): string {
+  if (!rows || !all) return "";
+  const total = `${all.ids.length} lines`;
+  return rows.ids.length < all.ids.length ? `${rows.ids.length} of ${total}` : total;
 }

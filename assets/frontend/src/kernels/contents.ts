@@ -9,7 +9,7 @@ import type { CodePart, Config, GraphPart, Kernel, WrapperPart } from "../wire";
 import { lineCount, type Content } from "./content";
 import { usePart } from "./parts";
 import { codeRows, coloursOf, inOrder, nodeRows, pythonRows, wrapperRows } from "./rows";
-import type { ColumnId } from "./state";
+import { kernelState, type ColumnId } from "./state";
 import { useStages, type Painted } from "./stagecontents";
 
 /** The contents of all columns; the parts of stages are asked for where they are shown. */
@@ -19,6 +19,7 @@ export function useContents(
   config: Config | null,
   shown: readonly ColumnId[],
 ): { columns: Record<ColumnId, Content>; painted: Painted } {
+  const filters = kernelState(store).filters.value;
   const sources = store.doc.value?.sources ?? [];
   const graphName = kernel.nodes[0] ? `graph:${graphOf(kernel.nodes[0])}` : null;
   const graph = usePart<GraphPart>(store, graphName).part;
@@ -33,7 +34,7 @@ export function useContents(
   const source = code.part?.id === kernel.id ? code.part : null;
   const text = useMemo(() => source && codeRows(source, colours), [source, colours]);
   const painted = { code: source, colours };
-  const stages = useStages(store, config, shown, painted);
+  const stages = useStages(store, config, shown, painted, filters);
   const program = useMemo(() => wrapper.part && wrapperRows(wrapper.part), [wrapper.part]);
   const columns = {
     python: {

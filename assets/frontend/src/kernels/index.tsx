@@ -9,8 +9,9 @@ import type { Kernel } from "../wire";
 import { Chooser, Switch } from "./chooser";
 import { Columns } from "./columns";
 import { Compare } from "./compare";
-import { ConfigBar } from "./config";
+import { ConfigChoice } from "./config";
 import { useContents } from "./contents";
+import { KernelCopies } from "./copies";
 import { Facts } from "./facts";
 import "./kernels.css";
 import "./machine.css";
@@ -82,9 +83,11 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
   };
   return (
     <div class="kernels" ref={root}>
-      <div class="bar">
+      <div class="bar code-bar">
         <AllKernels store={store} kernel={kernel} />
         <Chooser store={store} kernels={kernels} kernel={kernel} />
+        {config && <ConfigChoice store={store} state={state} kernel={kernel} config={config} />}
+        <KernelCopies store={store} kernel={kernel} />
         <span class="grow" />
         <Switch
           label={other ? "Stage to compare" : "Columns"}
@@ -94,8 +97,7 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
           press={press}
         />
       </div>
-      <Facts kernel={kernel} />
-      {config && <ConfigBar store={store} state={state} kernel={kernel} config={config} />}
+      <Facts store={store} kernel={kernel} config={config} />
       {config && other ? (
         <Compare
           store={store}

@@ -8,6 +8,7 @@ import { configLabel, languageOf, stageName } from "../ui/words";
 import type { Document as Report, Part } from "../wire";
 import { KernelsPane } from ".";
 import { AssemblyLineCard, ConfigCard } from "./assembly";
+import { addressOf } from "./stages";
 import { KernelCard, KernelLineCard, WrapperLineCard } from "./cards";
 
 export const kernels: Registration<Store> = {
@@ -29,7 +30,7 @@ export const kernels: Registration<Store> = {
     },
     "asm-line": {
       Card: AssemblyLineCard,
-      label: (id) => `${stageName(stageOf(id))} ${kernelOf(id)}:${numberOf(id)}`,
+      label: (id, store) => `${stageName(stageOf(id))} ${kernelOf(id)}:${placeOf(id, store)}`,
       isFollowed: true,
     },
     config: { Card: ConfigCard, label: configName, isFollowed: true },
@@ -44,6 +45,13 @@ export const kernels: Registration<Store> = {
 function configName(id: string, store: Store): string {
   const config = store.kernel(kernelOf(id))?.configs.find((each) => each.id === id);
   return config ? `${kernelOf(id)} ${configLabel(config, store.doc.value?.target)}` : id;
+}
+
+/** The address of a line of SASS, as its column shows it; else the number of the line. */
+function placeOf(id: string, store: Store): string {
+  const part = store.parts.get(`asm:${ownerOf(id)}`);
+  const line = part?.kind === "stage" ? part.text.split("\n")[numberOf(id) - 1] : undefined;
+  return (line && stageOf(id) === "sass" && addressOf(line)) || `${numberOf(id)}`;
 }
 
 function* names(report: Report): Iterable<Entry> {

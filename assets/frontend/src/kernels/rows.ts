@@ -23,12 +23,34 @@ export interface Rows {
   stage?: string;
   /** The line of the stage (from 1) in each row, where rows are not just its lines. */
   lines?: readonly (number | null)[];
+  /** Which rows can belong to anything; without it all that have an id. */
+  tied?: readonly boolean[];
   /** What the opcodes of the text do. */
   opcodes?: Readonly<Record<string, Opcode>>;
   /** Where the helper stands that a line (from 0) was inlined from. */
   inlined?(line: number): string | null;
   /** In a comparison, how each line differs. */
   differences?: (Difference | null)[];
+}
+
+/** The rows that stand for these lines of others; null is a row without a line. */
+export function pickedRows(rows: Rows, from: readonly (number | null)[], text?: string[]): Rows {
+  const lines = text ? [] : rows.text.split("\n");
+  const pick = <T>(values: readonly T[], none: T) =>
+    from.map((at) => (at === null ? none : (values[at] ?? none)));
+  return {
+    ...rows,
+    text: (text ?? pick(lines, "")).join("\n"),
+    ids: pick(rows.ids, null),
+    numbers: pick(rows.numbers, ""),
+    strip: pick(rows.strip, -1),
+    inlined: (row) => {
+      const at = from[row];
+      return at == null ? null : (rows.inlined?.(at) ?? null);
+    },
+    lines: from.map((at) => (at === null ? null : at + 1)),
+    ...(rows.tied && { tied: pick(rows.tied, false) }),
+  };
 }
 
 const COLOURS = 8;

@@ -24,6 +24,17 @@ export function spansIn(
   return own.length ? [...spans, ...joined(own)].sort(([a], [b]) => a - b) : spans;
 }
 
+/** The spans, or none where they are all that could be marked: a mark means a part of the text. */
+export function asSubset(spans: Spans, rows: Rows, selected: number | null): Spans {
+  let [at, end] = [0, -1];
+  for (const [row, id] of rows.ids.entries()) {
+    while (end < row && at < spans.length && spans[at]![0] <= row)
+      end = Math.max(end, spans[at++]![1]);
+    if (row > end && row !== selected && id !== null && rows.tied?.[row] !== false) return spans;
+  }
+  return NO_SPANS;
+}
+
 function joined(lines: readonly number[]): Spans {
   const spans: [number, number][] = [];
   for (const line of lines) {

@@ -21,28 +21,38 @@ export function stageRows(
   colours: ReadonlyMap<string, number>,
 ): Rows {
   const lines = part.text.split("\n");
+  const isSass = part.stage === "sass";
   const strip = new Array<number>(lines.length).fill(-1);
+  const tied = new Array<boolean>(lines.length).fill(false);
   for (const [first, last, line] of part.lines) {
     const colour = colourOf(code?.nodes[line - 1] ?? [], colours);
     strip.fill(colour, first - 1, last);
+    tied.fill(true, first - 1, last);
   }
   return {
     text: lines.map((line) => trimmed(line, part.stage)).join("\n"),
     raw: part.text,
     language: LANGUAGES[part.stage] ?? "plain",
     ids: lines.map((_, at) => `A:${part.config}:${part.stage}:${at + 1}`),
-    numbers: lines.map((_, at) => `${at + 1}`),
+    numbers: lines.map((line, at) => (isSass ? (addressOf(line) ?? "") : `${at + 1}`)),
     strip,
+    tied,
     stage: `${part.config}:${part.stage}`,
     opcodes: part.opcodes,
     inlined: (line) => inlinedAt(part, line + 1),
   };
 }
 
-/** SASS without the room before an opcode for a predicate; tabs as two blanks. */
+const ADDRESS = /^\s*\/\*([0-9a-f]+)\*\/\s*/;
+
+/** The address of an instruction of SASS, as it is written: hexadecimal. */
+export function addressOf(line: string): string | null {
+  return ADDRESS.exec(line)?.[1] ?? null;
+}
+
+/** SASS without its address, which the gutter shows; tabs as two blanks. */
 function trimmed(line: string, stage: string): string {
-  if (stage === "sass") return line.replace(/^\s*(\/\*[0-9a-f]+\*\/)\s{2}(\s{14})?\s*/, "$1 ");
-  return line.replaceAll("\t", "  ");
+  return stage === "sass" ? line.replace(ADDRESS, "") : line.replaceAll("\t", "  ");
 }
 
 /** Where the helper stands that a line (from 1) was inlined from. */

@@ -4,7 +4,9 @@ import { signal, type Signal } from "@preact/signals";
 import { configOf, kernelOf, kindOf } from "../ids";
 import type { Room } from "../shell/size";
 import type { Store } from "../store";
+import { remembered } from "../ui/shared";
 import type { Config, Document as Report, Kernel } from "../wire";
+import { filtersFrom, type Filter } from "./filters";
 
 export type StageId = "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";
@@ -23,6 +25,8 @@ export interface KernelState {
   isLoose: Signal<boolean>;
   /** The columns that were chosen; null as long as those that fit the kernel do. */
   columns: Signal<readonly ColumnId[] | null>;
+  /** What is hidden of machine code, in all columns and views. */
+  filters: Signal<ReadonlySet<Filter>>;
   /** Shares of the width, by column. */
   shares: Signal<Readonly<Record<ColumnId, number>>>;
 }
@@ -40,6 +44,7 @@ export function kernelState({ memory }: Store): KernelState {
     comparedStage: signal<StageId>("ptx"),
     isLoose: signal(true),
     columns: signal<readonly ColumnId[] | null>(null),
+    filters: signal(filtersFrom(remembered("filters"))),
     shares: signal(SHARES),
   }));
 }

@@ -40,7 +40,7 @@ export function RooflineChart({ store, roof, points }: Props) {
   const current = placed.find(({ point }) => point.kernel === selected);
   return (
     <div class="roof-box">
-      <span class="roof-unit mut">Operations per second</span>
+      <span class="roof-unit mut">TFLOP/s</span>
       <div
         ref={box}
         class="roof"
@@ -68,7 +68,7 @@ export function RooflineChart({ store, roof, points }: Props) {
           ))}
       </div>
       <Ticks axes={axes} height={height} />
-      <span class="roof-unit mut end">Operations per byte of DRAM</span>
+      <span class="roof-unit mut end">FLOP per byte of DRAM</span>
     </div>
   );
 }
@@ -121,7 +121,7 @@ function Ticks({ axes, height }: { axes: Axes; height: number }) {
       <div class="roof-y" style={{ height: `${height}px` }} aria-hidden="true">
         {ticks(axes.y).map((value) => (
           <span key={value} style={{ bottom: `${along(axes.y, value) * 100}%` }}>
-            {tflops(value).replace("FLOPS", "")}
+            {amount(value)}
           </span>
         ))}
       </div>

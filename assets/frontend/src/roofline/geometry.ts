@@ -70,7 +70,7 @@ export interface Line {
   y1: number;
   x2: number;
   y2: number;
-  /** The bandwidth (GB/s) or the rate (TFLOPS). */
+  /** The bandwidth (GB/s) or the rate (TFLOP/s). */
   value: number;
 }
 

@@ -98,6 +98,6 @@ function cellsOf(store: Store): Cells<RooflinePoint> {
 
 function boundWords(point: RooflinePoint): string {
   if (!point.bound) return "Nothing is known of what bounds it.";
-  const rate = `${tflops(rateOf(point))} at ${amount(point.intensity)} operations per byte`;
+  const rate = `${tflops(rateOf(point))} at ${amount(point.intensity)} FLOP per byte`;
   return `Bound by ${point.bound}: ${rate}, the ridge is at ${amount(point.ridge)}.`;
 }

@@ -1,9 +1,10 @@
-// The rounds of each setting, each divided by what the original took in the same round.
+// A forest plot for each size of the inputs: rounds over those of the original, median, interval.
 
 import { useRef } from "preact/hooks";
 import { amount, plural } from "../format";
 import { useWidth } from "../ui/width";
-import type { SweepRow } from "../wire";
+import type { SweepDocument, SweepRow } from "../wire";
+import { bySize, constantOf, shortName } from "./constant";
 import { place, ticks } from "./geometry";
 import type { SweepState } from "./state";
 
@@ -14,14 +15,20 @@ const RIGHT = 36;
 const LETTER = 6.4;
 const FAR = 2.5; // times the slowest median: what a disturbed round took says nothing
 
-export function Rounds({ state }: { state: SweepState }) {
+export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const rows = state.rows.value
     .filter((row) => row.rounds.length)
     .sort((a, b) => medianOf(a) - medianOf(b));
   const shown = rows.slice(0, MOST);
-  const left = Math.min(width * 0.42, 20 + LETTER * Math.max(...shown.map((row) => row.id.length)));
+  const constant = constantOf(doc);
+  const lines = bySize(doc, shown).flatMap(({ size, rows }): Line[] => [
+    ...(size ? [{ head: size }] : []),
+    ...rows.map((row) => ({ row, name: shortName(doc, row, constant) })),
+  ]);
+  const longest = Math.max(...lines.map((line) => ("row" in line ? line.name : line.head).length));
+  const left = Math.min(width * 0.42, 28 + LETTER * longest);
   const all = shown.flatMap((row) => row.rounds);
   const edge = FAR * Math.max(1, ...shown.map(medianOf));
   const ends: [number, number] = [
@@ -30,18 +37,25 @@ export function Rounds({ state }: { state: SweepState }) {
   ];
   const px = (value: number) => place(Math.min(value, ends[1]), ends, [left, width - RIGHT]);
   const far = shown.flatMap((row) => row.rounds.slice(3)).filter((value) => value > ends[1]).length;
-  const height = shown.length * ROW + BOTTOM;
+  const height = lines.length * ROW + BOTTOM;
   const more = rows.length > shown.length ? ` ${shown.length} of ${rows.length} settings.` : "";
   return (
-    <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Rounds">
+    <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Forest plot">
       <p class="mut">
         {`Time over that of the original in the same round: less is faster. The bar holds the median with 95 %.${more}${far ? ` ${plural(far, "round")} further out stand at the edge.` : ""}`}
       </p>
-      <svg width={width} height={height} role="img" aria-label="Rounds of each setting">
+      <svg width={width} height={height} role="img" aria-label="Forest plot of the settings">
         <line class="even" x1={px(1)} x2={px(1)} y1={0} y2={height - BOTTOM} />
-        {shown.map((row, n) => (
-          <Strip key={row.id} state={state} row={row} px={px} left={left} y={n * ROW + ROW / 2} />
-        ))}
+        {lines.map((line, n) => {
+          const y = n * ROW + ROW / 2;
+          if ("row" in line)
+            return <Strip key={line.row.id} {...line} state={state} px={px} left={left} y={y} />;
+          return (
+            <text key={line.head} class="head-of" x={12} y={y + 4}>
+              {line.head}
+            </text>
+          );
+        })}
         {ticks(...ends, Math.max(2, Math.floor((width - left) / 90))).map((value) => (
           <text key={value} x={px(value)} y={height - BOTTOM + 16} text-anchor="middle">
             {amount(value)}
@@ -55,18 +69,22 @@ export function Rounds({ state }: { state: SweepState }) {
   );
 }
 
+/** A setting, or the size that those below it have. */
+type Line = { head: string } | { row: SweepRow; name: string };
+
 interface StripProps {
   state: SweepState;
   row: SweepRow;
+  name: string;
   px(value: number): number;
   left: number;
   y: number;
 }
 
-function Strip({ state, row, px, left, y }: StripProps) {
+function Strip({ state, row, name, px, left, y }: StripProps) {
   const [low, median, high, ...samples] = row.rounds as [number, number, number, ...number[]];
   const letters = Math.floor((left - 16) / LETTER);
-  const name = row.id.length > letters ? `${row.id.slice(0, letters - 1)}…` : row.id;
+  const shown = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
   return (
     <g
       class="strip"
@@ -75,7 +93,7 @@ function Strip({ state, row, px, left, y }: StripProps) {
     >
       <rect class="hit" x={0} width="100%" y={y - ROW / 2} height={ROW} />
       <text x={left - 10} y={y + 4} text-anchor="end">
-        {name}
+        {shown}
       </text>
       {samples.map((value, n) => (
         <line key={n} class="round" x1={px(value)} x2={px(value)} y1={y - 6} y2={y + 6} />

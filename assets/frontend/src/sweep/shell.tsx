@@ -104,7 +104,7 @@ function Pane({ state, doc }: { state: SweepState; doc: SweepDocument }) {
     case "axes":
       return <Axes state={state} doc={doc} />;
     case "rounds":
-      return <Rounds state={state} />;
+      return <Rounds state={state} doc={doc} />;
     default:
       return <Settings state={state} doc={doc} />;
   }

@@ -14,7 +14,7 @@ export const TABS = [
   { id: "pareto", title: "Against compile time" },
   { id: "heat", title: "Heat map" },
   { id: "axes", title: "Axes" },
-  { id: "rounds", title: "Rounds" },
+  { id: "rounds", title: "Forest plot" },
 ] as const;
 
 export type SweepPane = (typeof TABS)[number]["id"];

@@ -5,6 +5,7 @@ import { Copy } from "../ui/basics";
 import { Icon, type IconName } from "../ui/icons";
 import { Table, type Column } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
+import { constantOf, type Constant } from "./constant";
 import type { SweepState } from "./state";
 
 /** Figures that a narrow view leaves out. */
@@ -12,14 +13,18 @@ const WIDE = new Set(["first_call_s", "peak_bytes", "artifact_bytes", "dram_byte
 
 export function Settings({ state, doc }: { state: SweepState; doc: SweepDocument }) {
   const count = state.picked.value.length;
-  const shape = JSON.stringify([doc.axes.map(({ name }) => name), doc.figures, state.host.kind]);
-  const columns = useMemo(() => columnsOf(state, doc), [state, shape]);
+  const constant = constantOf(doc);
+  const same = constant.words.join(", ");
+  const shape = JSON.stringify([doc.axes, doc.figures, state.host.kind, same]);
+  const columns = useMemo(() => columnsOf(state, doc, constant), [state, shape]);
   const code = `${doc.variable}.frame()`;
   return (
     <>
       <div class="bar">
         <h2>Settings</h2>
-        <span class="mut cut">{hintOf(state)}</span>
+        <span class="mut cut" data-tip="">
+          {[same && `The same in all: ${same}.`, hintOf(state)].filter(Boolean).join(" ")}
+        </span>
         <span class="grow" />
         {state.host.kind === "live" && (
           <button
@@ -54,7 +59,7 @@ function hintOf(state: SweepState): string {
   return state.rows.value.some((row) => row.can_open) ? "A click opens the full record." : "";
 }
 
-function columnsOf(state: SweepState, doc: SweepDocument): Column<SweepRow>[] {
+function columnsOf(state: SweepState, doc: SweepDocument, constant: Constant): Column<SweepRow>[] {
   const axes = doc.axes.map(({ name, values }, at): Column<SweepRow> => ({
     key: `axis:${name}`,
     title: name,
@@ -66,14 +71,27 @@ function columnsOf(state: SweepState, doc: SweepDocument): Column<SweepRow>[] {
   const figures = doc.figures.map(({ id, title }, at): Column<SweepRow> => ({
     key: id,
     title,
-    width: `minmax(${widthOf([title, "00.0 MB"])}px, 1fr)`,
+    width: `minmax(${widthOf([title, id === "speedup" ? "00.0 × (00.0 to 00.0)" : "00.0 MB"])}px, 1fr)`,
     value: (row) => row.figures[at] ?? null,
-    draw: (row) => row.words[at],
+    draw: (row) => (id === "speedup" ? withInterval(row, row.words[at]) : row.words[at]),
     number: true,
     wide: WIDE.has(id),
   }));
   const pick = state.host.kind === "live" ? [pickColumn(state)] : [];
-  return [...pick, statusColumn(), ...axes, ...figures, remarkColumn()];
+  const varied = [
+    ...axes.filter((_, at) => !constant.axes.has(at)),
+    ...figures.filter((_, at) => !constant.figures.has(at)),
+  ];
+  return [...pick, statusColumn(), ...varied, remarkColumn()];
+}
+
+/** A speed-up with its interval of 95 %. */
+function withInterval(row: SweepRow, word: string | undefined) {
+  return (
+    <>
+      {word} {row.interval && <span class="mut">{`(${row.interval})`}</span>}
+    </>
+  );
 }
 
 /** Pixels for the longest of some texts, which is cut where it is very long. */

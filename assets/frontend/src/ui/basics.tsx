@@ -161,7 +161,7 @@ interface EmptyProps {
   children?: ComponentChildren;
 }
 
-async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {

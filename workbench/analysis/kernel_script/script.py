@@ -1,0 +1,196 @@
+"""A kernel as a script of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
+from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
+from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
+from workbench.analysis.kernel_script.wrapper_call import WrapperCall, read_call
+from workbench.errors import UsageError
+from workbench.report import Kernel, Report
+from workbench.report.column_filter import linked_pairs
+
+_ON_A_GPU = (
+    "Run it on the GPU that it was compiled for; with TRITON_INTERPRET=1 in the environment it\n"
+    "runs on a CPU, by the interpreter of the package aot-workbench."
+)
+
+_COARSE = ("torch.bfloat16", "torch.float16")
+
+
+def kernel_script(report: Report, id: str) -> str:
+    """A Python script that runs one kernel alone; raises `UsageError` where there can be none."""
+    kernel = next((each for each in report.kernels if each.id == id), None)
+    if kernel is None:
+        known = ", ".join(each.id for each in report.kernels) or "none"
+        raise UsageError(f"There is no kernel {id!r}; the kernels are: {known}.")
+    try:
+        return _Script(report, kernel).text()
+    except UsageError as error:
+        raise UsageError(f"No script can be made of {id}: {str(error).rstrip('.')}.") from None
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a tensor's content comes from: drawn, computed from others, or nothing."""
+
+    tensor: KernelTensor
+    computed: Slice | None
+
+
+class _Script:
+    def __init__(self, report: Report, kernel: Kernel):
+        self._kernel = kernel
+        self._source = _source(report, kernel)
+        self._call: WrapperCall = read_call(_wrapper(report, kernel), kernel.name)
+        graph, text = _graph(report, kernel)
+        self._graph = PrintedGraph(text)
+        self._shapes: Mapping[str, tuple[int | str, ...] | None] = {
+            node.name: node.shape for node in report.nodes if node.graph == graph
+        }
+        self._tensors = KernelTensors(report, kernel, self._call, self._graph).all()
+        self._results = {each.name: each.after for each in self._tensors if each.after}
+        if not self._results:
+            raise UsageError(
+                "what it writes is a part of a value, the rest of which other kernels compute: "
+                "eager has nothing to compare it with"
+            )
+
+    def text(self) -> str:
+        """The whole script."""
+        given = {each.before for each in self._tensors if each.before}
+        eager = self._graph.sliced(dict.fromkeys(self._results.values()), given)
+        parts = [self._head(eager), *self._inputs(), self._given(eager), self._eager(eager)]
+        return "\n".join((*parts, self._build(), self._calling(), TAIL.lstrip("\n")))
+
+    def _head(self, eager: Slice) -> str:
+        used = " ".join((*eager.statements, *(f"torch.{each.dtype}" for each in self._tensors)))
+        rounded = next((name for name in _COARSE if name in used), None)
+        is_cpp = self._kernel.language == "cpp"
+        interpreted = '"cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"'
+        return HEAD.substitute(
+            id=self._kernel.id,
+            name=self._kernel.name,
+            ops=", ".join(self._kernel.ops),
+            how="Run it on a machine with a C++ compiler." if is_cpp else _ON_A_GPU,
+            device='"cpu"' if is_cpp else interpreted,
+            rounded=rounded,
+            source=_quoted(self._source),
+        )
+
+    def _inputs(self) -> Iterator[str]:
+        starts = list(self._starts())
+        for start in starts:
+            if start.computed is not None:
+                name = f"value_of_{start.tensor.name}"
+                yield _function(name, start.computed, f"return {start.computed.results[0]}")
+        lines = ["def inputs(draw):", '    """The tensors of the call."""']
+        for start in starts:
+            lines.append(f"    {start.tensor.name} = strided({self._start(start)}, "
+                         f"{start.tensor.layout.stride})")  # fmt: skip
+        named = ", ".join(f"{each.name}={each.name}" for each in self._tensors)
+        yield "\n".join([*lines, f"    return dict({named})", ""])
+
+    def _starts(self) -> Iterator[_Start]:
+        """The tensors in an order in which each can be made from those before it."""
+        order = {name: at for at, name in enumerate(self._shapes)}
+        known: set[str] = set()
+        for each in sorted(self._tensors, key=lambda each: order.get(each.before or "", -1)):
+            computed = None
+            if each.before is not None:
+                try:
+                    computed = self._graph.sliced([each.before], known)
+                except UsageError:
+                    known.add(each.before)  # it has to be drawn
+            yield _Start(each, computed)
+
+    def _start(self, start: _Start) -> str:
+        each, computed = start.tensor, start.computed
+        shape, dtype = each.layout.shape, f"torch.{each.dtype}"
+        if each.before is None:
+            return f"unwritten({shape}, {dtype})"
+        if computed is None:
+            return f"drawn({shape}, {dtype}, draw)"
+        found = ", ".join(self._value(name) for name in computed.inputs)
+        return f"value_of_{each.name}({found}).reshape({shape})"
+
+    def _value(self, node: str, tensors: str = "{}") -> str:
+        """The value of a node, out of the tensor that holds it."""
+        holder = next(each for each in self._tensors if each.before == node)
+        shape = self._shapes.get(node)
+        text = tensors.format(holder.name)
+        if shape is None or tuple(shape) == holder.layout.shape:
+            return text
+        if any(isinstance(size, str) for size in shape):
+            raise UsageError(f"the size of {node} is symbolic")
+        return f"{text}.reshape({tuple(shape)})"
+
+    def _given(self, eager: Slice) -> str:
+        pairs = [f"{name}={self._value(name, 'tensors[{!r}]')}" for name in eager.inputs]
+        doc = '    """The values of the graph that the kernel starts from."""'
+        return "\n".join(
+            ["", "def given(tensors):", doc, f"    return dict({', '.join(pairs)})", ""]
+        )
+
+    def _eager(self, eager: Slice) -> str:
+        found = ", ".join(f"{tensor}={node}" for tensor, node in self._results.items())
+        return _function("eager", eager, f"return dict({found})")
+
+    def _build(self) -> str:
+        if self._kernel.language == "cpp":
+            types = ast.unparse(self._call.definition.args[0])
+            return BUILD_CPP.substitute(types=types).lstrip("\n")
+        return BUILD_TRITON.substitute(name=self._kernel.name).lstrip("\n")
+
+    def _calling(self) -> str:
+        names = ", ".join(each.name for each in self._tensors)
+        return (
+            f"\ndef call(kernel, {names}):\n"
+            '    """As the generated program calls it."""\n'
+            f"    kernel({', '.join(self._call.arguments)})\n\n"
+        )
+
+
+def _function(name: str, part: Slice, last: str) -> str:
+    lines = [f"\ndef {name}({', '.join(part.inputs)}):"]
+    lines += [f"    {statement}" for statement in (*part.statements, last)]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(source: str) -> str:
+    if "'''" in source or source.endswith(("'", "\\")):
+        return repr(source)
+    return f"r'''{source}'''"
+
+
+def _source(report: Report, kernel: Kernel) -> str:
+    if kernel.language == "extern":
+        raise UsageError(f"{kernel.name} is a call of a library, which has no generated source")
+    text = report.texts.get(kernel.text or "")
+    if text is None:
+        raise UsageError("its source was not kept in the record")
+    return text
+
+
+def _wrapper(report: Report, kernel: Kernel) -> str:
+    id = dict(linked_pairs(report, "kernel-wrapper")).get(kernel.id)
+    row = next((each for each in report.wrappers if each.id == id), None)
+    text = None if row is None else report.texts.get(row.text or "")
+    if text is None:
+        raise UsageError("the program that calls it was not kept in the record")
+    return text
+
+
+def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
+    """The id and the printed text of the FX graph that a kernel was made from."""
+    lowered = {after: before for before, after in linked_pairs(report, "graph-lowered")}
+    id = lowered.get(kernel.graph)
+    row = next((each for each in report.graphs if each.id == id), None)
+    text = None if row is None else report.texts.get(row.text or "")
+    if row is None or text is None:
+        raise UsageError("the graph that it was made from was not kept in the record")
+    return row.id, text
