@@ -10,6 +10,7 @@ import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
 import { liveSweep, pageSweep, type SweepHost } from "./hosts/sweep";
 import { PANES } from "./panes";
+import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
@@ -36,9 +37,11 @@ interface EmbeddedDiff {
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
   const forget = tips(el);
+  const speak = quiet(el);
   draw(view, el);
   return () => {
     forget();
+    speak();
     draw(null, el);
   };
 }

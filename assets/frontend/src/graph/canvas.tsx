@@ -7,7 +7,7 @@ import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
 import type { Caption } from "./picture";
-import { drag, jump, wheel } from "./gestures";
+import { drag, jump, pinch, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
 import { Legend } from "./legend";
 import { litRect } from "./lit";
@@ -197,10 +197,12 @@ function watch(
   if (root) themes.observe(root, { attributes: true });
   // Not through a prop: only a listener that is not passive may keep the page from scrolling.
   const turn = (event: WheelEvent) => wheel(event, camera);
-  element.addEventListener("wheel", turn, { passive: false });
+  const ending = new AbortController();
+  element.addEventListener("wheel", turn, { passive: false, signal: ending.signal });
+  pinch(element, camera, ending.signal);
   return () => {
     sizes.disconnect();
     themes.disconnect();
-    element.removeEventListener("wheel", turn);
+    ending.abort();
   };
 }
