@@ -73,9 +73,16 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
 function useRevealed(store: Store, rows: Row[], list: Rows): void {
   const selected = store.selected.value;
   const related = store.related.value;
+  const isOpened = useMemo(
+    () => store.memory.signal("overview", "lines opened", () => false),
+    [store],
+  );
   useReveal(store, "lines", selected, [selected, related, rows], () => {
     let at = rows.findIndex((row) => row.kind === "line" && row.id === selected);
     if (at < 0) at = rows.findIndex((row) => row.kind === "line" && related.has(row.id));
+    // A view opens where something was compiled, not on a signature and its docstring.
+    if (at < 0 && !isOpened.peek()) at = rows.findIndex((row) => row.kind === "line" && row.mark);
+    isOpened.value = true;
     if (at >= 0) list.reveal(at);
   });
 }

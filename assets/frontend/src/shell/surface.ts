@@ -14,7 +14,13 @@ export function surfaceOf(element: Element): string | null {
   }
   // A frame of VS Code is transparent: its colours are variables.
   const root = getComputedStyle(document.documentElement);
-  return root.getPropertyValue("--vscode-editor-background").trim() || canvasOf(root.colorScheme);
+  return root.getPropertyValue("--vscode-editor-background").trim() || canvasOf(schemeOf(root));
+}
+
+/** What a page allows: by its style, else by its head. */
+function schemeOf(root: CSSStyleDeclaration): string {
+  if (root.colorScheme && root.colorScheme !== "normal") return root.colorScheme;
+  return document.querySelector<HTMLMetaElement>("meta[name=color-scheme]")?.content ?? "";
 }
 
 function around(element: Element): Element | null {
