@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.cells import Notebook
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 
@@ -72,3 +73,19 @@ def test_the_table_is_filtered_by_words(page: Any) -> None:
     assert first_row(page).startswith("k0")
     page.get_by_label("Filter kernels").fill("softmax")
     page.get_by_text("No kernel has all of these words.").wait_for()
+
+
+def test_profile_measures_in_place_and_the_view_shows_times(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = open_notebook("profile.ipynb", "%aot_compile f(x)")
+    notebook.run(1)
+    notebook.ended(1)
+    view = notebook.cell(1).locator(".wb:visible").first
+    view.get_by_text("DRAM traffic").first.wait_for(timeout=60_000)
+    assert view.locator(".heat.hd").inner_text().split("\n")[-1] == "Bytes (est.)"
+    assert "not measured" in view.locator(".stats").inner_text()
+    view.get_by_role("button", name="Profile").click()
+    view.locator(".heat.hd", has_text="Time").wait_for(timeout=60_000)
+    assert "not measured" not in view.locator(".stats").inner_text()
+    assert notebook.watched.errors == notebook.watched.requests == []

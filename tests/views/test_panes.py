@@ -49,6 +49,9 @@ def test_the_first_figure_is_the_measured_call_else_the_bound_of_the_target() ->
     first = figures(measured)[0]
     assert (first["label"], first["value"]) == ("Run time", "80.0 µs")
     assert first["note"] == "measured, 75 % in kernels"
+    noise = ("noisy: the kernels' medians add up to more than the whole call",)
+    noisy = with_measured_call(timed, MeasuredCall(10.0, 1.0, None, 50, noise))
+    assert figures(noisy)[0]["note"] == "noisy, measure again"
     assert figures(BLOCK)[0]["note"] == "not measured"
 
 

@@ -140,7 +140,8 @@ def profile(
                     operators = tuple(operator_times(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
-    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), notes)
+    said = (*notes, *_noise(call_us, spread_us, rows))
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said)
     return Profile(
         kernels=rows,
         operators=operators,
@@ -150,7 +151,7 @@ def profile(
         eager_us=eager_us,
         repeats=len(runs),
         report=with_measured_call(_filled(report, rows), whole),
-        notes=(*notes, *_notes(call_us, spread_us, rows, machine)),
+        notes=(_clock_note(rows, machine), *said),
     )
 
 
@@ -260,13 +261,14 @@ def _median_us(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1e6
 
 
-def _notes(
-    call_us: float, spread_us: float, rows: tuple[KernelTime, ...], machine: Machine
-) -> Iterator[str]:
-    yield (
+def _clock_note(rows: tuple[KernelTime, ...], machine: Machine) -> str:
+    return (
         f"timing a call adds {number_text(machine.clock_ns * 1e-9, 'seconds')} to its own reading; "
         f"it is subtracted from each of the {len(rows)} times"
     )
+
+
+def _noise(call_us: float, spread_us: float, rows: tuple[KernelTime, ...]) -> Iterator[str]:
     if spread_us > _NOISY * call_us:
         yield "noisy: the whole call varied too much to compare times; close other programs"
     inside = sum(row.time_us for row in rows)

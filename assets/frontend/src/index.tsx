@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { render as draw, type VNode } from "preact";
+import { chosenCost } from "./cost/cost";
 import "./css/index.css";
 import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
@@ -14,7 +15,7 @@ import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
 import { SweepState } from "./sweep/state";
 import { tips } from "./ui/tip";
-import type { DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
+import type { CostKind, DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
 
 export interface View {
   store: Store;
@@ -95,10 +96,13 @@ function keepAddress(store: Store): () => void {
   const pane = panes.find((id) => id === before.get("pane"));
   const isCode = before.has("code") && { isCode: true };
   if (pane) store.begin({ pane, selected: before.get("sel"), ...isCode });
+  const cost = chosenCost(store);
+  cost.value = before.get("cost") as CostKind | null;
   return effect(() => {
     const now = new URLSearchParams({ pane: store.pane.value });
     if (store.selected.value) now.set("sel", store.selected.value);
     if (store.isCode.value) now.set("code", "");
+    if (cost.value) now.set("cost", cost.value);
     history.replaceState(history.state, "", `#${now}`);
   });
 }

@@ -691,6 +691,14 @@ export interface ChangesPart {
   kept: number;
 }
 
+/**
+ * A page that opens without Jupyter, and the name of its file.
+ */
+export interface SavedPage {
+  name: string;
+  html: string;
+}
+
 export type Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**

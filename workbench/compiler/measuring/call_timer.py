@@ -85,9 +85,12 @@ def _wants_gradient(value: object) -> bool:
 def timed_runs(
     run: Callable[[], object], repeats: int, longest_s: float = LONGEST_S
 ) -> Iterator[float]:
-    """Seconds of each run, after a few that are not counted; at most `longest_s` in all."""
+    """Seconds of each run, after a few that are not counted; at most `longest_s` of each kind."""
+    end = time.perf_counter() + longest_s
     for _ in range(WARM_CALLS):
         run()
+        if time.perf_counter() > end:
+            break
     end = time.perf_counter() + longest_s
     for n in range(repeats):
         start = time.perf_counter()

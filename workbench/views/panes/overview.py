@@ -9,7 +9,7 @@ from workbench.analysis.cost.costs import costs
 from workbench.analysis.fusion.fusion import traffic_before_and_after
 from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
-from workbench.report.profile import measured_call
+from workbench.report.profile import MeasuredCall, measured_call
 from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.advice import advice
 from workbench.views.panes.artifact import file_of
@@ -69,8 +69,9 @@ def _run_time(report: Report) -> wire.Figure:
     known = {cost.kind: cost for cost in costs(report)}
     call, time, bound = measured_call(report), known.get("time"), known.get("bound")
     if call is not None:
-        inside = "kernels not timed" if time is None else _inside(time.total, call.call_us)
-        return _figure("Run time", us_text(call.call_us), f"measured, {inside}", "kernels")
+        inside = "kernels not timed" if time is None else _inside(time.total, call)
+        how = "noisy" if any("noisy" in note for note in call.notes) else "measured"
+        return _figure("Run time", us_text(call.call_us), f"{how}, {inside}", "kernels")
     if time is not None:
         return _figure("Run time", us_text(time.total), "kernels alone, measured", "kernels")
     if bound is not None:
@@ -79,8 +80,11 @@ def _run_time(report: Report) -> wire.Figure:
     return _figure("Run time", "–", "not measured", "kernels")
 
 
-def _inside(kernels_us: float, call_us: float) -> str:
-    return f"{percent_text(kernels_us, call_us)} in kernels"
+def _inside(kernels_us: float, call: MeasuredCall) -> str:
+    """What part of the call the kernels are; where they take longer than it, that is noise."""
+    if kernels_us > call.call_us:
+        return "measure again"
+    return f"{percent_text(kernels_us, call.call_us)} in kernels"
 
 
 def _part(known: int, count: int) -> str:

@@ -14,6 +14,7 @@ from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.pages.report import saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
@@ -115,6 +116,8 @@ class View(Answering):
             return self._alive().attempt(self, self._opportunity(question["opportunity"]))
         if str(ask).startswith("tried:"):
             return self._difference(str(ask).partition(":")[2])
+        if ask == "page":
+            return saved_page(self._report)
         return report_part(self._report, str(ask))
 
     def _opportunity(self, id: str) -> Opportunity:

@@ -446,6 +446,13 @@ class ChangesPart(TypedDict):
     kept: int
 
 
+class SavedPage(TypedDict):
+    """A page that opens without Jupyter, and the name of its file."""
+
+    name: str
+    html: str
+
+
 Part = GraphPart | CodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart
 
 

@@ -8,6 +8,7 @@ import { Tag } from "../ui/basics";
 import { TargetButton } from "../targets/dialog";
 import { IconButton } from "./buttons";
 import { SearchBox } from "./searchbox";
+import { ShareButton } from "./share";
 
 interface Props {
   store: Store;
@@ -52,6 +53,7 @@ export function Header({ store, search, inspector }: Props) {
         isPressed={inspector.isOpen}
         press={inspector.toggle}
       />
+      <ShareButton host={store.host} />
     </>
   );
 }
