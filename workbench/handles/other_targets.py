@@ -71,7 +71,8 @@ class OtherTargets(ReportHolder):
         """
         from workbench.handles.chosen_fusion import with_fusion
 
-        return with_fusion(self, forbid, force)
+        made: Compiled | CrossCompiled = with_fusion(self, forbid, force)
+        return made
 
     def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
