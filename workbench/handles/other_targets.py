@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,21 @@ class OtherTargets(ReportHolder):
         from workbench.handles.trying import try_in_background
 
         return try_in_background(self, change)
+
+    def with_fusion(
+        self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = ()
+    ) -> Compiled | CrossCompiled:
+        """The same call compiled with pairs kept apart, or fused against Inductor's heuristics.
+
+        A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
+        `report.frame("not_fused")`. `workbench.diff` then says what that changes. Raises
+        `UsageError` for a name that is not in the report, and with the reason for a pair that
+        cannot be fused.
+        """
+        from workbench.handles.chosen_fusion import with_fusion
+
+        made: Compiled | CrossCompiled = with_fusion(self, forbid, force)
+        return made
 
     def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""

@@ -142,7 +142,8 @@ class Report(Tables):
 
         `costs`: what each kernel costs, measured or by a model, with its source and share.
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
-        that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
+        that stayed apart, with the reason and what may help. `opportunities`: what to change, by
+        saving. Raises `UsageError` for another name.
         """
         return presenter().frame(self, name)
 

@@ -122,12 +122,13 @@ class Apart:
             for (_, known), parts in self._members.items():
                 yield from parts if known == name else ()
 
-    def _parts(self, graph: str, name: str) -> tuple[str, ...]:
+    def parts(self, graph: str, name: str) -> tuple[str, ...]:
+        """The ids of the operations of a scheduler node."""
         return self._members.get((graph, name), (f"{graph}:{name}",))
 
     def __call__(self, pair: Rejected) -> WhyNot:
         """The answer for one pair."""
-        a, b = self._parts(pair.graph, pair.a), self._parts(pair.graph, pair.b)
+        a, b = self.parts(pair.graph, pair.a), self.parts(pair.graph, pair.b)
         shared = self._shared(a, b)
         named = pair.reason.replace("node1", pair.a).replace("node2", pair.b)
         reason = SHORT.get(pair.reason, named)

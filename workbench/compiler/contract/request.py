@@ -10,6 +10,7 @@ from workbench.errors import UsageError
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
+    from workbench.compiler.contract.fusion_choice import FusionChoice
     from workbench.specs import Catalogue, Gpu
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -32,6 +33,7 @@ class CompileOptions:
     target: str = "host"
     guards: str | GuardFilter = "portable"
     capture: str = "full"
+    fusion: FusionChoice | None = None
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

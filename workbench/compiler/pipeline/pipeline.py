@@ -42,6 +42,7 @@ from workbench.compiler.pipeline import failures
 from workbench.compiler.pipeline.frozen_reads import frozen_reads
 from workbench.compiler.pipeline.modes import check_freezing, merged_options
 from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.recording.chosen_fusion import fusion_chosen
 from workbench.errors import CaptureError, UsageError
 from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
@@ -130,6 +131,7 @@ def _recording(
                 tp.COMPILE_LOCK.get(),
                 automatic_dynamic_state(),
                 fast_start(pch=pch),
+                fusion_chosen(options.fusion),
                 recorder,
                 shapes.marked(run.dynamic, run.bound),
             ):

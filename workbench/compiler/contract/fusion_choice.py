@@ -1,0 +1,48 @@
+"""Which pairs of operations a compilation must not, or should, put into one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workbench.errors import UsageError
+from workbench.report import Report
+
+Operations = frozenset[str]
+"""Ids of scheduler nodes before fusion, such as "i0:op1"."""
+Pair = tuple[Operations, Operations]
+
+
+@dataclass(frozen=True)
+class FusionChoice:
+    """Pairs of operations that must stay apart, and pairs that should be fused."""
+
+    forbid: tuple[Pair, ...] = field(default=())
+    force: tuple[Pair, ...] = field(default=())
+
+    def has(self, pairs: tuple[Pair, ...], a: Operations, b: Operations) -> bool:
+        """Whether two groups hold the two ends of one of the pairs."""
+        return any((one & a and two & b) or (one & b and two & a) for one, two in pairs)
+
+
+def operations_of(report: Report, name: str) -> Operations:
+    """The operations that a kernel, a scheduler node or an FX node names.
+
+    Raises `UsageError` for a name that is not in the report.
+    """
+    before = [node for node in report.scheduler_nodes if node.phase == "before"]
+    found = {node.id for node in before if name in (node.id, node.name)}
+    found |= {node.id for node in before if any(name in (o, _last(o)) for o in node.origins)}
+    for kernel in report.kernels:
+        if name in (kernel.id, kernel.name):
+            found.update(kernel.scheduler_nodes)
+    if not found:
+        kernels = ", ".join(kernel.id for kernel in report.kernels) or "none"
+        raise UsageError(
+            f"{name!r} is neither a kernel ({kernels}) nor an operation: the table "
+            "report.frame('scheduler_nodes') has their names, and those of FX nodes in origins."
+        )
+    return frozenset(found)
+
+
+def _last(id: str) -> str:
+    return id.rpartition(":")[2]

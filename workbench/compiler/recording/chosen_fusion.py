@@ -1,0 +1,87 @@
+"""Makes Inductor's scheduler keep pairs apart, or try them first, as a compilation asks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from workbench.compiler.contract.fusion_choice import FusionChoice, Operations
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.errors import UsageError
+
+FORBIDDEN = "forbidden by with_fusion"
+
+
+@contextmanager
+def fusion_chosen(choice: FusionChoice | None) -> Iterator[None]:
+    """Compile with these pairs; raises `UsageError` where this torch has no such hook.
+
+    Has to be entered before the recorder, which then sees the answers.
+    """
+    if choice is None:
+        yield
+        return
+    with Patches() as patches:
+        _Chosen(choice).install(patches)
+        if patches.missing:
+            raise UsageError(f"Fusion cannot be chosen: {next(iter(patches.missing.values()))}.")
+        yield
+
+
+class _Chosen:
+    """The pairs, by the names that the schedulers of this compilation give."""
+
+    def __init__(self, choice: FusionChoice):
+        self._choice = choice
+        self._schedulers: list[Any] = []
+
+    def install(self, patches: Patches) -> None:
+        patches.wrap(tp.FUSE_ONCE, self._around_round, "rounds of fusion")
+        patches.wrap(tp.CAN_FUSE, self._around_can_fuse, "pairs")
+        patches.wrap(tp.CHOICES_CAN_FUSE, self._around_heuristics, "heuristics")
+        patches.wrap(tp.SCORE_FUSION, self._around_score, "scores")
+
+    def _operations(self, scheduler: Any, node: Any) -> Operations:
+        """The ids of a node's operations: graphs are counted as the record counts them."""
+        number = next((n for n, each in enumerate(self._schedulers) if each is scheduler), -1)
+        return frozenset(f"i{number}:{name}" for name in node.get_operation_names())
+
+    def _is(self, pairs: Any, scheduler: Any, a: Any, b: Any) -> bool:
+        ends = self._operations(scheduler, a), self._operations(scheduler, b)
+        return bool(pairs) and self._choice.has(pairs, *ends)
+
+    def _around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def fuse_once(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if not any(each is scheduler for each in self._schedulers):
+                self._schedulers.append(scheduler)
+            return inner(scheduler, *args, **kwargs)
+
+        return fuse_once
+
+    def _around_can_fuse(self, inner: Callable[..., bool]) -> Callable[..., bool]:
+        def can_fuse(scheduler: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> bool:
+            if self._is(self._choice.forbid, scheduler, a, b):
+                sys.modules[type(scheduler).__module__].WhyNoFuse(a, b)(FORBIDDEN)
+                return False
+            return inner(scheduler, a, b, *args, **kwargs)
+
+        return can_fuse
+
+    def _around_heuristics(self, inner: Callable[..., bool]) -> Callable[..., bool]:
+        def can_fuse(scheduler: Any, a: Any, b: Any, *args: Any) -> bool:
+            return self._is(self._choice.force, scheduler, a, b) or inner(scheduler, a, b, *args)
+
+        return can_fuse
+
+    def _around_score(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def score(scheduler: Any, pair: Any) -> Any:
+            found = inner(scheduler, pair)
+            if self._is(self._choice.force, scheduler, *pair) and isinstance(found, tuple):
+                return tuple(math.inf for _ in found)
+            return found
+
+        return score

@@ -1,0 +1,81 @@
+"""Compiles a call again with some pairs of operations kept apart, or fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.analysis.fusion.fusion import rejected
+from workbench.analysis.fusion.kinds import GENERATED
+from workbench.analysis.fusion.why_not import Apart
+from workbench.compiler.contract.fusion_choice import FusionChoice, Pair, operations_of
+from workbench.errors import UsageError
+from workbench.report import Report
+
+_GONE = (
+    "The function is not alive here: fusion can be chosen for what aot_compile returned, not for a "
+    "record or a file."
+)
+
+
+_WITHOUT_COMMON_BYTES = {"score_fusion_memory_threshold": 0}
+"""Otherwise Inductor leaves pairs apart that have less than 10 bytes in common."""
+
+
+def with_fusion(
+    compiled: Any, forbid: Sequence[tuple[str, str]], force: Sequence[tuple[str, str]]
+) -> Any:
+    """See `OtherTargets.with_fusion`."""
+    if compiled.recipe is None:
+        raise UsageError(_GONE)
+    if not forbid and not force:
+        raise UsageError('Name pairs to keep apart or to fuse, such as forbid=[("k0", "k1")].')
+    report = compiled.report
+    choice = FusionChoice(_pairs(report, forbid), _pairs(report, force))
+
+    def chosen(call: Any) -> Any:
+        options = {**(_WITHOUT_COMMON_BYTES if force else {}), **call.options.options}
+        wanted = replace(call.options, fusion=choice, capture="full", options=options)
+        return replace(call, options=wanted)
+
+    made, _, _ = compiled.recipe.compile_changed(chosen)
+    for names, pair in zip(force, choice.force, strict=True):
+        _check(made.report, names, pair)
+    said = [f"{a} and {b} were kept apart" for a, b in forbid]
+    said += [f"{a} and {b} were fused" for a, b in force]
+    request = made.report.request
+    notes = (*request.notes, f"With with_fusion: {'; '.join(said)}.")
+    made.update(replace(made.report, request=replace(request, notes=notes)))
+    return made
+
+
+def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]:
+    found = []
+    for pair in named:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise UsageError(f'{pair!r} is no pair: give two names, such as ("k0", "k1").')
+        a, b = (operations_of(report, name) for name in pair)
+        if a & b:
+            raise UsageError(f"{pair[0]} and {pair[1]} name the same operation: name two.")
+        found.append((a, b))
+    return tuple(found)
+
+
+def _check(report: Report, names: tuple[str, str], pair: Pair) -> None:
+    """Raise `UsageError` with the reason where a pair was not fused."""
+    for node in report.scheduler_nodes:
+        if node.phase == "after":
+            inside = {f"{node.graph}:{member.rpartition(':')[2]}" for member in node.members}
+            if inside & pair[0] and inside & pair[1]:
+                return
+    apart = Apart(report)
+    for found in rejected(report):
+        ends = [set(apart.parts(found.graph, name)) for name in (found.a, found.b)]
+        if any(one & pair[0] and two & pair[1] for one, two in (ends, ends[::-1])):
+            raise UsageError(f"{names[0]} and {names[1]} cannot be fused. {apart(found).sentence}")
+    why = "Inductor only tries operations that use a common buffer, and these were not tried."
+    for kernel in report.kernels:
+        if kernel.language not in GENERATED and set(kernel.scheduler_nodes) & (pair[0] | pair[1]):
+            why = f"{kernel.id} is a library call, which the compiler cannot put anything into."
+    raise UsageError(f"{names[0]} and {names[1]} cannot be fused: {why}")
