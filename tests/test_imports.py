@@ -22,10 +22,10 @@ FLOORS = """
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
-1 analysis.kernel_script
+1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
-1 artifacts.trust · analysis.sweep
+1 artifacts.trust · analysis.sweep · analysis.opportunities
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.measuring · compiler.machine_code · views

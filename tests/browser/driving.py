@@ -90,6 +90,14 @@ def _note(watched: Watched, url: str) -> None:
         watched.requests.append(url)
 
 
+def run_all(page: Any) -> None:
+    """Run all cells of the notebook that a page shows."""
+    page.wait_for_function(READY, timeout=60_000)
+    # the promise of the command is not awaited: it may never be settled
+    page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); return 1 }")
+    page.wait_for_function(DONE, timeout=120_000)
+
+
 @dataclass(frozen=True)
 class Lab:
     """A running JupyterLab."""
@@ -103,12 +111,7 @@ class Lab:
         page.goto(f"{self.url}/doc/tree/{name}?reset")
         page.wait_for_selector(".jp-NotebookPanel .jp-Notebook")
         if run:
-            page.wait_for_function(READY, timeout=60_000)
-            # the promise of the command is not awaited: it may never be settled
-            page.evaluate(
-                "() => { jupyterapp.commands.execute('notebook:run-all-cells'); return 1 }"
-            )
-            page.wait_for_function(DONE, timeout=120_000)
+            run_all(page)
 
     def write(self, name: str, *cells: str) -> None:
         """Put a notebook of code cells into the folder."""
@@ -128,28 +131,35 @@ def running_lab(folder: Path, home: Path) -> Iterator[Lab]:
     quiet = {"fetchNews": "false", "checkForUpdates": False}
     overrides = {"@jupyterlab/apputils-extension:notification": quiet}
     (home / "app" / "overrides.json").write_text(json.dumps(overrides))
+    program = [sys.executable, "-m", "jupyterlab"]
+    own = [f"--LabApp.app_settings_dir={home / 'app'}", "--LabApp.expose_app_in_browser=True"]
+    with serving(program, own, folder, home) as url:
+        yield Lab(url, folder)
+
+
+@contextmanager
+def serving(program: list[str], own: list[str], folder: Path, home: Path) -> Iterator[str]:
+    """A Jupyter server that serves `folder` without asking who it is; its address."""
     with contextlib.closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    command = [*program, *_options(port, folder), *own]
     with (home / "lab.log").open("w") as log:
-        server = subprocess.Popen(
-            _command(port, folder, home), stdout=log, stderr=log, env=_variables(home)
-        )
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=_variables(home))
     try:
         _wait(server, port, home / "lab.log")
-        yield Lab(f"http://127.0.0.1:{port}", folder)
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait(20)
 
 
-def _command(port: int, folder: Path, home: Path) -> list[str]:
+def _options(port: int, folder: Path) -> list[str]:
     return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
-        *(f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="),
-        *("--ServerApp.password=", "--ServerApp.disable_check_xsrf=True"),
-        *(f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={home / 'app'}"),
-        *("--LabApp.expose_app_in_browser=True", "--ServerApp.terminals_enabled=False"),
+        *("--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"),
+        *("--ServerApp.port_retries=0", "--IdentityProvider.token=", "--ServerApp.password="),
+        *("--ServerApp.disable_check_xsrf=True", f"--ServerApp.root_dir={folder}"),
+        "--ServerApp.terminals_enabled=False",
     ]
 
 

@@ -26,6 +26,7 @@ def test_no_pane_has_a_violation(
     found = {}
     for pane, address in addresses(sample_report, path.as_uri()).items():
         show(page, address)
+        assert page.locator(".wb").evaluate("view => getComputedStyle(view).colorScheme") == scheme
         found[pane] = violations(page)
     assert found == {pane: [] for pane in found}
 

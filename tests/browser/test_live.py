@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -39,6 +40,21 @@ def view(compiled: Notebook) -> Any:
     view.get_by_role("tab", name="Overview").click()
     yield view
     assert compiled.watched.errors == compiled.watched.requests == []
+
+
+def test_what_is_shown_is_saved_as_a_page_for_those_without_jupyter(
+    view: Any, compiled: Notebook, open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    with compiled.page.expect_download() as found:
+        view.get_by_role("button", name="Save as a page").click()
+    assert found.value.suggested_filename == "f.html"
+    found.value.save_as(tmp_path / "f.html")
+    watched = open_page()
+    watched.page.goto((tmp_path / "f.html").as_uri())
+    watched.page.get_by_role("tab", name="Overview").wait_for()
+    watched.page.locator(".wb").get_by_text("DRAM traffic").first.wait_for()
+    assert watched.page.get_by_role("button", name="Save as a page").count() == 0
+    assert watched.errors == watched.requests == []
 
 
 def test_links_lead_from_a_line_to_the_kernel_s_lines_and_back(view: Any) -> None:

@@ -91,6 +91,8 @@ def profile(
 ) -> Profile:
     """Measure every kernel and library call of the unchanged generated code.
 
+    From then on the report of `x`, and the views that show it, have the times.
+
     Examples
     --------
     >>> wb.profile(compiled, (x,)).frame().kernel.to_list()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.gpu_model.launches import Launches
+    from workbench.handles.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
     from workbench.trace_logs.reading import Trace
 
@@ -18,6 +19,7 @@ __all__ = [
     "aotinductor_names",
     "diff",
     "launches",
+    "opportunities",
     "read_trace",
     "show",
     "targets",
@@ -154,6 +156,35 @@ def launches(
     names = (field.name for field in fields(LaunchCosts))
     costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
+
+
+def opportunities(x: Any) -> Opportunities:
+    """What to change in a compilation, biggest saving first, each with the source of its number.
+
+    A sequence; an item has the fields of `report.frame("opportunities")`, and `try_()` compiles a
+    copy with the change, compares its outputs and measures both. How sure a saving is:
+    `workbench.analysis.opportunities.opportunity.SURE` says what each word means.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile`, `package`, `load`, `inspect`, `explain` or `read_trace` returned, a
+        report, or the path of its file. With what `profile` returned, times are those measured.
+
+    Raises
+    ------
+    UsageError
+        It has no report.
+
+    Examples
+    --------
+    >>> wb.opportunities(compiled)
+    Nothing to change was found in f on host: none of 14 rules applies.
+    """
+    from workbench.artifacts.inspect.report_in import report_of
+    from workbench.handles.opportunities import Opportunities
+
+    return Opportunities(report_of(x), x)
 
 
 def read_trace(path: str | PathLike[str]) -> Trace:

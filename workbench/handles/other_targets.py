@@ -11,9 +11,12 @@ from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+    from workbench.analysis.opportunities.opportunity import Opportunity
+    from workbench.analysis.opportunities.tried import Tried
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.recipe import Recipe, Retarget
+    from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
 
 
@@ -49,6 +52,12 @@ class OtherTargets(ReportHolder):
         from workbench.handles.recipe import Retarget
 
         return Retarget(self, self.recipe)
+
+    def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:
+        """Start trying an opportunity of this compilation; raises `UsageError` where it cannot."""
+        from workbench.handles.trying import try_in_background
+
+        return try_in_background(self, change)
 
     def on(self, target: str) -> Compiled | CrossCompiled:
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -33,11 +33,22 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.processes.background_task import BackgroundTask, Steps
 
+Made = TypeVar("Made")
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
 _GONE = (
     "It was loaded from a file, which does not hold the function: compile the call again with "
     "`wb.aot_compile(fn, args, target=NAME)`."
 )
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as it is compiled."""
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: CompileOptions
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,16 @@ class Recipe:
         made = self._example.bound(None, lambda path: self._held[str(path)].tensor())
         return made["args"], made["kwargs"]
 
+    def gone(self) -> tuple[str, ...]:
+        """The inputs whose tensors the caller no longer holds: `inputs` makes zeros for them."""
+        return tuple(held.path for held in self._held.values() if held.alive() is None)
+
+    def called(self, work: Callable[[tuple[Any, ...], dict[str, Any]], Made]) -> Made:
+        """What `work` makes of the inputs, under the modes of torch of the compilation."""
+        args, kwargs = self.inputs()
+        with self._as_then():
+            return work(args, kwargs)
+
     def options(self, target: str) -> CompileOptions:
         """The same request for another target; raises `UsageError` for one that does not exist."""
         return replace(self._options, target=target)
@@ -116,6 +137,19 @@ class Recipe:
         args, kwargs = self.inputs()
         with self._as_then():
             return self._compile(self._target, args, kwargs, self.options(target), progress)
+
+    def compile_changed(
+        self, change: Callable[[Call], Call], progress: ProgressCallback | None = None
+    ) -> tuple[Compiled | CrossCompiled, Call, tuple[tuple[Any, ...], dict[str, Any]]]:
+        """Compile what `change` makes of the call; with the changed call, and the inputs as given.
+
+        What `change` sets of torch's modes is undone afterwards.
+        """
+        args, kwargs = self.inputs()
+        with self._as_then():
+            call = change(Call(self._target, args, kwargs, self._options))
+            made = self._compile(call.target, call.args, call.kwargs, call.options, progress)
+        return made, call, (args, kwargs)
 
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""

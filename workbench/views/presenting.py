@@ -14,6 +14,8 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.sweep.recommending import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
@@ -159,6 +161,12 @@ def views_of(record: Any) -> Views:
             from workbench.views.gpu_model import launches
 
             return Views(launches.text, plot=launches.plot)
+        case Opportunity() | Tried():
+            from workbench.views.answers import opportunities
+
+            return Views(
+                opportunities.text if isinstance(record, Opportunity) else opportunities.tried_text
+            )
         case Rivals():
             from workbench.views.answers import rivals
 

@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { render as draw, type VNode } from "preact";
+import { chosenCost } from "./cost/cost";
 import "./css/index.css";
 import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
@@ -9,12 +10,13 @@ import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
 import { liveSweep, pageSweep, type SweepHost } from "./hosts/sweep";
 import { PANES } from "./panes";
+import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
 import { SweepState } from "./sweep/state";
 import { tips } from "./ui/tip";
-import type { DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
+import type { CostKind, DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
 
 export interface View {
   store: Store;
@@ -35,9 +37,11 @@ interface EmbeddedDiff {
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
   const forget = tips(el);
+  const speak = quiet(el);
   draw(view, el);
   return () => {
     forget();
+    speak();
     draw(null, el);
   };
 }
@@ -93,10 +97,15 @@ function keepAddress(store: Store): () => void {
   const before = new URLSearchParams(location.hash.slice(1));
   const panes = store.doc.peek()?.panes.map((head) => head.id) ?? [];
   const pane = panes.find((id) => id === before.get("pane"));
-  if (pane) store.begin({ pane, selected: before.get("sel") });
+  const isCode = before.has("code") && { isCode: true };
+  if (pane) store.begin({ pane, selected: before.get("sel"), ...isCode });
+  const cost = chosenCost(store);
+  cost.value = before.get("cost") as CostKind | null;
   return effect(() => {
     const now = new URLSearchParams({ pane: store.pane.value });
     if (store.selected.value) now.set("sel", store.selected.value);
+    if (store.isCode.value) now.set("code", "");
+    if (cost.value) now.set("cost", cost.value);
     history.replaceState(history.state, "", `#${now}`);
   });
 }

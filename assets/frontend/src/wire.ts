@@ -1,5 +1,51 @@
 // Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
+/**
+ * What was measured: a row for each figure, its name, before and after; `part` has the rest.
+ * `agrees` is None where the outputs were not compared; `checked` says what was, or why not.
+ */
+export interface TriedChange {
+  rows: [string, string, string][];
+  saved: string;
+  agrees: boolean | null;
+  checked: string;
+  part: string;
+}
+
+/**
+ * One change, with what it saves and where that is from. `saving` is a range in a sentence,
+ * `short` its first part; `sure_words` say what `sure` means. `line_id` and `place` are the
+ * line that it is about. `before` and `after` are lines of a rewrite, without `before` what to
+ * write; `action` are the arguments that change. `why_not` says why it cannot be tried here, or
+ * is None.
+ */
+export interface Opportunity {
+  id: string;
+  rule: string;
+  text: string;
+  saving: string;
+  short: string;
+  sure: string;
+  sure_words: string;
+  source: string;
+  line_id: string | null;
+  place: string | null;
+  before: string[];
+  after: string[];
+  action: string | null;
+  why_not: string | null;
+  tried: TriedChange | null;
+}
+
+/**
+ * The opportunities that save most; `more` are in the table, `none` says why there is none.
+ */
+export interface Advice {
+  rows: Opportunity[];
+  more: number;
+  none: string;
+}
+
 export type Verdict = "pass" | "warn" | "fail";
 
 /**
@@ -237,6 +283,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
 
+export type CostKind = "time" | "bound" | "bytes";
+
 export type Cell = string | number | boolean | null;
 
 /**
@@ -272,15 +320,14 @@ export interface Figure {
 }
 
 /**
- * What became of one source line; `bytes` is its estimated share of its kernels' traffic.
+ * What became of one source line; `cost` is its estimated share of that of its kernels.
  * `called_in` lists the lines of other functions that it was inlined into.
  */
 export interface Line {
   id: string;
   state: Tone | "outside";
   kernels: string[];
-  bytes: number | null;
-  time_us: number | null;
+  cost: Record<string, number>;
   called_in: string[];
   notes: Note[];
 }
@@ -299,9 +346,22 @@ export interface Source {
 }
 
 /**
+ * One of the costs of kernels, for all their calls: its name, its unit, where it is from.
+ */
+export interface Cost {
+  kind: CostKind;
+  name: string;
+  unit: Unit;
+  source: string;
+  is_estimate: boolean;
+}
+
+/**
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
- * `code` is the part that holds its source, or None for a library call; `configs` is what it
- * became for GPUs. `verdict` is what holds it back, and where those numbers come from.
+ * `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
+ * "compute" where the target has a roofline. `code` is the part that holds its source, or None
+ * for a library call; `configs` is what it became for GPUs. `verdict` is what holds it back,
+ * and where those numbers come from.
  */
 export interface Kernel {
   id: string;
@@ -320,8 +380,11 @@ export interface Kernel {
   bytes_read: number | null;
   bytes_written: number | null;
   flops: number | null;
-  time_us: number | null;
+  cost: Record<string, number>;
   calls: number;
+  bound: string | null;
+  registers: number | null;
+  occupancy: number | null;
   code: string | null;
   code_lines: number;
   wrapper: string | null;
@@ -505,9 +568,11 @@ export interface Artifact {
 
 /**
  * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
- * how its tables are drawn. `variable` is how code that is copied names the result, such as `_`
- * or `compiled`. `file` is what the result was saved to or loaded from. `no_assembly` says why
- * no kernel has code of a GPU, or is None; `cuda_graphs` is None where none were asked for.
+ * how its tables are drawn. `costs` are those that are known, the one that ranks first.
+ * `variable` is how code that is copied names the result, such as `_` or `compiled`. `file` is
+ * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
+ * GPU, or is None, `no_profile` why the kernels cannot be measured from here; `cuda_graphs` is
+ * None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -519,9 +584,11 @@ export interface Document {
   variable: string;
   panes: PaneHead[];
   figures: Figure[];
+  advice: Advice;
   notes: Note[];
   missing: Note[];
   sources: Source[];
+  costs: Cost[];
   kernels: Kernel[];
   no_assembly: string | null;
   graphs: GraphHead[];
@@ -544,6 +611,7 @@ export interface Document {
   file: SavedFile;
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
+  no_profile: string | null;
 }
 
 /**
@@ -636,6 +704,14 @@ export interface ChangesPart {
   kept: number;
 }
 
+/**
+ * A page that opens without Jupyter, and the name of its file.
+ */
+export interface SavedPage {
+  name: string;
+  html: string;
+}
+
 export type Part = GraphPart | CodePart | ScriptPart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
@@ -646,12 +722,19 @@ export interface GuardQuestion {
 }
 
 /**
+ * The id of the opportunity to try.
+ */
+export interface TrialQuestion {
+  opportunity: string;
+}
+
+/**
  * A request of the front end; every one gets exactly one `Answer` with the same id.
  */
 export interface Ask {
   id: number;
   ask: string;
-  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion;
+  question?: GuardQuestion | TargetQuestion | RowQuestion | RowsQuestion | TrialQuestion;
 }
 
 /**
@@ -673,7 +756,8 @@ export interface StepState {
 }
 
 /**
- * A running or ended compilation: phases so far, kernels as they are generated. `can_cancel` is
+ * A running or ended compilation: phases so far, kernels as they are generated. `task` is
+ * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
  * true only where a button works (a compilation in a worker process).
  */
 export interface Progress {
@@ -684,6 +768,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
+  task?: "measurement" | "trial";
 }
 
 /**

@@ -19,7 +19,8 @@ from workbench.specs import Catalogue
 from workbench.views.charts.picture import picture
 from workbench.views.words.places import few_words
 
-BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
+RECORDS = Path(__file__).parents[2] / "records"
+BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))
 NAMES = ("phases", "fusion", "traffic", "kernels", "graph")
 
 
@@ -67,6 +68,11 @@ def test_measured_times_go_before_estimates(sample_report: Report) -> None:
     (axes,) = sample_report.plot("kernels").axes
     assert axes.get_title(loc="left") == "Measured time of each kernel"
     assert axes.get_xlabel() == "µs"
+
+
+def test_without_times_the_bound_of_the_target_ranks_the_kernels() -> None:
+    (axes,) = NORM.plot("kernels").axes
+    assert axes.get_title(loc="left").startswith("Least time of each kernel by the roofline")
 
 
 def test_an_unknown_or_empty_chart_is_a_sentence(sample_report: Report) -> None:

@@ -36,6 +36,7 @@ def test_the_document_comes_packed(mail: Mailbox) -> None:
         ("wrapper:w0", wire.WrapperPart),
         ("table:fusion", wire.TablePart),
         ("changes:g0:g1", wire.ChangesPart),
+        ("page", wire.SavedPage),
     ],
 )
 def test_every_part_has_its_form(mail: Mailbox, name: str, kind: Any) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from workbench.analysis.cost.costs import CostKind, best_cost
 from workbench.analysis.fusion.fusion import (
     KernelTraffic,
     traffic_before_and_after,
@@ -26,21 +27,27 @@ if TYPE_CHECKING:
 MOST = 25  # bars; more cannot be read
 _ROW = 0.26  # inches
 _LABEL = 34  # characters
+_COSTS: Mapping[CostKind, str] = {
+    "time": "Measured time of each kernel",
+    "bound": "Least time of each kernel by the roofline (estimate)",
+    "bytes": "Bytes moved by each kernel (estimate)",
+}
 _READ, _WRITTEN = KERNEL_COLOURS[0], KERNEL_COLOURS[1]
 
 
 def kernels(report: Report) -> Figure:
-    """The slowest kernels when they were measured, else those that move most."""
-    is_timed = any(kernel.time_us is not None for kernel in report.kernels)
-    ranked = sorted(report.kernels, key=lambda k: -_weight(k, is_timed=is_timed))
+    """The kernels that cost most: by measured time, else by the model's bound, else by bytes."""
+    cost = best_cost(report)
+    kind: CostKind = "bytes" if cost is None else cost.kind
+    by_kernel = {} if cost is None else cost.by_kernel
+    ranked = sorted(report.kernels, key=lambda k: -by_kernel.get(k.id, 0.0))
     shown = ranked[:MOST]
     marks, names = kernel_marks(report), _names(report, shown)
-    values = [_weight(kernel, is_timed=is_timed) for kernel in shown]
-    size, unit = (1.0, "µs") if is_timed else unit_of(max(values, default=0))
-    words = [us_text(value) if is_timed else bytes_text(value) for value in values]
+    values = [by_kernel.get(kernel.id, 0.0) for kernel in shown]
+    size, unit = unit_of(max(values, default=0)) if kind == "bytes" else (1.0, "µs")
+    words = [bytes_text(value) if kind == "bytes" else us_text(value) for value in values]
     sizes = [value / size for value in values]
-    what = "Measured time of each kernel" if is_timed else "Bytes moved by each kernel (estimate)"
-    title = _title(what, len(ranked), "most first")
+    title = _title(_COSTS[kind], len(ranked), "most first")
     with _chart(names, sizes, words, unit, title) as (figure, axes, rows):
         for bar, kernel in zip(axes.barh(rows, sizes, height=0.7), shown, strict=True):
             _dress(bar, marks[kernel.id])
@@ -134,10 +141,6 @@ def _of_group(group: KernelTraffic, kernel: Kernel | None) -> str:
     what = group.name if kernel is None else ops_of(kernel)
     times = f" × {group.groups}" if group.groups > 1 else ""
     return f"{few_words(what.split(', '), _LABEL)}{times}  {group.kernel or ''}".rstrip()
-
-
-def _weight(kernel: Kernel, *, is_timed: bool) -> float:
-    return (kernel.time_us or 0.0) if is_timed else float(moved_bytes(kernel) or 0)
 
 
 def _names(report: Report, kernels: Sequence[Kernel]) -> list[str]:

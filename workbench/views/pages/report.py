@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from os import PathLike
 
@@ -15,6 +16,7 @@ from workbench.views.static_html import render
 from workbench.views.static_html.limits import PAGE
 from workbench.views.static_html.report import Code, body, summary
 from workbench.views.wire.codec import SMALL, bundle, pack
+from workbench.views.wire.document import SavedPage
 from workbench.views.words.places import text_of
 from workbench.views.words.units import plural
 
@@ -38,6 +40,12 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     record = pack(embedded(report, shown, "full", limit), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
     return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
+
+
+def saved_page(report: Report) -> SavedPage:
+    """The page as what a live view gives its reader to keep."""
+    words = re.sub(r"\W+", "_", report.request.name or "report").strip("_")
+    return {"name": f"{words or 'report'}.html", "html": page(report)}
 
 
 def fragment(report: Report) -> str:

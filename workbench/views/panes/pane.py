@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from workbench.analysis.opportunities.tried import Tried
 from workbench.report import Report
 from workbench.views.wire import document as wire
 from workbench.views.wire.document import Note
@@ -20,10 +21,18 @@ class ViewContext:
     """The inputs to edit where the guards are alive; without it they are only described."""
     targets: Targets | None = None
     """What the call can be compiled for in place, where it is alive."""
+    no_profile: str | None = (
+        "Nothing is alive here to be measured: show what `wb.aot_compile` returned."
+    )
+    """Why the kernels cannot be measured from the view; None where they can."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()
     """What was taken out before sharing."""
+    can_try: bool = False
+    """Whether opportunities can be tried in place."""
+    tried: Mapping[str, Tried] = field(default_factory=dict)
+    """What became of those that were, by their keys."""
 
 
 @dataclass(frozen=True)

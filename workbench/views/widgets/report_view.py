@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import traitlets
 
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.opportunities.tried import Tried
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.pages.report import saved_page
 from workbench.views.parts import report_part
 from workbench.views.widgets.request_widget import Answering
 from workbench.views.widgets.target_switcher import Switch
+from workbench.views.wire.diff import DiffDocument
 from workbench.views.wire.document import GuardCheck, GuardQuestion, Progress
 from workbench.views.wire.machine import TargetQuestion
 
@@ -67,6 +73,11 @@ class View(Answering):
         self._switch = switch
         self.revision += 1
 
+    def learn_trial(self, key: str, tried: Tried) -> None:
+        """Show what became of an opportunity."""
+        self._context = replace(self._context, tried={**self._context.tried, key: tried})
+        self.revision += 1
+
     def renew(self, before: Report, after: Report) -> bool:
         """Show what became of the report that is shown; False when this view is closed.
 
@@ -97,19 +108,46 @@ class View(Answering):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
+        if ask == "profile":
+            return self._alive().measure(self)
         if ask in ("retarget", "compare-targets"):
             return self._switched(ask, question)
+        if ask == "page":
+            return saved_page(self._report)
+        if ask == "try":
+            return self._alive().attempt(self, self._opportunity(question["opportunity"]))
+        if str(ask).startswith("tried:"):
+            return self._difference(str(ask).partition(":")[2])
         return report_part(self._report, str(ask))
 
+    def _opportunity(self, id: str) -> Opportunity:
+        found = () if self._report is None else opportunities(self._report)
+        for each in found:
+            if each.id == id:
+                return each
+        raise UsageError(f"There is no opportunity {id!r} in this report.")
+
+    def _difference(self, id: str) -> DiffDocument:
+        tried = self._context.tried.get(self._opportunity(id).key)
+        if tried is None:
+            raise UsageError(f"The opportunity {id!r} was not tried here.")
+        from workbench.views.diff.document import document as difference
+
+        return difference(tried.diff)
+
     def _switched(self, ask: str, question: TargetQuestion | None) -> None:
+        switch = self._alive()
+        if question is None or not question["targets"]:
+            raise UsageError("Choose a target first.")
+        switch(self, ask, question)
+
+    def _alive(self) -> Switch:
         if self._switch is None:
             raise UsageError(
                 "The function is not alive here: show what aot_compile returned, or type "
                 "wb.aot_compile(fn, args, target=NAME)."
             )
-        if question is None or not question["targets"]:
-            raise UsageError("Choose a target first.")
-        self._switch(self, ask, question)
+        return self._switch
 
     def _cancelled(self) -> None:
         if self._switch is not None and self._switch.cancel():

@@ -2,11 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
 import type { Caption } from "./picture";
-import { drag, jump, wheel } from "./gestures";
+import { drag, jump, pinch, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
 import { Legend } from "./legend";
 import { litRect } from "./lit";
@@ -93,7 +94,12 @@ export function GraphCanvas(props: Props) {
         onDblClick={double}
         onKeyDown={(event) => press(event, { ...now.current, camera, toggle })}
       />
-      <Legend plan={props.plan} caption={props.caption} changes={props.looks.changes !== null}>
+      <Legend
+        plan={props.plan}
+        caption={props.caption}
+        changes={props.looks.changes !== null}
+        heat={shownCost(props.store).value?.title ?? null}
+      >
         {props.children}
       </Legend>
       <canvas
@@ -191,10 +197,12 @@ function watch(
   if (root) themes.observe(root, { attributes: true });
   // Not through a prop: only a listener that is not passive may keep the page from scrolling.
   const turn = (event: WheelEvent) => wheel(event, camera);
-  element.addEventListener("wheel", turn, { passive: false });
+  const ending = new AbortController();
+  element.addEventListener("wheel", turn, { passive: false, signal: ending.signal });
+  pinch(element, camera, ending.signal);
   return () => {
     sizes.disconnect();
     themes.disconnect();
-    element.removeEventListener("wheel", turn);
+    ending.abort();
   };
 }

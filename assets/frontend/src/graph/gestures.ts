@@ -1,4 +1,4 @@
-// Pointer and wheel: dragging moves, the wheel zooms, the map jumps.
+// Pointer, fingers and wheel: dragging moves, pinching zooms, the map jumps.
 
 import type { Camera } from "./camera";
 import { centred, mapPlace } from "./minimap";
@@ -42,13 +42,55 @@ export function drag(event: PointerEvent, camera: Camera, click: (at: PointerEve
   });
 }
 
+/** Zooms with Ctrl or ⌘, and where the graph has the focus; else the notebook scrolls. */
 export function wheel(event: WheelEvent, camera: Camera): void {
+  const element = event.currentTarget as HTMLElement;
+  if (!event.ctrlKey && !event.metaKey && !element.matches(":focus")) return;
   event.preventDefault();
-  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  const box = element.getBoundingClientRect();
   const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : 1;
   const at = { x: event.clientX - box.left, y: event.clientY - box.top };
   if (event.shiftKey) camera.pan(-(event.deltaX || event.deltaY) * unit, 0);
   else camera.zoom(Math.exp(-event.deltaY * unit * WHEEL), at);
+}
+
+/** Zooms and moves with two fingers, which end a drag, until the signal. */
+export function pinch(element: HTMLElement, camera: Camera, signal: AbortSignal): void {
+  const fingers = new Map<number, Point>();
+  const down = (event: PointerEvent) => {
+    if (event.pointerType !== "touch") return;
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (fingers.size < 2) return;
+    for (const pointerId of fingers.keys())
+      element.dispatchEvent(new PointerEvent("pointercancel", { pointerId, pointerType: "pen" }));
+  };
+  const move = (event: PointerEvent) => {
+    if (!fingers.has(event.pointerId)) return;
+    const before = spread(fingers);
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    const after = spread(fingers);
+    if (fingers.size !== 2 || !before.length) return;
+    const { left, top } = element.getBoundingClientRect();
+    camera.zoom(after.length / before.length, { x: before.x - left, y: before.y - top });
+    camera.pan(after.x - before.x, after.y - before.y);
+  };
+  const up = (event: PointerEvent) =>
+    event.pointerType === "touch" && fingers.delete(event.pointerId);
+  element.addEventListener("pointerdown", down, { signal });
+  element.addEventListener("pointermove", move, { signal });
+  element.addEventListener("pointerup", up, { signal });
+  element.addEventListener("pointercancel", up, { signal });
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** The middle of the fingers, and how far the first two are apart. */
+function spread(fingers: ReadonlyMap<number, Point>): Point & { length: number } {
+  const [a, b = a] = [...fingers.values()] as [Point, Point?];
+  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, length: Math.hypot(a.x - b.x, a.y - b.y) };
 }
 
 /** Looks where the pointer is on the overview map, as long as it is pressed. */

@@ -38,7 +38,7 @@ export function Belongings({ store, without }: { store: Store; without?: Kind[] 
 }
 
 export function OpenCode({ store, id }: CardProps) {
-  if (store.pane.value === "kernels") return null;
+  if (store.pane.value === "kernels" && store.isCode.value) return null;
   return (
     <p>
       <button type="button" class="btn" onClick={() => store.select(id, { pane: "kernels" })}>

@@ -15,6 +15,7 @@ import { KernelCopies } from "./copies";
 import { Facts } from "./facts";
 import "./kernels.css";
 import "./machine.css";
+import { AllKernels, KernelTable } from "./table";
 import {
   columnOf,
   columnsOf,
@@ -50,6 +51,7 @@ export function KernelsPane({ store }: { store: Store }) {
         }}
       />
     );
+  if (!store.isCode.value) return <KernelTable store={store} kernels={kernels} />;
   return <Opened store={store} state={state} kernels={kernels} kernel={kernel} />;
 }
 
@@ -82,6 +84,7 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
   return (
     <div class="kernels" ref={root}>
       <div class="bar code-bar">
+        <AllKernels store={store} kernel={kernel} />
         <Chooser store={store} kernels={kernels} kernel={kernel} />
         {config && <ConfigChoice store={store} state={state} kernel={kernel} config={config} />}
         <KernelCopies store={store} kernel={kernel} />

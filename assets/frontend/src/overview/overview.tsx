@@ -1,10 +1,12 @@
 // The Overview: the figures, what is missing, and the user's source with what became of each line.
 
+import { sentence } from "../format";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
 import { usePaneState } from "../ui/kept";
 import type { Document as Report, Figure, Note } from "../wire";
+import { Advice } from "./advice";
 import { Heat } from "./heat";
 
 export function Overview({ store }: { store: Store }) {
@@ -15,6 +17,7 @@ export function Overview({ store }: { store: Store }) {
     <>
       <ProgressStrip store={store} />
       <Figures store={store} figures={report.figures} />
+      <Advice store={store} advice={report.advice} />
       <Notes store={store} report={report} why={why} />
       {why ? <Empty store={store} note={why} /> : <Heat store={store} sources={report.sources} />}
     </>
@@ -44,7 +47,7 @@ function Notes({ store, report, why }: NotesProps) {
     ...report.notes.filter((note) => note.tone !== "break"),
     ...report.missing
       .filter((note) => !isSaid(note, why))
-      .map((note) => ({ ...note, title: `${sentence(note.title)}:` })),
+      .map((note) => ({ ...note, title: `${sentence(note.title).replace(/[.:]$/, "")}:` })),
   ];
   const title = rest.map((note) => note.title.replace(/[.:]$/, "")).join(" · ");
   if (!urgent.length && !rest.length) return null;
@@ -70,10 +73,6 @@ function Notes({ store, report, why }: NotesProps) {
 /** Whether the reason for the missing source says the same already. */
 function isSaid(note: Note, why: Note | null): boolean {
   return why !== null && why.text.toLowerCase().startsWith(note.text.toLowerCase());
-}
-
-function sentence(words: string): string {
-  return words.slice(0, 1).toUpperCase() + words.slice(1).replace(/[.:]$/, "");
 }
 
 function Figures({ store, figures }: { store: Store; figures: Figure[] }) {

@@ -1,6 +1,7 @@
 // Buttons of a header: a picture with its words in the title.
 
 import { Icon, type IconName } from "../ui/icons";
+import type { Choice } from "./theme";
 
 interface IconButtonProps {
   name: IconName;
@@ -27,14 +28,13 @@ export function IconButton({ name, label, keys, disabled, isPressed, press }: Ic
   );
 }
 
-/** Where the host has no theme of its own. */
-export function ThemeButton({ isDark, toggle }: { isDark: boolean; toggle: (() => void) | null }) {
-  if (!toggle) return null;
-  return (
-    <IconButton
-      name={isDark ? "sun" : "moon"}
-      label={isDark ? "Light theme" : "Dark theme"}
-      press={toggle}
-    />
-  );
+const THEMES = {
+  auto: { name: "contrast", label: "Theme: as the page" },
+  light: { name: "sun", label: "Theme: light" },
+  dark: { name: "moon", label: "Theme: dark" },
+} as const;
+
+/** One choice for all views of the page; each press takes the next. */
+export function ThemeButton({ choice, next }: { choice: Choice; next(): void }) {
+  return <IconButton {...THEMES[choice]} press={next} />;
 }

@@ -7,12 +7,18 @@ const REGIONS = ".insp, .pane, .tabs, .head";
 /** What arrows act on, in the order of choice. */
 const LISTS = "[role=grid], [role=listbox], [role=tree], [role=application]";
 
+/** Gives the focus to the list of the pane that an element's view shows, or to the pane. */
+export function enterPane(inside: Element | null): void {
+  const pane = inside?.closest(".wb")?.querySelector<HTMLElement>(".pane");
+  (pane?.querySelector<HTMLElement>(LISTS) ?? pane)?.focus({ preventScroll: true });
+}
+
 /** Looks after each change of `signs` whether the focus was lost, and gives it a place nearby. */
 export function useKeptFocus(root: RefObject<HTMLElement | null>, signs: unknown[]): void {
   const region = useRef<string | null>(null);
   useEffect(() => {
     const note = (event: Event) => {
-      const target = event.target as Element | null;
+      const target = event.composedPath()[0];
       const inside = target instanceof Element && root.current?.contains(target);
       region.current = inside ? (target.closest(REGIONS)?.className.split(" ")[0] ?? "pane") : null;
     };
@@ -23,13 +29,23 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>, signs: unknown
       document.removeEventListener("pointerdown", note, true);
     };
   }, []);
-  // Before the next key can come, so not in an effect after the paint.
-  useLayoutEffect(() => {
-    if (region.current === null || document.activeElement !== document.body) return;
+  const keep = () => {
+    if (region.current === null || isElsewhere(root.current)) return;
     const place = root.current?.querySelector<HTMLElement>(`.${region.current}`);
     const pane = root.current?.querySelector<HTMLElement>(".pane");
     const list = pane?.querySelector<HTMLElement>(LISTS);
     const heir = region.current === "insp" ? place : (list ?? pane);
     (heir ?? pane)?.focus({ preventScroll: true });
-  }, signs);
+  };
+  // Before the next key can come, so not in an effect after the paint; but after the parts of the
+  // view that follow the same signs and are drawn on their own.
+  useLayoutEffect(() => queueMicrotask(keep), signs);
+}
+
+/** Whether something has the focus, in the view's own tree as in the page's. */
+function isElsewhere(view: Element | null): boolean {
+  const tree = view?.getRootNode();
+  if (tree instanceof ShadowRoot)
+    return tree.activeElement !== null || document.activeElement !== document.body;
+  return document.activeElement !== document.body;
 }

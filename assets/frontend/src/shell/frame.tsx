@@ -6,7 +6,7 @@ import type { Remembering } from "../memory";
 import { IconButton, ThemeButton } from "./buttons";
 import { useKeptFocus } from "./focus";
 import { Help, type KeyWords } from "./help";
-import { press, useQuietLab, type Keys } from "./keys";
+import { press, type Keys } from "./keys";
 import { useKeptScroll } from "./scrolling";
 import { RoomContext, useRoom, type Room } from "./size";
 import { Splitter } from "./splitter";
@@ -17,11 +17,12 @@ import { useTheme } from "./theme";
 export interface FrameRoot {
   root: RefObject<HTMLDivElement | null>;
   room: Room;
+  isScarce: boolean;
 }
 
 export function useFrame(): FrameRoot {
   const root = useRef<HTMLDivElement>(null);
-  return { root, room: useRoom(root) };
+  return { root, ...useRoom(root) };
 }
 
 /** The panel at the right of the pane. */
@@ -65,8 +66,7 @@ export function Frame(props: Props) {
   const panel = useId();
   const pane = view.pane.value;
   const [isHelp, setHelp] = useState(false);
-  const { theme, toggle } = useTheme();
-  useQuietLab(root);
+  const theme = useTheme(root);
   useKeptFocus(root, [pane, ...signs]);
   useKeptScroll(view, body);
   const help = () => setHelp(true);
@@ -74,16 +74,18 @@ export function Frame(props: Props) {
     <div
       ref={root}
       class={["wb", look, room].filter(Boolean).join(" ")}
-      data-theme={theme.value}
+      data-theme={theme.theme.value}
+      data-own={theme.isOwn.value || undefined}
       data-pane={pane}
       role="region"
+      tabIndex={-1}
       aria-label={props.label}
       style={{ ...props.style, ...(beside && { "--insp": `${beside.width}px` }) }}
       onKeyDown={(event) => press(event, { tabs, show, help, press: props.press })}
     >
       <div class="head">
         {props.head}
-        <ThemeButton isDark={theme.value === "dark"} toggle={toggle} />
+        <ThemeButton choice={theme.choice.value} next={theme.next} />
         <IconButton name="help" label="Keyboard" keys="?" press={help} />
       </div>
       {props.above}

@@ -1,13 +1,7 @@
 // The keys of the view: single ones act only when focus is inside it and not in a field.
 
-import { useEffect } from "preact/hooks";
-import type { RefObject } from "preact";
-
 /** The keys of the panes, as they lie beside one another: 0 is the tenth. */
 const DIGITS = "1234567890";
-const PLAIN = new Set([...DIGITS, "/", "?", "i", "e", "n", "p", "Escape", "Enter"]);
-const MOVES = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"]);
-const PAGES = new Set(["PageUp", "PageDown", " "]);
 
 /** What a field takes for itself. */
 export function isField(target: EventTarget | null): boolean {
@@ -16,30 +10,34 @@ export function isField(target: EventTarget | null): boolean {
   return ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }
 
-/** Whether the view answers a key itself; everything else is left to the notebook. */
-export function isOurs(event: KeyboardEvent): boolean {
+/**
+ * Whether a key that was pressed in a view is for the view alone. Also those that it does not
+ * answer: in a notebook `x` cuts the cell, `b` inserts one, `0 0` starts the kernel again. What
+ * runs a cell or holds Ctrl or ⌘ stays the notebook's.
+ */
+export function isQuiet(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey) return false;
   if (event.altKey) return event.key === "ArrowLeft" || event.key === "ArrowRight";
-  if (isField(event.target)) return !event.shiftKey || event.key.length === 1;
-  if (event.shiftKey) return event.key === "?" || event.key === "/";
-  return PLAIN.has(event.key) || MOVES.has(event.key) || PAGES.has(event.key);
+  return !(event.key === "Enter" && event.shiftKey) && !/^F\d/.test(event.key);
 }
 
 const SUPPRESS = "data-lm-suppress-shortcuts";
 
-/** Keeps JupyterLab from acting on a key that the view answers, and only on those. */
-export function useQuietLab(root: RefObject<HTMLElement | null>): void {
-  useEffect(() => {
-    const mark = (event: KeyboardEvent) => {
-      const element = root.current;
-      if (!element || !(event.target instanceof Node) || !element.contains(event.target)) return;
-      if (isOurs(event)) element.setAttribute(SUPPRESS, "true");
-      else element.removeAttribute(SUPPRESS);
-    };
-    // The notebook listens on the document while the event comes down, so this must be earlier.
-    window.addEventListener("keydown", mark, true);
-    return () => window.removeEventListener("keydown", mark, true);
-  }, []);
+/** Keeps the notebook around a view from acting on its keys, until the function is called. */
+export function quiet(el: HTMLElement): () => void {
+  const ending = new AbortController();
+  const mark = (event: KeyboardEvent) => {
+    // On what has the focus itself: a shortcut of `:focus` is looked for there first.
+    if (event.composedPath().includes(el) && event.target instanceof Element)
+      event.target.toggleAttribute(SUPPRESS, isQuiet(event));
+  };
+  // Notebook 7 listens on the document while the event comes down, so this must be earlier;
+  // JupyterLab and others listen where it has come up.
+  window.addEventListener("keydown", mark, { capture: true, signal: ending.signal });
+  const stop = (event: KeyboardEvent) => isQuiet(event) && event.stopPropagation();
+  for (const kind of ["keydown", "keypress", "keyup"] as const)
+    el.addEventListener(kind, stop, { signal: ending.signal });
+  return () => ending.abort();
 }
 
 /** What a view answers: panes by their digit, its help, and further keys of its own. */

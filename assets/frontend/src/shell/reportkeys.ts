@@ -11,6 +11,7 @@ export const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
   { keys: ["Shift", "↑", "↓", "←", "→"], words: "in the graph: move the view" },
   { keys: ["Page Up", "Page Down"], words: "in the graph: zoom in and out" },
+  { keys: ["Ctrl", "wheel"], words: "in the graph: zoom; the wheel alone after a click in it" },
   { keys: ["Home", "End"], words: "in the graph: show all, show the selection" },
   { keys: ["Space"], words: "in the graph: open or close the box" },
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },

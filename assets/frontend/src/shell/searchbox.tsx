@@ -92,7 +92,10 @@ function useFound(store: Store, field: RefObject<HTMLInputElement | null>) {
 function leave(store: Store, field: HTMLElement | null, hit: Hit): void {
   store.select(hit.id, { pane: store.paneOfHit(hit.id) });
   field?.blur();
-  field?.closest<HTMLElement>(".wb")?.querySelector<HTMLElement>(".pane")?.focus();
+  field
+    ?.closest<HTMLElement>(".wb")
+    ?.querySelector<HTMLElement>(".pane")
+    ?.focus({ preventScroll: true });
 }
 
 interface FoundProps {

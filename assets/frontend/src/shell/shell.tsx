@@ -6,10 +6,9 @@ import type { Store } from "../store";
 import { TargetDialog } from "../targets/dialog";
 import { TITLES, type PaneId } from "../wire";
 import { Body } from "./body";
-import { Frame, useFrame, type Beside } from "./frame";
+import { Frame, useFrame, type Beside, type FrameRoot } from "./frame";
 import { Header } from "./header";
 import { pressReport, REPORT_KEYS } from "./reportkeys";
-import type { Room } from "./size";
 import { StatusBar } from "./statusbar";
 import type { Tab } from "./tabs";
 
@@ -21,7 +20,7 @@ const COMING: readonly Tab[] = Object.entries(TITLES).map(([id, title]) => ({ id
 export function Shell({ store }: { store: Store }) {
   const frame = useFrame();
   const search = useRef<HTMLInputElement>(null);
-  const inspector = useInspector(store, frame.room);
+  const inspector = useInspector(store, frame);
   const actions = { find: () => search.current?.focus(), inspector: inspector.toggle };
   return (
     <Frame
@@ -37,7 +36,7 @@ export function Shell({ store }: { store: Store }) {
       dialogs={<TargetDialog store={store} />}
       keys={REPORT_KEYS}
       press={(event) => pressReport(event, store, actions)}
-      signs={[store.selected.value, store.doc.value]}
+      signs={[store.selected.value, store.doc.value, store.isCode.value]}
     >
       <Body store={store} />
     </Frame>
@@ -63,13 +62,17 @@ interface InspectorState {
   beside: Beside | null;
 }
 
-/** The inspector is there unless the reader or the pane wants the room. */
-function useInspector(store: Store, room: Room): InspectorState {
+/**
+ * The inspector is there unless the reader or the pane wants the room; where there is little, it
+ * comes with a selection.
+ */
+function useInspector(store: Store, frame: FrameRoot): InspectorState {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
-  const { isFull } = store.registration(store.pane.value);
-  const isOpen = asked ?? (room === "wide" || !isFull);
+  const isFull = store.registration(store.pane.value).isFull?.(store);
+  const isUseless = frame.isScarce && store.selected.value === null;
+  const isOpen = asked ?? (frame.room === "wide" || !(isFull || isUseless));
   const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
   return { isOpen, toggle: () => setAsked(!isOpen), beside };
 }

@@ -9,6 +9,7 @@ export type Room = "narrow" | "normal" | "wide";
 export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
+const SCARCE = 1000;
 const WIDE = 1600;
 
 export function roomOf(width: number): Room {
@@ -16,19 +17,23 @@ export function roomOf(width: number): Room {
   return width > WIDE ? "wide" : "normal";
 }
 
-export function useRoom(root: RefObject<HTMLElement | null>): Room {
+/** The room of a view, and whether there is little for what is not asked for. */
+export function useRoom(root: RefObject<HTMLElement | null>): { room: Room; isScarce: boolean } {
   const [room, setRoom] = useState<Room>("normal");
+  const [isScarce, setScarce] = useState(false);
   useLayoutEffect(() => {
     const element = root.current;
     if (!element) return;
     const look = () => {
       const width = element.clientWidth;
-      if (width) setRoom(roomOf(width));
+      if (!width) return;
+      setRoom(roomOf(width));
+      setScarce(width < SCARCE);
     };
     const watch = new ResizeObserver(look);
     watch.observe(element);
     look();
     return () => watch.disconnect();
   }, []);
-  return room;
+  return { room, isScarce };
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { whole } from "../format";
 import { Icon } from "../ui/icons";
+import { enterPane } from "./focus";
 import { keyOf } from "./keys";
 
 export interface Tab {
@@ -27,6 +28,11 @@ export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
   const strip = useRef<HTMLElement>(null);
   const here = tabs.findIndex((tab) => tab.id === pane);
   const move = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown" && !event.altKey) {
+      event.preventDefault();
+      enterPane(strip.current);
+      return;
+    }
     const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
     const step = steps[event.key];
     if (!step || event.altKey) return;
@@ -40,7 +46,7 @@ export function Tabs({ label, tabs, pane, show, panel }: StripProps) {
     if (!tab || !box) return;
     const end = tab.offsetLeft + tab.offsetWidth - box.clientWidth;
     box.scrollLeft = Math.min(Math.max(box.scrollLeft, end), tab.offsetLeft);
-    if (box.contains(document.activeElement)) tab.focus({ preventScroll: true });
+    if (box.matches(":focus-within")) tab.focus({ preventScroll: true });
   }, [pane, tabs.length]);
   return (
     <nav ref={strip} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>

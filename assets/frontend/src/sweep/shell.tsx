@@ -131,7 +131,9 @@ function Status({ state }: { state: SweepState }) {
 
 /** One row, or two compared, with the way back. */
 function Row({ state, opened }: { state: SweepState; opened: Opened }) {
-  const { theme } = useTheme();
+  const root = useRef<HTMLDivElement>(null);
+  const { theme, isOwn } = useTheme(root);
+  const look = { theme: theme.value, isOwn: isOwn.value };
   const back = useRef<HTMLButtonElement>(null);
   useEffect(() => back.current?.focus({ preventScroll: true }), []);
   const leave = (event: KeyboardEvent) => {
@@ -140,8 +142,8 @@ function Row({ state, opened }: { state: SweepState; opened: Opened }) {
     state.back();
   };
   return (
-    <div class="sweep-row" onKeyDown={leave}>
-      <Slip theme={theme.value} look="sweep-back">
+    <div ref={root} class="sweep-row" onKeyDown={leave}>
+      <Slip {...look} kind="sweep-back">
         <button ref={back} type="button" class="btn" onClick={() => state.back()}>
           <Icon name="left" />
           All settings
@@ -151,12 +153,12 @@ function Row({ state, opened }: { state: SweepState; opened: Opened }) {
       {opened.kind === "report" && <Shell store={opened.store} />}
       {opened.kind === "diff" && <DiffShell state={opened.state} />}
       {opened.kind === "asked" && (
-        <Slip theme={theme.value} look="sweep-wait">
+        <Slip {...look} kind="sweep-wait">
           <Asked />
         </Slip>
       )}
       {opened.kind === "failed" && (
-        <Slip theme={theme.value} look="sweep-wait">
+        <Slip {...look} kind="sweep-wait">
           <Message note={{ title: "It could not be opened.", text: opened.text, tone: "break" }} />
         </Slip>
       )}
@@ -164,9 +166,9 @@ function Row({ state, opened }: { state: SweepState; opened: Opened }) {
   );
 }
 
-function Slip({ theme, look, children }: SlipProps) {
+function Slip({ theme, isOwn, kind, children }: SlipProps) {
   return (
-    <div class={`wb ${look}`} data-theme={theme}>
+    <div class={`wb ${kind}`} data-theme={theme} data-own={isOwn || undefined}>
       {children}
     </div>
   );
@@ -174,7 +176,8 @@ function Slip({ theme, look, children }: SlipProps) {
 
 interface SlipProps {
   theme: string;
-  look: string;
+  isOwn: boolean;
+  kind: string;
   children: ComponentChildren;
 }
 

@@ -7,6 +7,7 @@ import { Table } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
+import { saveFile } from "../ui/savefile";
 import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
 import { wholeOf, type Window } from "./flame";
@@ -68,7 +69,7 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
         type="button"
         class="btn"
         data-tip="For ui.perfetto.dev or chrome://tracing"
-        onClick={() => saveFile(traceOf(phases, name), "compile-trace.json")}
+        onClick={() => saveFile(traceOf(phases, name), "compile-trace.json", "application/json")}
       >
         <Icon name="save" />
         Save Perfetto trace
@@ -94,11 +95,3 @@ function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Pha
 const CELLS: Cells<Phase> = {
   bar: { full: (phase) => `${seconds(phase.self_s)} of its own` },
 };
-
-function saveFile(text: string, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}

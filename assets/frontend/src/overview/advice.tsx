@@ -1,0 +1,219 @@
+// What to do next: the changes that save most, each with its line, and tried in place.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { commonIndent } from "../breaks/card";
+import { DiffShell } from "../diff/shell";
+import { DiffState } from "../diff/state";
+import type { Store } from "../store";
+import { Copy, Frame, Message, Prose } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
+import type { Advice as Given, DiffDocument, Opportunity, TriedChange } from "../wire";
+import "./advice.css";
+
+export function Advice({ store, advice }: { store: Store; advice: Given }) {
+  const [open, setOpen] = usePaneState<string | null>(store, "advice", null);
+  if (!advice.rows.length) return advice.none ? <p class="advice none">{advice.none}</p> : null;
+  return (
+    <section class="advice" aria-label="What to do next">
+      <div class="row">
+        <h2>What to do next</h2>
+        <span class="faint grow">{moreWords(advice.more)}</span>
+        <Frame store={store} name="opportunities" />
+      </div>
+      <ol>
+        {advice.rows.map((item) => (
+          <Row
+            key={item.id}
+            store={store}
+            item={item}
+            isOpen={open === item.id}
+            turn={() => setOpen(open === item.id ? null : item.id)}
+          />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** What is said of the changes that are not here. */
+export function moreWords(more: number): string {
+  return more ? `${more} more in the DataFrame` : "";
+}
+
+interface RowProps {
+  store: Store;
+  item: Opportunity;
+  isOpen: boolean;
+  turn(): void;
+}
+
+function Row({ store, item, isOpen, turn }: RowProps) {
+  const { line_id, place, tried } = item;
+  return (
+    <li>
+      <div class="item">
+        <button
+          type="button"
+          class="says"
+          aria-expanded={isOpen}
+          data-tip={item.text}
+          onClick={turn}
+        >
+          <Icon name={isOpen ? "down" : "right"} />
+          <span class="cut">{item.text.replaceAll("`", "")}</span>
+        </button>
+        <span
+          class="num cut"
+          data-tip={tried ? `Measured: ${tried.saved}` : `${item.saving} ${item.source}`}
+        >
+          {tried ? tried.saved : item.short}
+        </span>
+        <span class="faint cut" data-tip={tried ? tried.checked : item.sure_words}>
+          {tried ? "tried" : item.sure}
+        </span>
+        {line_id && place ? (
+          <button
+            type="button"
+            class="btn link cut"
+            data-tip={place}
+            onClick={() => store.select(line_id)}
+          >
+            {`line ${place.split(":").pop()}`}
+          </button>
+        ) : (
+          <span class="faint cut" data-tip="">
+            {place ?? ""}
+          </span>
+        )}
+      </div>
+      {isOpen && <Details store={store} item={item} />}
+    </li>
+  );
+}
+
+function Details({ store, item }: { store: Store; item: Opportunity }) {
+  const [error, setError] = useState<string | null>(null);
+  const isRunning = store.host.progress.value.status === "running";
+  const why = item.why_not ?? (isRunning ? "A compilation is running." : null);
+  const start = () => {
+    if (why !== null) return;
+    store.host
+      .part("try", { opportunity: item.id })
+      .catch((problem: Error) => setError(problem.message));
+  };
+  return (
+    <div class="more">
+      <p>
+        <Prose text={item.text} />
+      </p>
+      <Code item={item} />
+      {!item.tried && <p>{item.saving}</p>}
+      <p class="mut">{`${item.source} ${item.sure_words}`}</p>
+      {error && <Message note={{ title: "That cannot be tried.", text: error, tone: "break" }} />}
+      {item.tried && <Measured store={store} item={item} tried={item.tried} />}
+      {!item.tried && (
+        <div class="row">
+          <button
+            type="button"
+            class="btn"
+            aria-disabled={why !== null}
+            data-tip={why ?? "Compile a copy with the change and measure both"}
+            onClick={start}
+          >
+            Try it
+          </button>
+          <span class="mut">{why ?? "Compiles a copy; what is here stays as it is."}</span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The change: a small difference, arguments, or what to write. */
+function Code({ item }: { item: Opportunity }) {
+  const cut = commonIndent([...item.before, ...item.after]);
+  const text = item.action ?? item.after.join("\n");
+  if (!text) return null;
+  return (
+    <div class="row">
+      <pre class="diff mono grow">
+        {item.before.map((line) => (
+          <div key={`-${line}`} class="a">{`- ${line.slice(cut)}`}</div>
+        ))}
+        {item.before.length > 0
+          ? item.after.map((line) => <div key={`+${line}`} class="b">{`+ ${line.slice(cut)}`}</div>)
+          : text}
+      </pre>
+      <Copy quiet text={text} label="Copy" title="Copy the change" />
+    </div>
+  );
+}
+
+interface MeasuredProps {
+  store: Store;
+  item: Opportunity;
+  tried: TriedChange;
+}
+
+function Measured({ store, item, tried }: MeasuredProps) {
+  const [shown, show] = useState<DiffState | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const open = () => {
+    store.host
+      .part<DiffDocument>(tried.part)
+      .then((found) => show(new DiffState(found)))
+      .catch((problem: Error) => setError(problem.message));
+  };
+  return (
+    <>
+      <table class="tried">
+        <caption class="sr">{`What ${item.rule} changed`}</caption>
+        <tbody>
+          {tried.rows.map(([name, before, after]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="num">{before}</td>
+              <td class="num">{`→ ${after}`}</td>
+            </tr>
+          ))}
+          <tr>
+            <th scope="row">Predicted</th>
+            <td colSpan={2}>{item.saving.replace(/^Saves /, "").replace(/\.$/, "")}</td>
+          </tr>
+        </tbody>
+      </table>
+      <p class={tried.agrees === false ? "st-break" : ""}>{tried.checked}</p>
+      {error && <Message note={{ title: "No comparison.", text: error, tone: "break" }} />}
+      <div class="row">
+        <button type="button" class="btn" aria-haspopup="dialog" onClick={open}>
+          Compare
+        </button>
+      </div>
+      {shown && <Comparison state={shown} close={() => show(null)} />}
+    </>
+  );
+}
+
+/** The difference of the two compilations, over the view. */
+function Comparison({ state, close }: { state: DiffState; close(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class="compared"
+      aria-label="Without and with the change"
+      onClose={close}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      <DiffShell state={state} />
+      <div class="row">
+        <span class="grow" />
+        <button type="button" class="btn" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,100 @@
+// @vitest-environment happy-dom
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { beforeEach, expect, test, vi } from "vitest";
+import { idle } from "../src/host";
+import { Memory } from "../src/memory";
+import { Advice } from "../src/overview/advice";
+import type { Store } from "../src/store";
+import type { Opportunity } from "../src/wire";
+
+const CHANGE: Opportunity = {
+  id: "o0",
+  rule: "copied-matrix",
+  text: "Leave .contiguous() out: it writes a copy.",
+  saving: "Saves 1.05 MB, 1 kernel.",
+  short: "1.05 MB",
+  sure: "likely",
+  sure_words: "Likely: it was counted.",
+  source: "Counted: the bytes.",
+  line_id: "L:s0:93",
+  place: "model.py:93",
+  before: ["    return x.t().contiguous() @ y"],
+  after: ["    return x.t() @ y"],
+  action: null,
+  why_not: null,
+  tried: null,
+};
+
+const part = vi.fn(async () => null);
+const select = vi.fn();
+const progress = signal(idle());
+let store: Store;
+
+beforeEach(() => {
+  vi.clearAllMocks();
+  const memory = new Memory();
+  const view = { memory, pane: signal("overview"), host: { part, progress }, select };
+  store = { ...view, doc: signal({ variable: "fast" }) } as unknown as Store;
+});
+
+async function draw(change: Partial<Opportunity>, more = 0): Promise<void> {
+  const rows = [{ ...CHANGE, ...change }];
+  await act(() => render(null, document.body));
+  await act(() =>
+    render(<Advice store={store} advice={{ rows, more, none: "" }} />, document.body),
+  );
+}
+
+async function click(words: string): Promise<void> {
+  const buttons = [...document.querySelectorAll("button")];
+  const found = buttons.find((button) => button.textContent?.includes(words));
+  await act(() => found!.click());
+}
+
+test("a row has the saving and the line; opened, the change as a difference", async () => {
+  await draw({}, 3);
+  expect(document.body.textContent).toContain("3 more in the DataFrame");
+  expect(document.querySelector(".item")!.textContent).toContain("1.05 MB");
+  await click("line 93");
+  expect(select).toHaveBeenCalledWith("L:s0:93");
+  await click("Leave .contiguous() out");
+  const lines = [...document.querySelectorAll("pre div")].map((line) => line.textContent);
+  expect(lines).toEqual(["- return x.t().contiguous() @ y", "+ return x.t() @ y"]);
+});
+
+test("what can be tried is asked for, what cannot says why", async () => {
+  await draw({});
+  await click("Leave .contiguous() out");
+  await click("Try it");
+  expect(part).toHaveBeenCalledWith("try", { opportunity: "o0" });
+  await draw({ why_not: "The function is not alive here." });
+  await click("Try it");
+  expect(part).toHaveBeenCalledTimes(1);
+  expect(document.body.textContent).toContain("The function is not alive here.");
+});
+
+test("what was measured stands beside what was predicted", async () => {
+  const rows: [string, string, string][] = [["Kernels, counted", "3", "2"]];
+  const checked = "Outputs agree (rtol 1.3e-06, atol 1e-05).";
+  await draw({ tried: { rows, saved: "20 µs", agrees: true, checked, part: "tried:o0" } });
+  expect(document.querySelector(".item")!.textContent).toContain("20 µs");
+  await click("Leave .contiguous() out");
+  const cells = [...document.querySelectorAll("tr")].map((row) => row.textContent);
+  expect(cells).toEqual(["Kernels, counted3→ 2", "Predicted1.05 MB, 1 kernel"]);
+  expect(document.body.textContent).toContain(checked);
+  await click("Compare");
+  expect(part).toHaveBeenCalledWith("tried:o0");
+});
+
+test("without any there is one line, of a failure none", async () => {
+  await act(() =>
+    render(<Advice store={store} advice={{ rows: [], more: 0, none: "None." }} />, document.body),
+  );
+  expect(document.body.textContent).toBe("None.");
+  await act(() =>
+    render(<Advice store={store} advice={{ rows: [], more: 0, none: "" }} />, document.body),
+  );
+  expect(document.body.textContent).toBe("");
+});

@@ -1,0 +1,186 @@
+"""Each rule on a real compilation where doing what it says helps, and on one where it is silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from opportunity_cases import (
+    CASES,
+    GPU,
+    HOST,
+    ROWS,
+    Case,
+    Pictures,
+    activated,
+    attended_by_library,
+    averaged,
+    columns,
+    copied,
+    found_in,
+    lists,
+    run,
+    scaled,
+)
+
+import workbench as wb
+from workbench.analysis.opportunities.opportunity import SURE
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.report import Report
+
+TRACES = Path(__file__).parents[2] / "records" / "traces"
+QUICK = [case for case in CASES if case.compile is HOST] + [
+    case for case in CASES if case.name in ("epilogue, H100", "TF32, H100", "bfloat16, H100")
+]
+
+
+@pytest.mark.parametrize("case", QUICK, ids=[case.name for case in QUICK])
+def test_doing_what_a_rule_says_saves_what_it_says(case: Case) -> None:
+    done = run(case)
+    low, high = done.predicted
+    assert 0 < done.measured <= 2 * high
+    assert done.measured >= max(low, high / 2) * 0.99
+    assert done.agrees is not False
+    assert done.opportunity.sure in SURE
+    assert done.opportunity.source
+    assert done.opportunity.text.endswith(".")
+
+
+def rules_of(found: Any) -> list[str]:
+    return [each.rule for each in found]
+
+
+def test_a_copy_that_is_the_result_is_left_alone() -> None:
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        return x.t().contiguous()
+
+    assert rules_of(found_in(turned, (torch.randn(64, 32),))) == []
+
+
+def test_images_that_are_in_channels_last_already_are_left_alone() -> None:
+    there = Pictures().eval().to(memory_format=torch.channels_last)
+    image = torch.randn(2, 8, 16, 16).to(memory_format=torch.channels_last)
+    assert rules_of(found_in(there, (image,))) == []
+
+
+def test_topk_of_three_is_left_alone() -> None:
+    def three(x: torch.Tensor) -> torch.Tensor:
+        return torch.topk(torch.relu(x), 3, -1)[0] * 2
+
+    assert rules_of(found_in(three, (torch.randn(16, 100),))) == []
+
+
+def test_attention_by_the_library_and_softmax_alone_are_left_alone() -> None:
+    inputs = tuple(torch.randn(2, 32, 16) for _ in range(3))
+    assert rules_of(found_in(attended_by_library, inputs)) == []
+    assert rules_of(found_in(columns, (torch.randn(64, 16),))) == []
+
+
+def test_float64_that_comes_in_is_left_alone() -> None:
+    assert rules_of(found_in(scaled, (torch.randn(8, 16, dtype=torch.float64),))) == []
+
+
+def test_a_rule_names_the_line_and_shows_the_change() -> None:
+    found = found_in(copied, (torch.randn(64, 32), torch.randn(64, 48)))
+    (line,) = found[0].before
+    assert found[0].file.endswith("opportunity_cases.py")
+    assert line.strip() == "return torch.relu(x.t().contiguous() @ y) + 1"
+    assert found[0].after == (line.replace(".contiguous()", ""),)
+    assert found[0].kernels == ("k0",)
+
+
+@pytest.fixture(scope="module")
+def many_updates() -> Report:
+    inputs = lists(12)()
+    return wb.aot_compile(averaged, inputs, **GPU).report
+
+
+def test_small_independent_kernels_are_joined_or_recorded(many_updates: Report) -> None:
+    found = {each.rule: each for each in opportunities(many_updates)}
+    assert set(found) == {"independent-kernels", "cuda-graphs"}
+    joined = wb.aot_compile(averaged, lists(12)(), **GPU, options={"combo_kernels": True})
+    fewer = found["independent-kernels"].fewer_kernels
+    assert len(many_updates.kernels) - len(joined.report.kernels) == fewer
+    assert rules_of(opportunities(joined.report)) == []  # two kernels are few
+
+
+def test_what_cuda_graphs_are_advised_for_can_be_recorded(many_updates: Report) -> None:
+    advised = next(each for each in opportunities(many_updates) if each.rule == "cuda-graphs")
+    assert advised.sure == "measured elsewhere"
+    recorded = wb.aot_compile(averaged, lists(12)(), **GPU, **dict(advised.settings)).report
+    assert [part.verdict for part in recorded.cuda_graphs] == ["recorded"]
+    assert "cuda-graphs" not in rules_of(opportunities(recorded))
+
+
+def test_sizes_that_vary_cost_kernels_on_a_gpu() -> None:
+    x = (torch.randn(1000, 256),)
+    flexible = wb.aot_compile(columns, x, **GPU, dynamic_shapes=ROWS)
+    (found,) = [each for each in wb.opportunities(flexible) if each.rule == "fixed-sizes"]
+    assert found.saved_bytes_high == pytest.approx(1000 * 256 * 4, rel=0.01)
+    tried = found.try_()
+    assert tried.fewer_kernels == 2
+    assert tried.saved_bytes is not None
+    assert tried.saved_bytes > 900_000
+    assert rules_of(wb.opportunities(tried.compiled)) == []
+
+
+def test_a_gpu_with_one_large_kernel_of_narrow_numbers_has_nothing_to_change() -> None:
+    large = torch.empty(4096, 4096, dtype=torch.bfloat16, device="meta")
+    assert rules_of(found_in(torch.relu, (large,), **GPU)) == []
+
+
+def test_products_that_memory_bounds_or_that_were_tuned_are_left_alone() -> None:
+    def reduced(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ w).softmax(-1).sum(0)
+
+    thin = tuple(torch.empty(s, dtype=torch.bfloat16, device="meta") for s in ((64, 64), (64, 64)))
+    assert rules_of(found_in(reduced, thin, **GPU)) == []
+    inputs = torch.empty(2048, 1024, device="meta"), torch.empty(1024, 2048, device="meta")
+    tuned = rules_of(found_in(activated, inputs, **GPU, mode="max-autotune"))
+    assert "product-epilogue" not in tuned
+
+
+def test_complex_numbers_are_found_by_their_operators_only() -> None:
+    def waves(x: torch.Tensor) -> torch.Tensor:
+        return torch.cos(x) + torch.sin(x)
+
+    assert rules_of(found_in(waves, (torch.randn(64),))) == []
+
+
+def with_branch(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1 if x.sum() > 0 else x - 1
+    return y * 2
+
+
+def with_where(x: torch.Tensor) -> torch.Tensor:
+    y = torch.where(x.sum() > 0, x + 1, x - 1)
+    return y * 2
+
+
+def test_a_break_with_a_rewrite_shows_it_and_the_rewritten_code_is_one_graph() -> None:
+    x = (torch.randn(8),)
+    (found,) = wb.opportunities(wb.explain(with_branch, x))
+    assert (found.rule, found.kind) == ("break-rewrite", "rewrite")
+    assert "torch.where" in "\n".join(found.after)
+    assert found.saved_us_high is None
+    assert found.why_not.startswith("The function is not alive here")
+    assert rules_of(wb.opportunities(wb.explain(with_where, x))) == []
+
+
+def test_a_recompilation_names_its_cause() -> None:
+    found = wb.opportunities(wb.read_trace(TRACES / "recompiles.log.gz"))
+    texts = [each.text for each in found if each.rule == "recompiled"]
+    assert any("dimension 0 of x had another size" in text for text in texts)
+    assert any("the number factor had another value" in text for text in texts)
+    assert "recompiled" not in rules_of(wb.opportunities(wb.read_trace(TRACES / "gpu.log.gz")))
+
+
+def test_what_saves_most_comes_first_and_the_table_has_every_field() -> None:
+    inputs = tuple(torch.empty(s, device="meta") for s in ((2048, 1024), (1024, 2048)))
+    report = wb.aot_compile(activated, inputs, **GPU).report
+    table = report.frame("opportunities")
+    assert table.rule.to_list()[0] == "half-precision"
+    assert table.saved_us_high.is_monotonic_decreasing
+    assert {"text", "sure", "source", "settings", "saved_bytes_low"} <= set(table)

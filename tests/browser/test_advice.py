@@ -1,0 +1,33 @@
+"""What to do next in JupyterLab: a rewrite is tried in place, and compared in a dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.browser.cells import Notebook
+
+PRODUCT = """def product(x, y):
+    return torch.relu(x.t().contiguous() @ y)
+
+y = torch.randn(64, 32)"""
+
+
+def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., Notebook]) -> None:
+    notebook = open_notebook("advice.ipynb", PRODUCT, "%aot_compile product(x, y)")
+    for cell in (1, 2):
+        notebook.run(cell)
+        notebook.ended(cell)
+    view = notebook.cell(2).locator(".wb:visible").first
+    advice = view.get_by_role("region", name="What to do next")
+    advice.get_by_role("button", name="Leave .contiguous() out").click()
+    assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"
+    advice.get_by_role("button", name="Try it").click()
+    advice.get_by_text("Outputs of what there was and the copy agree").wait_for(timeout=60_000)
+    kernels = advice.get_by_role("row", name="Kernels, counted").inner_text()
+    assert kernels.split()[-3:] == ["3", "→", "2"]
+    advice.get_by_role("button", name="Compare").click()
+    dialog = view.get_by_role("dialog", name="Without and with the change")
+    dialog.get_by_text("2 kernels instead of 3").wait_for()
+    dialog.get_by_role("button", name="Close").click()
+    dialog.wait_for(state="hidden")
+    assert notebook.watched.errors == []

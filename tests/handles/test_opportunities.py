@@ -1,0 +1,124 @@
+"""Opportunities of live code are tried in a copy: compiled, compared, measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from opportunity_cases import Copying, Pictures, copied, scaled
+
+import workbench as wb
+from workbench.handles.opportunities import Opportunities
+from workbench.handles.rewriting import rewritten
+
+
+@pytest.fixture(scope="module")
+def product() -> Any:
+    return wb.aot_compile(copied, (torch.randn(96, 64), torch.randn(96, 80)), grad=False)
+
+
+def test_a_rewrite_is_compiled_in_a_copy_and_compared(product: Any) -> None:
+    tried = wb.opportunities(product)[0].try_()
+    assert tried.agrees
+    assert "rtol" in tried.checked
+    assert (tried.before.kernels, tried.after.kernels) == (3, 2)
+    assert tried.saved_bytes == tried.opportunity.saved_bytes_high == 2 * 96 * 64 * 4
+    assert tried.before.call_us is not None
+    assert tried.after.call_us is not None
+    assert "2 kernels instead of 3" in repr(tried.diff)
+    assert "predicted saves" in repr(tried)
+    lines = repr(wb.opportunities(product)).split("\n")
+    assert max(map(len, lines[:4])) <= 80
+    x, y = torch.randn(96, 64), torch.randn(96, 80)
+    torch.testing.assert_close(tried.compiled(x, y), copied(x, y))
+
+
+def test_a_module_shares_its_weights_with_the_copy_and_stays_as_it_was() -> None:
+    module = Copying().eval()
+    found = wb.opportunities(wb.aot_compile(module, (torch.randn(4, 96),), grad=False))
+    copy = rewritten(module, found[0].opportunity)
+    assert type(module).forward is Copying.forward
+    assert copy.weight is module.weight
+    x = torch.randn(4, 96)
+    torch.testing.assert_close(copy(x), module(x))
+    assert found[0].try_().agrees
+
+
+def helper(x: torch.Tensor) -> torch.Tensor:
+    return x.t().contiguous()
+
+
+def calling(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.relu(helper(x) @ y)
+
+
+def test_a_line_of_a_helper_is_changed_for_the_caller_only() -> None:
+    inputs = torch.randn(8, 6), torch.randn(8, 4)
+    found = wb.opportunities(wb.aot_compile(calling, inputs, grad=False))
+    assert found[0].line == helper.__code__.co_firstlineno + 1
+    changed = rewritten(calling, found[0].opportunity)
+    assert changed.__globals__["helper"] is not helper
+    assert changed.__globals__["helper"](inputs[0]).stride() == (1, 6)
+    assert helper(inputs[0]).is_contiguous()
+
+
+def test_a_variable_of_an_enclosing_function_is_still_read() -> None:
+    factor = 3.0
+
+    def scaled_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x.t().contiguous() @ y) * factor
+
+    inputs = torch.randn(8, 6), torch.randn(8, 4)
+    found = wb.opportunities(wb.aot_compile(scaled_product, inputs, grad=False))
+    assert found[0].try_().agrees
+
+
+def test_what_a_copy_would_leave_out_is_refused_in_a_sentence() -> None:
+    product = lambda x, y: torch.relu(x.t().contiguous() @ y)  # noqa: E731
+    inputs = torch.randn(8, 6), torch.randn(8, 4)
+    found = wb.opportunities(wb.aot_compile(product, inputs, grad=False))
+    with pytest.raises(wb.UsageError, match="lambda or has a decorator"):
+        found[0].try_()
+
+
+def test_numbers_that_are_meant_to_change_are_shown_and_not_judged() -> None:
+    tried = wb.opportunities(wb.aot_compile(scaled, (torch.randn(8, 64),)))[0].try_()
+    assert tried.agrees is None
+    assert tried.checked.startswith("The numbers are meant to change: outputs differ by at most")
+    assert tried.saved_bytes == 8 * 64 * 4
+
+
+def test_the_memory_format_of_model_and_input_is_changed_in_copies() -> None:
+    module, image = Pictures().eval(), torch.randn(1, 8, 16, 16)
+    found = wb.opportunities(wb.aot_compile(module, (image,), grad=False))
+    tried = found["channels-last"].try_()
+    assert tried.agrees
+    assert tried.fewer_kernels > 0
+    assert module.first.weight.is_contiguous()
+    assert image.is_contiguous()
+
+
+def test_of_a_record_nothing_can_be_tried(product: Any) -> None:
+    (found,) = wb.opportunities(product.report)
+    assert "not alive here" in found.why_not
+    with pytest.raises(wb.UsageError, match="not alive here"):
+        found.try_()
+    with pytest.raises(wb.UsageError, match="There are: copied-matrix"):
+        wb.opportunities(product)["shape-padding"]
+
+
+def test_measured_times_give_the_saving_in_time(product: Any) -> None:
+    assert wb.opportunities(product)[0].saved_us_high is None
+    measured = wb.profile(product, (torch.randn(96, 64), torch.randn(96, 80)))
+    found = wb.opportunities(measured)
+    (copy,) = [row for row in measured.kernels if row.kernel in found[0].kernels]
+    assert found[0].saved_us_high == pytest.approx(copy.time_us)
+    assert "measured share" in found[0].source
+
+
+def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:
+    found: Opportunities = wb.opportunities(wb.aot_compile(torch.relu, (torch.randn(8),)))
+    assert not found
+    assert repr(found).startswith("Nothing to change was found in relu on host")
+    assert len(found.frame()) == 0

@@ -1,0 +1,126 @@
+"""Copies that could be left out: of a matrix before a product, into another memory format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workbench.analysis.fusion.kinds import is_library
+from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.opportunities.facts import Facts, base, is_generated
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.report import Buffer, Kernel
+
+_COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))
+_PRODUCTS = frozenset(("mm", "addmm"))
+_COPYING = re.compile(r"\.(contiguous|clone)\(\)")
+_COUNTED = "counted: the bytes that the copying kernels move"
+
+
+def copied_matrices(facts: Facts) -> Iterator[Opportunity]:
+    """A matrix that `.contiguous()` or `.clone()` copies only for a product, which takes any."""
+    for kernel in facts.kernels:
+        node = _copy(facts, kernel)
+        moved = moved_bytes(kernel)
+        if node is None or moved is None or node.file is None or node.line is None:
+            continue
+        line = facts.line_at(node.file, node.line)
+        text = "" if line is None else line[1]
+        calls = list(_COPYING.finditer(text))
+        if len(calls) != 1:
+            continue
+        name = calls[0][0]
+        time = facts.microseconds(moved, [kernel])
+        yield Opportunity(
+            id="",
+            rule="copied-matrix",
+            kind="rewrite",
+            text=f"Leave {name} out: it writes a copy that only a product reads, and a product "
+            "takes the matrix as it lies in memory.",
+            sure="likely",
+            source=_COUNTED + facts.time_source([kernel]),
+            kernels=(kernel.id,),
+            **facts.place([node]),
+            saved_bytes_low=moved,
+            saved_bytes_high=moved,
+            saved_us_low=time,
+            saved_us_high=time,
+            fewer_kernels=max(kernel.calls, 1),
+            before=(text,),
+            after=(_COPYING.sub("", text),),
+        )
+
+
+def _copy(facts: Facts, kernel: Kernel) -> NodeFacts | None:
+    """The copy that a kernel is, where it is of a matrix that lies densely and goes to products."""
+    if not is_generated(kernel) or not {base(op) for op in kernel.ops} <= _COPIES:
+        return None
+    nodes = [node for node in facts.nodes_of(kernel) if base(node.target) == "clone"]
+    if len(nodes) != 1 or len(nodes[0].shape or ()) != 2:
+        return None
+    source = facts.nodes.get(nodes[0].inputs[0]) if nodes[0].inputs else None
+    if source is None or source.bytes != nodes[0].bytes or base(source.target) == "expand":
+        return None
+    for buffer, readers in facts.written(kernel):
+        if buffer.kind != "intermediate" or not readers or not all(map(_is_product, readers)):
+            return None
+    return nodes[0]
+
+
+def _is_product(kernel: Kernel) -> bool:
+    return is_library(kernel) and any(base(op) in _PRODUCTS for op in kernel.ops)
+
+
+def channels_last(facts: Facts) -> Iterator[Opportunity]:
+    """Images and weights that are rearranged in every call for the convolutions that read them."""
+    before = {n.id: n for n in facts.report.scheduler_nodes if n.phase == "before"}
+    inputs: dict[str, list[Buffer]] = {}
+    for buffer in facts.report.buffers:
+        for node in buffer.read_by if buffer.kind == "input" else ():
+            inputs.setdefault(node, []).append(buffer)
+    kernels: dict[str, Kernel] = {}
+    total = images = 0
+    for buffer, writers, readers in facts.buffers:
+        made = [before[id] for id in buffer.written_by if id in before]
+        reads = [given for node in buffer.written_by for given in inputs.get(node, ())]
+        is_copy = len(made) == 1 and made[0].kind == "pointwise" and len(reads) == 1
+        if not is_copy or reads[0].shape != buffer.shape or len(buffer.shape or ()) != 4:
+            continue
+        if not writers or not readers or not all(map(_is_convolution, readers)):
+            continue
+        if {_op(facts, id) for id in made[0].origins} != {"convolution"}:
+            continue
+        kernels |= {kernel.id: kernel for kernel in writers}
+        total += 2 * (buffer.bytes or 0)
+        images += 1
+    if not images:
+        return
+    whole = [k for k in kernels.values() if {base(op) for op in k.ops} == {"convolution"}]
+    time = facts.microseconds(total, kernels.values())
+    yield Opportunity(
+        id="",
+        rule="channels-last",
+        kind="layout",
+        text="Keep model and images in torch.channels_last: the convolutions take images whose "
+        "channels lie together, so each call first rearranges its image and the weights.",
+        sure="likely",
+        source="counted: the bytes of the inputs that are copied, read and written"
+        + facts.time_source(kernels.values()),
+        kernels=tuple(kernels),
+        **facts.place(n for k in kernels.values() for n in facts.nodes_of(k)),
+        saved_bytes_low=total,
+        saved_bytes_high=total,
+        saved_us_low=time,
+        saved_us_high=time,
+        fewer_kernels=len(whole) or None,
+        settings=(("memory_format", "channels_last"),),
+    )
+
+
+def _op(facts: Facts, node: str) -> str:
+    found = facts.nodes.get(node)
+    return "" if found is None else base(found.target)
+
+
+def _is_convolution(kernel: Kernel) -> bool:
+    return is_library(kernel) and any(base(op) == "convolution" for op in kernel.ops)

@@ -1,0 +1,194 @@
+"""What a GPU could do with fewer launches: joined kernels, CUDA graphs, fixed sizes, templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from workbench.analysis.fusion.fusion import calls
+from workbench.analysis.fusion.kinds import is_library
+from workbench.analysis.gpu_model.launches import LaunchCosts, launches
+from workbench.analysis.opportunities.facts import Facts, base, is_generated
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.report import Buffer, Kernel
+
+_TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
+_SMALLEST = 4  # groups of independent kernels below that are left alone
+_COST = LaunchCosts()
+_MODEL = "model: the costs of launches in workbench.analysis.gpu_model.launches"
+_PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
+_TUNED = ("max_autotune", "max_autotune_gemm")
+
+
+def independent_kernels(facts: Facts) -> Iterator[Opportunity]:
+    """Many small kernels that wait for nothing of each other."""
+    if facts.gpu is None or _has_option(facts, "combo_kernels"):
+        return
+    bounds = {row.kernel: row.bound_us or 0.0 for row in facts.report.roofline}
+    levels: list[int] = []
+    groups: dict[int, list[Kernel]] = {}
+    for call in calls(facts.report):
+        level = 1 + max((levels[i] for i in call.inputs), default=0)
+        levels.append(level)
+        small = is_generated(call.kernel) and bounds.get(call.kernel.id, 0.0) < _COST.kernel_us
+        if small and call.kernel.calls == 1:
+            groups.setdefault(level, []).append(call.kernel)
+    wide = [group for group in groups.values() if len(group) >= _SMALLEST]
+    fewer = sum(len(group) - ceil(len(group) / _TOGETHER) for group in wide)
+    if not fewer:
+        return
+    kernels = [kernel for group in wide for kernel in group]
+    yield Opportunity(
+        id="",
+        rule="independent-kernels",
+        kind="option",
+        text=f"Join {len(kernels)} small kernels, which do not need each other's results: "
+        "combo_kernels puts up to 8 of them into one launch.",
+        sure="measured elsewhere",
+        source=f"counted: launches, with 8 kernels in one; {_MODEL}, nothing where the GPU has "
+        "other work meanwhile",
+        kernels=tuple(kernel.id for kernel in kernels),
+        **facts.place(n for k in kernels for n in facts.nodes_of(k)),
+        saved_bytes_low=0,
+        saved_bytes_high=0,
+        saved_us_low=0.0,
+        saved_us_high=fewer * _COST.kernel_us,
+        fewer_kernels=fewer,
+        settings=(("combo_kernels", True),),
+    )
+
+
+def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
+    """Kernels so short that the GPU waits for their launches."""
+    request = facts.report.request
+    has_graphs = len(facts.report.cuda_graphs) or request.mode == "reduce-overhead"
+    if facts.gpu is None or has_graphs or request.dynamic_shapes is not None:
+        return
+    if any(kernel.language == "cpp" for kernel in facts.kernels):
+        return
+    model = launches(facts.report, _COST)
+    if len(model.rows) < _SMALLEST or model.saved < 0.1:
+        return
+    yield Opportunity(
+        id="",
+        rule="cuda-graphs",
+        kind="mode",
+        text=f"Record CUDA graphs: the GPU waits for the launches of {len(model.rows)} kernels, "
+        "which are shorter than that; as a graph they start at once. Inputs are copied first.",
+        sure="measured elsewhere",
+        source=f"{_MODEL}; kernels at their bounds, so the high end is the most that it can be",
+        kernels=tuple(kernel.id for kernel in facts.kernels),
+        saved_us_low=0.0,
+        saved_us_high=model.plain_us - model.graph_us,
+        settings=(("mode", "reduce-overhead"),),
+    )
+
+
+def products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
+    """A library product in float32 whose result one pointwise kernel reads at once."""
+    request = facts.report.request
+    is_tuned = (request.mode or "").startswith("max-autotune")
+    if facts.gpu is None or is_tuned or any(_has_option(facts, name) for name in _TUNED):
+        return
+    full = {r.kernel for r in facts.report.roofline if r.rate and r.rate.endswith("fp32")}
+    pairs = [
+        (kernel, buffer, readers[0])
+        for kernel in facts.kernels
+        if kernel.id in full and _is_product(kernel)
+        for buffer, readers in facts.written(kernel)
+        if buffer.kind == "intermediate" and len(readers) == 1
+        if is_generated(readers[0]) and _is_elementwise(facts, buffer, readers[0])
+    ]
+    if not pairs:
+        return
+    saved = sum(2 * (buffer.bytes or 0) for _, buffer, _ in pairs)
+    kernels = {k.id: k for product, _, reader in pairs for k in (product, reader)}
+    yield Opportunity(
+        id="",
+        rule="product-epilogue",
+        kind="mode",
+        text="Try generated products (max-autotune): the library writes a product to memory, and "
+        "the next kernel reads it only to compute on every element; a generated one takes that in.",
+        sure="possible",
+        source="counted: the products, written and read once, where a generated one wins; nothing "
+        "where the library stays faster" + facts.time_source(kernels.values()),
+        kernels=tuple(kernels),
+        **facts.place(n for k, _, _ in pairs for n in facts.nodes_of(k)),
+        saved_bytes_low=0,
+        saved_bytes_high=saved,
+        saved_us_low=0.0,
+        saved_us_high=facts.microseconds(saved, kernels.values()),
+        fewer_kernels=len(pairs),
+        settings=(("mode", "max-autotune"),),
+    )
+
+
+def _is_product(kernel: Kernel) -> bool:
+    return is_library(kernel) and bool({base(op) for op in kernel.ops} & _PRODUCTS)
+
+
+def _is_elementwise(facts: Facts, buffer: Buffer, reader: Kernel) -> bool:
+    """Whether the reader writes as many elements as it reads of the product."""
+    shapes = [_count(made.shape) for made, _ in facts.written(reader)]
+    return bool(shapes) and all(count == _count(buffer.shape) is not None for count in shapes)
+
+
+def _count(shape: tuple[int | str, ...] | None) -> int | None:
+    total = 1
+    for size in shape or (None,):
+        if not isinstance(size, int):
+            return None
+        total *= size
+    return total
+
+
+def fixed_sizes(facts: Facts) -> Iterator[Opportunity]:
+    """Reductions over sizes that vary, which read their input once for each part of a result."""
+    if facts.gpu is None or facts.report.request.dynamic_shapes is None:
+        return
+    reductions = _reductions(facts)
+    again: dict[str, Kernel] = {}
+    saved = 0
+    for _, _, readers in facts.buffers:  # a size that varies is not known, what is read is
+        parts = [k for k in readers if k.id in reductions and _has_symbol(facts, k)]
+        same = [k for k in parts if k.nodes == parts[0].nodes]
+        if len(same) > 1:
+            saved += sum(kernel.bytes_read or 0 for kernel in same[1:])
+            again |= {kernel.id: kernel for kernel in same}
+    if not saved:
+        return
+    time = facts.microseconds(saved, again.values())
+    yield Opportunity(
+        id="",
+        rule="fixed-sizes",
+        kind="static shape",
+        text="Compile without dynamic_shapes if calls only ever have the sizes of the example: "
+        "because they may vary, one reduction became several kernels that read the same.",
+        sure="possible",
+        source="counted: what the kernels of one reduction read more than once"
+        + facts.time_source(again.values()),
+        kernels=tuple(again),
+        **facts.place(n for k in again.values() for n in facts.nodes_of(k)),
+        saved_bytes_low=0,
+        saved_bytes_high=saved,
+        saved_us_low=None if time is None else 0.0,
+        saved_us_high=time,
+        fewer_kernels=len(again) - 1,
+        settings=(("dynamic_shapes", None),),
+    )
+
+
+def _reductions(facts: Facts) -> set[str]:
+    nodes = {n.id for n in facts.report.scheduler_nodes if n.kind == "reduction"}
+    return {k.id for k in facts.kernels if nodes.intersection(k.scheduler_nodes)}
+
+
+def _has_symbol(facts: Facts, kernel: Kernel) -> bool:
+    own = facts.nodes_of(kernel)
+    inputs = [facts.nodes[id] for node in own for id in node.inputs if id in facts.nodes]
+    return any(isinstance(size, str) for node in (*own, *inputs) for size in node.shape or ())
+
+
+def _has_option(facts: Facts, name: str) -> bool:
+    given = dict(facts.report.request.options)
+    return given.get(name, "False") not in ("False", "None")

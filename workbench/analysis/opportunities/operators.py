@@ -1,0 +1,147 @@
+"""Operators that another way of writing them replaces: fallbacks, attention by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
+from workbench.analysis.opportunities.facts import Facts, base, is_generated
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.report import Buffer, Kernel
+
+_NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
+_PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
+_VIEWS = frozenset(("view_as_complex", "view_as_real"))
+
+
+def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
+    """`topk` for one value, which a maximum gives without leaving the generated code."""
+    for kernel, nodes in facts.fallbacks():
+        top = next((node for node in nodes if base(node.target) == "topk"), None)
+        if top is None or not top.inputs or not _is_single(facts, kernel, top):
+            continue
+        saved = facts.between(kernel)
+        own = moved_bytes(kernel) or 0
+        if not saved:
+            continue
+        time = facts.microseconds(saved, [kernel])
+        yield Opportunity(
+            id="",
+            rule="topk-of-one",
+            kind="replacement operator",
+            text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
+            "here: Inductor has no code for topk, so what comes before it is written to memory "
+            "for it, and max is fused.",
+            sure="likely",
+            source=f"{_NEIGHBOURS}{facts.time_source([kernel])}; the operator moves {own} bytes",
+            kernels=(kernel.id,),
+            **facts.place([top]),
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            saved_us_low=time,
+            saved_us_high=time,
+            fewer_kernels=1,
+            after=("values, indices = torch.max(x, dim, keepdim=True)",),
+        )
+
+
+def _is_single(facts: Facts, kernel: Kernel, top: NodeFacts) -> bool:
+    """Whether it gives one value along a dimension that has more."""
+    whole = facts.nodes[top.inputs[0]].shape if top.inputs[0] in facts.nodes else None
+    shapes = [buffer.shape for buffer, _ in facts.written(kernel) if buffer.shape]
+    if whole is None or not shapes or any(len(shape) != len(whole) for shape in shapes):
+        return False
+    reduced = [(a, b) for a, b in zip(shapes[0], whole, strict=True) if a != b]
+    return len(reduced) == 1 and reduced[0][0] == 1
+
+
+def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
+    """Complex arithmetic, for which Inductor calls eager operators one by one."""
+    found = [
+        kernel
+        for kernel, nodes in facts.fallbacks()
+        if any(_is_complex(facts, node) for node in nodes)
+    ]
+    computing = [k for k in found if not {base(op) for op in k.ops} <= _VIEWS]
+    if not computing:
+        return
+    views = sum(moved_bytes(k) or 0 for k in found if k not in computing)
+    low = sum(facts.between(k) for k in found)
+    yield Opportunity(
+        id="",
+        rule="complex-numbers",
+        kind="replacement operator",
+        text="Compute with real and imaginary parts: Inductor has no code for complex numbers, so "
+        "each operator on them runs by itself; real tensors are fused with what is around them.",
+        sure="likely",
+        source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
+        f"complex views{facts.time_source(found)}",
+        kernels=tuple(k.id for k in found),
+        **facts.place(n for k in computing for n in facts.nodes_of(k)),
+        saved_bytes_low=low,
+        saved_bytes_high=low + views,
+        saved_us_low=facts.microseconds(low, found),
+        saved_us_high=facts.microseconds(low + views, found),
+        fewer_kernels=sum(max(k.calls, 1) for k in found) - 1 or None,
+        after=(
+            "real, imag = x[..., 0::2], x[..., 1::2]",
+            "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
+        ),
+    )
+
+
+def _is_complex(facts: Facts, node: NodeFacts) -> bool:
+    values = (node, *(facts.nodes[id] for id in node.inputs if id in facts.nodes))
+    return any((value.dtype or "").startswith("complex") for value in values)
+
+
+def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
+    """Product, softmax, product, with the whole matrix of scores in memory between them."""
+    for kernel in facts.kernels:
+        if not is_generated(kernel) or not _is_softmax(kernel):
+            continue
+        into = [(b, w) for b, w in facts.read(kernel) if _are_products(w)]
+        out = [(b, r) for b, r in facts.written(kernel) if _are_products(r)]
+        scores = [b for b, _ in (*into, *out)]
+        if not into or not out or not all(map(_is_own, scores)) or not _is_square(out[0][0]):
+            continue
+        saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
+        concerned = [*into[0][1], kernel, *out[0][1]]
+        time = facts.microseconds(saved, concerned)
+        yield Opportunity(
+            id="",
+            rule="attention-by-hand",
+            kind="replacement operator",
+            text="Call scaled_dot_product_attention on tensors of four dimensions (batch, heads, "
+            "positions, width): it never stores the scores, which are written here and read again "
+            "before and after the softmax.",
+            sure="likely",
+            source="counted: the scores, written and read before and after the softmax"
+            + facts.time_source(concerned),
+            kernels=tuple(k.id for k in concerned),
+            **facts.place(facts.nodes_of(kernel)),
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            saved_us_low=time,
+            saved_us_high=time,
+            fewer_kernels=2 * max(kernel.calls, 1),
+            after=("torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)",),
+        )
+
+
+def _is_softmax(kernel: Kernel) -> bool:
+    ops = {base(op) for op in kernel.ops}
+    return "exp" in ops and "div" in ops and bool(ops & {"amax", "prepare_softmax_online"})
+
+
+def _are_products(kernels: tuple[Kernel, ...]) -> bool:
+    return bool(kernels) and all({base(op) for op in k.ops} & _PRODUCTS for k in kernels)
+
+
+def _is_own(buffer: Buffer) -> bool:
+    return buffer.kind == "intermediate"
+
+
+def _is_square(buffer: Buffer) -> bool:
+    """Whether a buffer can be scores: of a batch, positions by positions."""
+    return len(buffer.shape or ()) >= 3

@@ -1,0 +1,100 @@
+"""One thing to change: what it would save, how sure that is, and the change itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Sure = Literal["likely", "possible", "measured elsewhere"]
+Kind = Literal[
+    "rewrite",
+    "option",
+    "mode",
+    "dtype",
+    "layout",
+    "static shape",
+    "replacement operator",
+    "break cure",
+    "recompile cause",
+]
+
+SURE: Mapping[Sure, str] = {
+    "likely": "The change takes away what was counted in the code that was generated.",
+    "possible": "It depends on what the record does not hold: how a result is used, which numbers "
+    "are good enough, or which code is faster on the machine.",
+    "measured elsewhere": "The time comes from costs that were measured on another machine.",
+}
+"""What each word of `Opportunity.sure` means."""
+
+
+@dataclass(frozen=True)
+class Opportunity:
+    """One change, with a range of what it saves in one call, and where that number is from.
+
+    Bytes are those of Inductor's traffic model, times microseconds, `fewer_kernels` launches; None
+    where nothing can be said. `settings` are the arguments that change, such as `("mode",
+    "max-autotune")`; `before` are the lines from `line` of `file`, `after` those in their place, or
+    without `before` an example of what to write. `kernels` are those concerned.
+    """
+
+    id: str
+    rule: str
+    kind: Kind
+    text: str
+    sure: Sure
+    source: str
+    kernels: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    line_id: str | None = None
+    saved_bytes_low: int | None = None
+    saved_bytes_high: int | None = None
+    saved_us_low: float | None = None
+    saved_us_high: float | None = None
+    fewer_kernels: int | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    changes_numbers: bool = False
+
+    @property
+    def action(self) -> str:
+        """The change in code: what is passed, or the lines to write."""
+        if not self.settings:
+            return "\n".join(self.after)
+        return ", ".join(_written(name, value) for name, value in self.settings)
+
+    @property
+    def key(self) -> str:
+        """What stays the same when the order changes: the rule and what it is about."""
+        return ":".join((self.rule, self.line_id or "", *self.kernels[:1]))
+
+    @property
+    def why_not(self) -> str | None:
+        """Why nobody can try it by itself, in a sentence; None where it can be tried."""
+        if self.settings or self.before:
+            return None
+        return "What to write depends on the code around it: change it and compile again."
+
+    @property
+    def rank(self) -> tuple[float, float, float]:
+        """What opportunities are ordered by: time, bytes, launches that are saved at most."""
+        saved = self.saved_us_high, self.saved_bytes_high, self.fewer_kernels
+        time, moved, fewer = (-(value or 0) for value in saved)
+        return time, moved, fewer
+
+
+def _written(name: str, value: Any) -> str:
+    match name:
+        case "mode":
+            return f"mode={value!r}"
+        case "dynamic_shapes":
+            return "dynamic_shapes=None"
+        case "dtype":
+            return f"model.to(torch.{value}), inputs.to(torch.{value})"
+        case "memory_format":
+            return f"model.to(memory_format=torch.{value}), input.to(memory_format=torch.{value})"
+        case "float32_matmul_precision":
+            return f"torch.set_float32_matmul_precision({value!r})"
+    return f"options={{{name!r}: {value!r}}}"

@@ -1,0 +1,52 @@
+"""The rules in one list, and what they find in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from workbench.analysis.opportunities.capture import graph_breaks, recompilations
+from workbench.analysis.opportunities.copies import channels_last, copied_matrices
+from workbench.analysis.opportunities.facts import Facts
+from workbench.analysis.opportunities.launching import (
+    cuda_graphs,
+    fixed_sizes,
+    independent_kernels,
+    products_with_neighbours,
+)
+from workbench.analysis.opportunities.numbers import float64_that_creeps_in, half_precision, tf32
+from workbench.analysis.opportunities.operators import (
+    attention_by_hand,
+    complex_numbers,
+    largest_by_topk,
+)
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.report import Report
+
+Rule = Callable[[Facts], Iterator[Opportunity]]
+
+RULES: tuple[Rule, ...] = (
+    graph_breaks,
+    recompilations,
+    copied_matrices,
+    channels_last,
+    largest_by_topk,
+    complex_numbers,
+    attention_by_hand,
+    float64_that_creeps_in,
+    half_precision,
+    tf32,
+    products_with_neighbours,
+    independent_kernels,
+    cuda_graphs,
+    fixed_sizes,
+)
+"""Every rule; each has a test where it helps by measurement, and one where it is silent."""
+
+
+def opportunities(report: Report) -> list[Opportunity]:
+    """What could be changed, biggest saving first; what nothing is known of comes last."""
+    facts = Facts(report)
+    found = [made for rule in RULES for made in rule(facts)]
+    ranked = sorted(found, key=lambda made: made.rank)
+    return [replace(made, id=f"o{number}") for number, made in enumerate(ranked)]

@@ -1,0 +1,97 @@
+"""What could be changed in a compilation, each ready to be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.presenting import presenter
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.analysis.opportunities.tried import Tried
+
+
+class Suggestion:
+    """One opportunity of a compilation: its fields, and `try_`."""
+
+    def __init__(self, opportunity: Opportunity, subject: Any):
+        self.opportunity = opportunity
+        self._subject = subject
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.opportunity, name)
+
+    def __repr__(self) -> str:
+        """The sentence, what it saves, and the change."""
+        return presenter().text(self.opportunity)
+
+    @property
+    def why_not(self) -> str | None:
+        """Why it cannot be tried, in a sentence; None where it can."""
+        from workbench.handles.trying import why_not
+
+        return why_not(self.opportunity, self._subject)
+
+    def try_(self, *, interpret: bool = False) -> Tried:
+        """Compile a copy with the change, compare its outputs and measure both.
+
+        For a virtual GPU kernels, bytes and bounds are compared; `interpret` also runs the changed
+        program on the CPU, which takes tens of seconds, and compares its outputs. Raises
+        `UsageError` where it cannot be tried; `why_not` says so before.
+        """
+        from workbench.handles.trying import try_opportunity
+
+        return try_opportunity(self._subject, self.opportunity, interpret=interpret)
+
+
+class Opportunities(Sequence[Suggestion]):
+    """What could be changed in one compilation, biggest saving first."""
+
+    def __init__(self, report: Report, subject: Any):
+        self.report = report
+        self._subject = subject
+
+    @cached_property
+    def _found(self) -> tuple[Suggestion, ...]:
+        return tuple(Suggestion(each, self._subject) for each in opportunities(self.report))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        return iter(self._found)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Suggestion: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Suggestion]: ...
+
+    def __getitem__(self, key: int | str | slice) -> Suggestion | Sequence[Suggestion]:
+        """By position, or by id or rule; raises `UsageError` for a name that there is not."""
+        if not isinstance(key, str):
+            return self._found[key]
+        for each in self._found:
+            if key in (each.opportunity.id, each.opportunity.rule):
+                return each
+        rules = ", ".join(each.opportunity.rule for each in self._found) or "none"
+        raise UsageError(f"There is no opportunity {key!r}. There are: {rules}.")
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each opportunity: what `report.frame("opportunities")` gives."""
+        return self.report.frame("opportunities")
+
+    def __repr__(self) -> str:
+        """Each with its saving and its change, for a terminal of 80 columns."""
+        from workbench.views.answers.opportunities import list_text
+
+        return list_text(self.report, [each.opportunity for each in self._found])

@@ -1,0 +1,160 @@
+"""A function or module with a few of its lines changed, as a copy beside the original."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.compiler.contract.callables import closure_of, uncompiled
+from workbench.compiler.sources.sources import Places
+from workbench.errors import UsageError
+
+_BY_HAND = "Change the line yourself and compile again."
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The function that holds the lines; `caller` names it among its globals, or is itself."""
+
+    function: types.FunctionType
+    caller: types.FunctionType
+
+
+def rewritten(target: Any, change: Opportunity) -> Any:
+    """The callable with the lines of a rewrite in place, as a copy.
+
+    Raises `UsageError` where the lines are not those of a plain function, or of a module's
+    forward, that this callable runs.
+    """
+    target = uncompiled(target) or target
+    places = Places()
+    for caller in _functions(target):
+        for function in (caller, *_helpers(caller)):
+            file = places.shown(function.__code__.co_filename)
+            if file == change.file and _holds(function, change):
+                found = _Found(function, caller)
+                return _with(target, found, _caller(found, _changed(function, change)))
+    raise UsageError(
+        f"The line is not in a function that {getattr(target, '__name__', 'the call')} runs and "
+        f"that can be copied. {_BY_HAND}"
+    )
+
+
+def _functions(target: Any) -> Iterator[types.FunctionType]:
+    """The plain functions that a callable starts with."""
+    if isinstance(target, types.FunctionType):
+        yield target
+    elif isinstance(target, torch.nn.Module):
+        kinds = dict.fromkeys(type(part) for part in target.modules())
+        yield from (f for kind in kinds if isinstance(f := kind.forward, types.FunctionType))
+
+
+def _helpers(caller: types.FunctionType) -> Iterator[types.FunctionType]:
+    for name in caller.__code__.co_names:
+        found = caller.__globals__.get(name)
+        if isinstance(found, types.FunctionType) and found.__globals__ is caller.__globals__:
+            yield found
+
+
+def _holds(function: types.FunctionType, change: Opportunity) -> bool:
+    """Whether the lines of the change are in the function's source as it is now."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        return False
+    start = (change.line or 0) - max(first, 1)
+    here = [line.rstrip("\n") for line in lines[start : start + len(change.before)]]
+    return start >= 0 and here == list(change.before)
+
+
+def _changed(function: types.FunctionType, change: Opportunity) -> types.FunctionType:
+    """The function of the changed source, with the same globals, defaults and closure."""
+    file = function.__code__.co_filename
+    lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+    start = (change.line or 1) - 1
+    lines[start : start + len(change.before)] = change.after
+    text = "\n".join(lines) + "\n"
+    name = str(Path(file).with_name(f"{Path(file).stem}_rewritten{Path(file).suffix}"))
+    first = function.__code__.co_firstlineno
+    made = next(
+        (
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.FunctionDef)
+            and node.lineno == first
+            and node.name == function.__name__
+        ),
+        None,
+    )
+    if made is None:
+        raise UsageError(
+            f"{function.__name__} is a lambda or has a decorator, which a copy would leave out. "
+            f"{_BY_HAND}"
+        )
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    code = _code(made, function, name)
+    cells = dict(
+        zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    )  # the same cells: what the enclosing function sets later is seen
+    closure = tuple(cells[variable] for variable in code.co_freevars)
+    new = types.FunctionType(
+        code, {**function.__globals__}, function.__name__, function.__defaults__, closure
+    )
+    new.__kwdefaults__, new.__module__ = function.__kwdefaults__, function.__module__
+    new.__qualname__ = function.__qualname__
+    return new
+
+
+def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> types.CodeType:
+    """The code of a definition that reads the variables of an enclosing function."""
+    names = ", ".join(closure_of(function)) if function.__closure__ else ""
+    outer = ast.parse(f"def _enclosing({names}):\n    pass")
+    enclosing = outer.body[0]
+    assert isinstance(enclosing, ast.FunctionDef)
+    enclosing.body = [made]
+    code = compile(ast.fix_missing_locations(outer), file, "exec", dont_inherit=True)
+    for constant in chain.from_iterable(
+        part.co_consts for part in code.co_consts if isinstance(part, types.CodeType)
+    ):
+        if isinstance(constant, types.CodeType) and constant.co_name == made.name:
+            return constant
+    raise UsageError(f"{made.name} could not be compiled by itself. {_BY_HAND}")
+
+
+def _caller(found: _Found, new: types.FunctionType) -> types.FunctionType:
+    """The function that the callable starts with: the new one, or one that calls it."""
+    old = found.caller
+    if found.function is old:
+        return new
+    scope = {**old.__globals__, found.function.__name__: new}
+    made = types.FunctionType(old.__code__, scope, old.__name__, old.__defaults__, old.__closure__)
+    made.__kwdefaults__, made.__module__ = old.__kwdefaults__, old.__module__
+    return made
+
+
+def _with(target: Any, found: _Found, new: types.FunctionType) -> Any:
+    """The callable with the new function in place of the old one; tensors are shared."""
+    if not isinstance(target, torch.nn.Module):
+        return new
+    shared = {id(t): t for t in chain(target.parameters(), target.buffers())}
+    made = copy.deepcopy(target, dict(shared))
+    kinds: dict[type, type] = {}
+    for part in made.modules():
+        kind = type(part)
+        if kind.forward is found.caller:
+            if kind not in kinds:
+                kinds[kind] = type(kind.__name__, (kind,), {"forward": new})
+                kinds[kind].__module__ = kind.__module__
+            part.__class__ = kinds[kind]
+    return made

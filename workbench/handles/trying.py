@@ -1,0 +1,242 @@
+"""Tries an opportunity: compiles a copy with the change, compares outputs, measures both."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.analysis.diff.comparing import compare as diff
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.tried import Tried, cost_of
+from workbench.compiler.contract.request import TARGETS
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.call_timer import RepeatableCall
+from workbench.compiler.measuring.call_timer import copies as copies_with_gradients
+from workbench.compiler.measuring.chance import compare_runs
+from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
+from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.recipe import Call, Recipe
+from workbench.handles.rewriting import rewritten
+from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.messages import ProgressCallback
+
+if TYPE_CHECKING:
+    from workbench.handles.other_targets import OtherTargets
+
+_MEASURE_S = 1.0  # of both together
+_PAIRS = 50
+_WARM = 3
+_GONE = (
+    "The function is not alive here: opportunities of what aot_compile returned can be tried, "
+    "those of a record or a file cannot."
+)
+_NOT_HERE = (
+    "Not compared: the GPU is not here. try_(interpret=True) runs the changed program on the CPU, "
+    "kernel by kernel, and compares it with the original."
+)
+
+
+def why_not(change: Opportunity, compiled: Any) -> str | None:
+    """Why an opportunity cannot be tried, in a sentence; None where it can."""
+    if change.why_not is not None:
+        return change.why_not
+    return None if getattr(compiled, "recipe", None) is not None else _GONE
+
+
+def _runs_here(x: Any) -> bool:
+    """Whether it is for a device of this machine, not for a virtual GPU."""
+    return x.target in TARGETS
+
+
+def _recipe(change: Opportunity, compiled: Any) -> Recipe:
+    """The call to compile again; raises `UsageError` where the change cannot be tried."""
+    why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
+    if why is not None or recipe is None:
+        raise UsageError(why or _GONE)
+    found: Recipe = recipe
+    return found
+
+
+def try_opportunity(
+    compiled: OtherTargets,
+    change: Opportunity,
+    progress: ProgressCallback | None = None,
+    *,
+    interpret: bool = False,
+) -> Tried:
+    """Compile a copy with the change and compare it with what there is.
+
+    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
+    Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
+    """
+    recipe = _recipe(change, compiled)
+    made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
+    if progress is not None:
+        progress("comparing", 0.0)
+    if _runs_here(compiled):
+        agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
+    elif interpret and not change.changes_numbers:
+        agrees, checked = _interpreted(compiled, made, call)
+    else:
+        agrees, checked = None, _NOT_HERE
+    times = _times(compiled, made, inputs, call)
+    return Tried(
+        opportunity=change,
+        before=cost_of(compiled.report, times[0]),
+        after=cost_of(made.report, times[1]),
+        agrees=agrees,
+        checked=checked,
+        compiled=made,
+        diff=diff(compiled.report, made.report, ("as it is", change.rule)),
+    )
+
+
+def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
+    """Start it in a thread; raises `UsageError` where it cannot be tried."""
+    _recipe(change, compiled)
+
+    def stop() -> None:  # this process stops at the compiler's next word
+        if not _runs_here(compiled):
+            from workbench.compiler.virtual_gpu.client import warm_worker
+
+            warm_worker().kill()
+
+    def work(steps: Steps) -> Tried:
+        return try_opportunity(compiled, change, steps)
+
+    return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
+
+
+def changed(call: Call, change: Opportunity) -> Call:
+    """The call with the change made in copies; a precision is set in this thread."""
+    if change.before:
+        return replace(call, target=rewritten(call.target, change))
+    options = call.options
+    for name, value in change.settings:
+        match name:
+            case "mode":
+                options = replace(options, mode=value)
+            case "dynamic_shapes":
+                options = replace(options, dynamic_shapes=value)
+            case "float32_matmul_precision":
+                torch.set_float32_matmul_precision(value)
+            case "dtype" | "memory_format":
+                call = _converted(call, _converter(name, getattr(torch, value)))
+            case _:
+                options = replace(options, options={**options.options, name: value})
+    return replace(call, options=options)
+
+
+def _converter(name: str, value: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    if name == "dtype":
+        return lambda t: t.to(value) if t.dtype is torch.float32 else t
+    return lambda t: t.to(memory_format=value) if t.dim() == 4 else t
+
+
+def _converted(call: Call, convert: Callable[[torch.Tensor], torch.Tensor]) -> Call:
+    def of(tensor: torch.Tensor) -> torch.Tensor:
+        return convert(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+    args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, of, (call.args, dict(call.kwargs)))
+    target = call.target
+    if isinstance(target, torch.nn.Module):
+        target = copy.deepcopy(target)
+        with torch.no_grad():
+            for tensor in (*target.parameters(), *target.buffers()):
+                tensor.data = convert(tensor.data)
+    return replace(call, target=target, args=args, kwargs=kwargs)
+
+
+def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
+    """Whether the changed program, run on the CPU, gives what the original does."""
+    from workbench.compiler.interpreter.verifying import Question, verify_program
+
+    try:
+        question = Question(call.args, call.kwargs, reference=old.original)
+        found = verify_program(new.program, new.original, question)
+    except WorkbenchError as error:
+        return None, f"Not compared: {error}"
+    return _verdict(list(found.rows), "the changed program and the original")
+
+
+def _compared(
+    old: Any, new: Any, inputs: Any, call: Call, changes: bool
+) -> tuple[bool | None, str]:
+    def run(x: Any, given: Any) -> Callable[[int | None], Any]:
+        def outcome(seed: int | None) -> Any:
+            with restored(x.module):
+                if seed is not None:
+                    torch.manual_seed(seed)
+                args, kwargs = copies(*given)
+                return leaves_of(x(*args, **kwargs))
+
+        return outcome
+
+    def compared(left: Any, right: Any) -> list[Comparison]:
+        return list(compare("output", left, right, None, None))
+
+    before, after = run(old, inputs), run(new, (call.args, call.kwargs))
+    if not changes:
+        return _verdict(compare_runs(after, before, compared), "what there was and the copy")
+    pairs = zip(before(None), after(None), strict=True)
+    errors = [
+        compare_tensors(name, left, right.to(left.dtype), None, None)
+        for (name, left), (_, right) in pairs
+        if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)
+    ]
+    worst = max((row.max_abs_error for row in errors), default=0.0)
+    return None, (
+        f"The numbers are meant to change: outputs differ by at most {worst:.2g}. Whether that is "
+        "good enough is yours to say."
+    )
+
+
+def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
+    verdicts = {row.verdict for row in rows}
+    limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
+    if not limits:
+        return None, "Not compared: no output can be."
+    rtol, atol = max(limits)
+    tolerance = f"rtol {rtol:.2g}, atol {atol:.2g}"
+    if "failed" in verdicts:
+        names = ", ".join(row.leaf for row in rows if row.verdict == "failed")
+        return False, f"Outputs of {who} differ in {names} ({tolerance})."
+    return True, f"Outputs of {who} agree ({tolerance})."
+
+
+def _times(
+    old: OtherTargets, new: OtherTargets, inputs: Any, call: Call
+) -> tuple[float, float] | tuple[None, None]:
+    """The median microseconds of a call of each, measured in turn; None for what cannot run."""
+    if not _runs_here(old):
+        return None, None
+    pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
+    taken: tuple[list[float], list[float]] = ([], [])
+    with torch.random.fork_rng():
+        end = time.perf_counter() + _MEASURE_S
+        for number in range(_WARM + _PAIRS):
+            for subject, times in zip(pair, taken, strict=True):
+                start = time.perf_counter()
+                subject.run()
+                if number >= _WARM:
+                    times.append((time.perf_counter() - start) * 1e6)
+            if taken[0] and time.perf_counter() > end:
+                break
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
+    from workbench.compiler.measuring.timing import clock_of
+
+    args, kwargs = copies_with_gradients(*inputs)
+    parameters = () if x.module is None else tuple(x.module.parameters())
+    made = RepeatableCall(x, args, kwargs, parameters)
+    programs = made.programs()
+    return replace(made, clock=clock_of(programs)) if programs else made
