@@ -89,6 +89,17 @@ def test_a_triton_kernel_alone_agrees_with_eager_on_a_cpu(name: str, tmp_path: P
     assert "the interpreter's time says nothing of a GPU" in ended.stdout
 
 
+def test_kernels_that_share_a_reduction_run_together(tmp_path: Path) -> None:
+    columns = wb.aot_compile(torch.amax, (torch.rand(4096, 64), 0), target="h100", grad=False)
+    names = [kernel.name for kernel in columns.report.kernels]
+    assert len(names) == 2  # parts of the rows, then the parts
+    script = columns.report.kernel_script("k1")
+    assert "It runs with k0: they compute parts of the same values." in script
+    ended = run(script, tmp_path, TRITON_INTERPRET="1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.startswith("buf1 agrees with eager in all 64 values")
+
+
 def test_a_broken_kernel_disagrees(tmp_path: Path) -> None:
     report = compiled("scaled", "cpu")
     script = report.kernel_script("k0")

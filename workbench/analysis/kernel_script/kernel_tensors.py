@@ -1,12 +1,12 @@
-"""What a kernel is given and leaves behind: its tensors, and the graph's values that they hold."""
+"""What kernels are given and leave behind: tensors, and the graph's values that they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.kernel_script.eager_slice import PrintedGraph
-from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCall
+from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls
 from workbench.errors import UsageError
 from workbench.report import Buffer, Kernel, Report
 
@@ -16,7 +16,8 @@ class KernelTensor:
     """A tensor in a kernel's call.
 
     `before` is the node whose value it holds before, None where nothing in it is read; `after` the
-    node whose value it leaves for others, None where it leaves none, or a part of one.
+    node whose value it leaves for others, None where it leaves none, or a part of one. `memory` is
+    the tensor before it whose memory it takes over.
     """
 
     name: str
@@ -25,15 +26,18 @@ class KernelTensor:
     before: str | None
     after: str | None
     is_written: bool
+    memory: str | None = None
 
 
 class KernelTensors:
-    """The tensors of one call, by the buffers of its lowered graph."""
+    """The tensors of some calls, by the buffers of their lowered graph."""
 
-    def __init__(self, report: Report, kernel: Kernel, call: WrapperCall, graph: PrintedGraph):
-        rows = (row for row in report.buffers if row.graph == kernel.graph)
+    def __init__(
+        self, report: Report, kernels: Sequence[Kernel], call: WrapperCalls, graph: PrintedGraph
+    ):
+        rows = (row for row in report.buffers if row.graph == kernels[0].graph)
         self._buffers: Mapping[str, Buffer] = {row.name: row for row in rows}
-        self._own = frozenset(kernel.scheduler_nodes)
+        self._own = frozenset(node for kernel in kernels for node in kernel.scheduler_nodes)
         self._call = call
         self._graph = graph
         if all(row.node is None for row in self._buffers.values()):
@@ -41,21 +45,13 @@ class KernelTensors:
                 "the record does not say which values its buffers hold: compile again with this "
                 "version"
             )
-        self._refuse_shared()
+        self._first: dict[str, str] = {}
+        for name in call.tensors:
+            self._first.setdefault(call.root(name), name)
 
     def all(self) -> tuple[KernelTensor, ...]:
         """Every tensor once, in the order of the arguments."""
         return tuple(self._tensor(name) for name in self._call.tensors)
-
-    def _refuse_shared(self) -> None:
-        seen: dict[str, str] = {}
-        for name in self._call.tensors:
-            root = name
-            while root in self._call.reused:
-                root = self._call.reused[root]
-            if root in seen:
-                raise UsageError(f"{seen[root]} and {name} share memory in its call")
-            seen[root] = name
 
     def _tensor(self, name: str) -> KernelTensor:
         buffer = self._buffers.get(name)
@@ -76,6 +72,7 @@ class KernelTensors:
             _bare(before),
             _bare(after) or None,
             is_own or changed is not None,
+            memory=None if (first := self._first[self._call.root(name)]) == name else first,
         )
 
     def _is_left(self, name: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
 from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
+from workbench.analysis.kernel_script.split_kernels import together
 from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
-from workbench.analysis.kernel_script.wrapper_call import WrapperCall, read_call
+from workbench.analysis.kernel_script.wrapper_call import WrapperCalls, read_calls
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
@@ -29,7 +30,7 @@ def kernel_script(report: Report, id: str) -> str:
         known = ", ".join(each.id for each in report.kernels) or "none"
         raise UsageError(f"There is no kernel {id!r}; the kernels are: {known}.")
     try:
-        return _Script(report, kernel).text()
+        return _Script(report, kernel, together(report, kernel)).text()
     except UsageError as error:
         raise UsageError(f"No script can be made of {id}: {str(error).rstrip('.')}.") from None
 
@@ -43,16 +44,17 @@ class _Start:
 
 
 class _Script:
-    def __init__(self, report: Report, kernel: Kernel):
+    def __init__(self, report: Report, kernel: Kernel, kernels: Sequence[Kernel]):
         self._kernel = kernel
-        self._source = _source(report, kernel)
-        self._call: WrapperCall = read_call(_wrapper(report, kernel), kernel.name)
+        self._kernels = kernels
+        self._sources = {each.name: _source(report, each) for each in kernels}
+        self._calls: WrapperCalls = read_calls(_wrapper(report, kernel), list(self._sources))
         graph, text = _graph(report, kernel)
         self._graph = PrintedGraph(text)
         self._shapes: Mapping[str, tuple[int | str, ...] | None] = {
             node.name: node.shape for node in report.nodes if node.graph == graph
         }
-        self._tensors = KernelTensors(report, kernel, self._call, self._graph).all()
+        self._tensors = KernelTensors(report, kernels, self._calls, self._graph).all()
         self._results = {each.name: each.after for each in self._tensors if each.after}
         if not self._results:
             raise UsageError(
@@ -76,11 +78,18 @@ class _Script:
             id=self._kernel.id,
             name=self._kernel.name,
             ops=", ".join(self._kernel.ops),
+            besides=self._besides(),
             how="Run it on a machine with a C++ compiler." if is_cpp else _ON_A_GPU,
             device='"cpu"' if is_cpp else interpreted,
             rounded=rounded,
-            source=_quoted(self._source),
+            sources=_entries(self._sources),
         )
+
+    def _besides(self) -> str:
+        others = [each.id for each in self._kernels if each.id != self._kernel.id]
+        if not others:
+            return ""
+        return f"It runs with {' and '.join(others)}: they compute parts of the same values.\n"
 
     def _inputs(self) -> Iterator[str]:
         starts = list(self._starts())
@@ -90,8 +99,14 @@ class _Script:
                 yield _function(name, start.computed, f"return {start.computed.results[0]}")
         lines = ["def inputs(draw):", '    """The tensors of the call."""']
         for start in starts:
+            if start.tensor.memory is not None:
+                continue
             lines.append(f"    {start.tensor.name} = strided({self._start(start)}, "
                          f"{start.tensor.layout.stride})")  # fmt: skip
+        for each in self._tensors:
+            if each.memory is not None:
+                view = f"{each.memory}, {each.layout.shape}, {each.layout.stride}, 0"
+                lines.append(f"    {each.name} = reinterpret_tensor({view})")
         named = ", ".join(f"{each.name}={each.name}" for each in self._tensors)
         yield "\n".join([*lines, f"    return dict({named})", ""])
 
@@ -141,18 +156,21 @@ class _Script:
         return _function("eager", eager, f"return dict({found})")
 
     def _build(self) -> str:
-        if self._kernel.language == "cpp":
-            types = ast.unparse(self._call.definition.args[0])
-            return BUILD_CPP.substitute(types=types).lstrip("\n")
-        return BUILD_TRITON.substitute(name=self._kernel.name).lstrip("\n")
+        if self._kernel.language != "cpp":
+            return BUILD_TRITON.lstrip("\n")
+        made = self._calls.definitions.items()
+        types = "".join(f"    {name!r}: {ast.unparse(call.args[0])},\n" for name, call in made)
+        return BUILD_CPP.substitute(types=types).lstrip("\n")
 
     def _calling(self) -> str:
         names = ", ".join(each.name for each in self._tensors)
-        return (
-            f"\ndef call(kernel, {names}):\n"
-            '    """As the generated program calls it."""\n'
-            f"    kernel({', '.join(self._call.arguments)})\n\n"
-        )
+        calls = [f"    kernels[{n!r}]({', '.join(args)})" for n, args in self._calls.calls]
+        doc = '    """As the generated program calls them."""'
+        return "\n".join([f"\ndef call(kernels, {names}):", doc, *calls, "", ""])
+
+
+def _entries(sources: Mapping[str, str]) -> str:
+    return "".join(f"    {name!r}: {_quoted(text)},\n" for name, text in sources.items())
 
 
 def _function(name: str, part: Slice, last: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Template
 
 HEAD = Template('''"""Kernel $id, $name: $ops.
-
+$besides
 $how
 It makes inputs, calls the kernel, compares what it leaves with eager, and times both.
 """
@@ -27,7 +27,8 @@ TOLERANCES = {  # rtol, atol; the others have to be equal
 }
 ROUNDED = $rounded  # a format that eager rounds to on the way, and the kernel may not
 
-SOURCE = $source
+SOURCES = {
+$sources}
 
 
 def device(type, index=None):
@@ -58,37 +59,44 @@ def strided(value, stride):
 ''')
 
 BUILD_CPP = Template('''
+TYPES = {
+$types}
+
+
 def build():
-    """The kernel as Inductor builds it: with the C++ compiler of this machine."""
+    """The kernels as Inductor builds them: with the C++ compiler of this machine."""
     from torch._inductor.async_compile import AsyncCompile
 
     compiler = AsyncCompile()
-    scope = {"kernel": compiler.cpp_pybinding($types, SOURCE)}
-    compiler.wait(scope)
-    return scope["kernel"]
+    kernels = {name: compiler.cpp_pybinding(TYPES[name], text) for name, text in SOURCES.items()}
+    compiler.wait(kernels)
+    return kernels
 
 ''')
 
-BUILD_TRITON = Template('''
+BUILD_TRITON = '''
 def build():
-    """The kernel as Inductor builds it; on a CPU, as the interpreter of aot-workbench runs it."""
+    """The kernels as Inductor builds them; on a CPU, as the interpreter of aot-workbench does."""
     if DEVICE == "cpu":
         from workbench.compiler.interpreter.triton.language import install
 
         builder = install()
         from workbench.compiler.interpreter.triton.kernels import InterpretedKernel
 
-        interpreted = InterpretedKernel("$name", SOURCE, builder)
-        return lambda *args: interpreted.run(args, {})
+        made = {name: InterpretedKernel(name, text, builder) for name, text in SOURCES.items()}
+        return {name: lambda *args, own=own: own.run(args, {}) for name, own in made.items()}
     from torch._C import _cuda_getCurrentRawStream
     from torch._inductor.async_compile import AsyncCompile
 
     compiler = AsyncCompile()
-    scope = {"kernel": compiler.triton("$name", SOURCE, device_str="cuda")}
-    compiler.wait(scope)
-    return lambda *args: scope["kernel"].run(*args, stream=_cuda_getCurrentRawStream(0))
+    made = {name: compiler.triton(name, text, device_str="cuda") for name, text in SOURCES.items()}
+    compiler.wait(made)
+    stream = _cuda_getCurrentRawStream(0)
+    return {
+        name: lambda *args, own=own: own.run(*args, stream=stream) for name, own in made.items()
+    }
 
-''')
+'''
 
 TAIL = '''
 def agrees(name, got, expected, exact):
@@ -125,7 +133,7 @@ def timed(call):
 
 
 def main():
-    kernel = build()
+    kernels = build()
     for draw in (torch.randn, torch.rand):  # positive values where others give no numbers
         torch.manual_seed(0)
         tensors = inputs(draw)
@@ -138,12 +146,12 @@ def main():
         exact = eager(**doubles)
     except RuntimeError:  # an operator that has no form in double precision
         exact = expected
-    call(kernel, **tensors)
+    call(kernels, **tensors)
     found = [agrees(n, tensors[n], expected[n], exact[n]) for n in expected]
     if DEVICE == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
         print("Not timed: the interpreter's time says nothing of a GPU")
     else:
-        own, other = timed(lambda: call(kernel, **tensors)), timed(lambda: eager(**values))
+        own, other = timed(lambda: call(kernels, **tensors)), timed(lambda: eager(**values))
         print(f"kernel {own:.1f} us, eager {other:.1f} us (medians on {DEVICE})")
     return 0 if all(found) else 1
 

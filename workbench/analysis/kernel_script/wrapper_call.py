@@ -1,9 +1,9 @@
-"""How a generated program calls a kernel, read from its text."""
+"""How a generated program calls kernels, read from its text."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from workbench.errors import UsageError
@@ -20,18 +20,24 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class WrapperCall:
-    """The first call of a kernel.
+class WrapperCalls:
+    """The first calls of some kernels, in the order of the program.
 
-    `definition` is the expression that makes it; `arguments` are the expressions that it is called
-    with, `tensors` the variables in them with their layouts. `reused` names the variable whose
-    memory another one takes over.
+    `definitions` are the expressions that make them, by name; `calls` a kernel and the expressions
+    that it is called with; `tensors` the variables in those with their layouts. `reused` names the
+    variable whose memory another one takes over.
     """
 
-    definition: ast.Call
-    arguments: tuple[str, ...]
+    definitions: dict[str, ast.Call]
+    calls: tuple[tuple[str, tuple[str, ...]], ...]
     tensors: dict[str, Layout]
     reused: dict[str, str]
+
+    def root(self, name: str) -> str:
+        """The variable that the memory of another one was made for."""
+        while name in self.reused:
+            name = self.reused[name]
+        return name
 
 
 @dataclass
@@ -40,20 +46,28 @@ class _Known:
     reused: dict[str, str] = field(default_factory=dict)
 
 
-def read_call(text: str, kernel: str) -> WrapperCall:
-    """The first call of a kernel in a program; raises `UsageError` where it cannot be told."""
+def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
+    """The first calls of kernels in a program; raises `UsageError` where they cannot be told."""
     tree = ast.parse(text)
-    definition = _definition(tree, kernel)
+    definitions = {kernel: _definition(tree, kernel) for kernel in kernels}
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        known = _Known()
+        known, found = _Known(), dict[str, ast.Call]()
+        tensors: dict[str, Layout] = {}
         for statement in _flat(function.body):
-            call = _call_of(statement, kernel)
-            if call is not None:
-                return _read(definition, call, known, kernel)
-            _learn(statement, known)
-    raise UsageError(f"The wrapper does not call {kernel} by its name.")
+            kernel, call = _call_of(statement)
+            if call is None or kernel not in definitions or kernel in found:
+                _learn(statement, known)
+                continue
+            found[kernel] = call
+            tensors |= _tensors(call, known, kernel)
+        if len(found) == len(definitions):
+            calls = tuple(
+                (name, tuple(map(ast.unparse, call.args))) for name, call in found.items()
+            )
+            return WrapperCalls(definitions, calls, tensors, known.reused)
+    raise UsageError(f"The wrapper does not call {' and '.join(kernels)} by name.")
 
 
 def _definition(tree: ast.Module, kernel: str) -> ast.Call:
@@ -73,15 +87,15 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _flat(getattr(statement, inner, []))
 
 
-def _call_of(statement: ast.stmt, kernel: str) -> ast.Call | None:
-    """The call of the kernel, `k(...)` or `k.run(...)`."""
+def _call_of(statement: ast.stmt) -> tuple[str | None, ast.Call | None]:
+    """The name and the call of what may be a kernel, `k(...)` or `k.run(...)`."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):
-        return None
+        return None, None
     place = call.func
     if isinstance(place, ast.Attribute) and place.attr == "run":
         place = place.value
-    return call if _name(place) == kernel else None
+    return _name(place), call
 
 
 def _learn(statement: ast.stmt, known: _Known) -> None:
@@ -113,7 +127,7 @@ def _put(known: _Known, name: str, sizes: list[ast.expr]) -> None:
     known.layouts[name] = Layout(shape, stride)
 
 
-def _read(definition: ast.Call, call: ast.Call, known: _Known, kernel: str) -> WrapperCall:
+def _tensors(call: ast.Call, known: _Known, kernel: str) -> dict[str, Layout]:
     tensors: dict[str, Layout] = {}
     for argument in call.args:
         for part in ast.walk(argument):
@@ -125,7 +139,7 @@ def _read(definition: ast.Call, call: ast.Call, known: _Known, kernel: str) -> W
                     "not written in the wrapper: compile with fixed sizes to make a script of it."
                 )
             tensors[part.id] = known.layouts[part.id]
-    return WrapperCall(definition, tuple(map(ast.unparse, call.args)), tensors, dict(known.reused))
+    return tensors
 
 
 def _name(expression: ast.expr) -> str | None:
