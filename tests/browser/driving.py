@@ -171,7 +171,7 @@ def _variables(home: Path) -> dict[str, str]:
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         assert server.poll() is None, log.read_text()
         with contextlib.suppress(OSError):
