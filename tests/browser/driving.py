@@ -140,18 +140,23 @@ def running_lab(folder: Path, home: Path) -> Iterator[Lab]:
 @contextmanager
 def serving(program: list[str], own: list[str], folder: Path, home: Path) -> Iterator[str]:
     """A Jupyter server that serves `folder` without asking who it is; its address."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [*program, *_options(port, folder), *own]
     with (home / "lab.log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, env=_variables(home))
     try:
-        _wait(server, port, home / "lab.log")
+        wait_for(server, f"http://127.0.0.1:{port}/api/status", home / "lab.log")
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait(20)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _options(port: int, folder: Path) -> list[str]:
@@ -170,12 +175,13 @@ def _variables(home: Path) -> dict[str, str]:
     return {**os.environ, **own, "IPYTHONDIR": str(home / "ipython")}
 
 
-def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 60
+def wait_for(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    """Wait until a server answers there; what it wrote is the message where it ends instead."""
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         assert server.poll() is None, log.read_text()
         with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status", timeout=1).read()
+            urllib.request.urlopen(address, timeout=1).read()
             return
         time.sleep(0.1)
     raise TimeoutError(log.read_text())

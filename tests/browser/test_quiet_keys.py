@@ -15,26 +15,7 @@ CODE = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
 CELLS = """() => jupyterapp.shell.currentWidget.content.widgets.map((cell) =>
     [cell.model.type, cell.inputHidden, cell.model.sharedModel.getSource().length > 0])"""
 SELECTED = "[role=tab][aria-selected=true]"
-COMMANDS = (
-    "x",
-    "b",
-    "a",
-    "c",
-    "v",
-    "m",
-    "y",
-    "r",
-    "z",
-    "d",
-    "d",
-    "0",
-    "0",
-    "i",
-    "i",
-    "l",
-    "o",
-    "k",
-)
+COMMANDS = tuple("xbacvmyrzdd00iilok")
 HAS_FOCUS = "e => e.contains(document.activeElement)"
 
 

@@ -93,6 +93,10 @@ class Report(Tables):
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"
 
+    def __str__(self) -> str:
+        """What a terminal shows of it: at most 25 lines of at most 80 columns."""
+        return presenter().text(self)
+
     def to_json(self) -> dict[str, Any]:
         """The whole record as JSON-ready data."""
         texts = self.texts if isinstance(self.texts, Texts) else Texts()

@@ -138,9 +138,10 @@ def views_of(record: Any) -> Views:
     """What describes a record, by its kind."""
     match record:
         case Report():
+            from workbench.views import text as of_report
             from workbench.views.tables import frames
 
-            return Views(frame=frames.frame, plot=_plot)
+            return Views(of_report.text, frames.frame, _plot)
         case Diff():
             from workbench.views.diff import text as of_diff
 

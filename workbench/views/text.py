@@ -1,27 +1,44 @@
-"""A report as a stable plain text: no times and no addresses unless asked for."""
+"""A report as a stable plain text: no addresses, times of the compilation only when asked for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from workbench.analysis.cost.costs import Cost, CostKind, best_cost
 from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
 from workbench.analysis.fusion.traffic import fusion_traffic
-from workbench.report import Report
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.report import Kernel, Report
+from workbench.views.answers.opportunities import shortest_saving
 from workbench.views.panes.overview import captured
+from workbench.views.words.costs import cost_text
 from workbench.views.words.cuda_graphs import headline, reasons
 from workbench.views.words.places import absent_parts, line_numbers, ops_of, short, title_of
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
 
-_ROWS = 8
-_WIDTH = 100
+_WIDTH = 80
+_HEIGHT = 25
+_MOST = 6  # kernels where nothing else is wrong
+_FEW = 3  # of anything else
+_WORDS = 48  # columns for the operators of a kernel with its lines
+_PLACE = 26  # of them, at most, for the lines
+_ADVICE = 48
+_BY: Mapping[CostKind, str] = {
+    "time": "by measured time",
+    "bound": "by the roofline's bound (estimate)",
+    "bytes": "by bytes moved (estimate)",
+}
 
 
 def text(report: Report, *, times: bool = False) -> str:
-    """The report in at most about forty lines of at most 100 columns."""
-    sections = (_head, _breaks, _kernels, _fusion, _cuda_graphs, _guards)
+    """The report in at most 25 lines of at most 80 columns: one screen of a terminal."""
+    sections = (_head, _breaks, _opportunities, _kernels, _fusion, _cuda_graphs, _guards, _absent)
     lines = [line for section in sections for line in section(report)]
-    lines += [f"not captured  {name}: {why}" for name, why in absent_parts(report)]
+    if len(lines) >= _HEIGHT:
+        left_out = len(lines) - _HEIGHT + 2
+        lines[_HEIGHT - 2 :] = [f"…             {left_out} more lines in its page"]
+    lines.append(_next(report))
     if times:
         lines += _times(report)
     return "\n".join(short(line, _WIDTH) for line in lines)
@@ -33,37 +50,53 @@ def _head(report: Report) -> Iterator[str]:
     yield f"{title_of(report)} ({how})"
     if not report.outcome.ok:
         yield f"failed in {report.outcome.step or 'compilation'}"
-        yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_ROWS])
+        yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
         yield f"inputs    {'; '.join(request.inputs)}"
     graphs, ops = captured(report)
-    yield f"graphs        {graphs}"
-    yield f"captured ops  {ops}"
-    yield from (f"note      {note}" for note in request.notes)
+    yield f"captured      graphs: {graphs}, ops: {ops}"
+    yield from (f"note          {note}" for note in request.notes[:_FEW])
 
 
 def _breaks(report: Report) -> Iterator[str]:
     if not len(report.breaks):
         return
     yield f"graph breaks  {len(report.breaks)}"
-    for item in list(report.breaks)[:_ROWS]:
+    for item in list(report.breaks)[:_FEW]:
         yield f"  {item.file}:{item.line}  {item.text.strip()}"
         yield f"    {item.kind}: {item.hints[0] if item.hints else item.explanation}"
-    yield from _more(len(report.breaks), "breaks")
+    yield from _more(len(report.breaks) - _FEW, "breaks")
 
 
 def _kernels(report: Report) -> Iterator[str]:
+    """The most expensive first, by the best cost that is known."""
     kernels = list(report.kernels)
-    yield f"kernels       {len(kernels)}"
-    bounds = {row.kernel: f", bound by {row.bound}" for row in report.roofline if row.bound}
-    for kernel in kernels[:_ROWS]:
-        lines = line_numbers(report, kernel)
-        where = f"  {lines if ':' in lines else f'line {lines}'}" if lines else ""
-        yield f"  {kernel.id:<4} {kernel.language:<7} {ops_of(kernel)}{where}"
-        if kernel.bytes_read is not None or kernel.bytes_written is not None:
-            read, written = bytes_text(kernel.bytes_read), bytes_text(kernel.bytes_written)
-            yield f"       reads {read}, writes {written}{bounds.get(kernel.id, '')}"
-    yield from _more(len(kernels), "kernels")
+    best = best_cost(report)
+    known = {} if best is None else best.by_kernel
+    by = "" if best is None else f", {_BY[best.kind]}"
+    yield f"kernels       {len(kernels)}{by}"
+    rows = _FEW if len(report.breaks) else _MOST
+    for kernel in sorted(kernels, key=lambda kernel: -known.get(kernel.id, 0))[:rows]:
+        yield _row(report, kernel, best)
+    yield from _more(len(kernels) - rows, "kernels")
+
+
+def _row(report: Report, kernel: Kernel, best: Cost | None) -> str:
+    lines = line_numbers(report, kernel)
+    where = short(f"  {lines if ':' in lines else f'line {lines}'}" if lines else "", _PLACE)
+    what = short(ops_of(kernel), _WORDS - len(where)) + where
+    amount = share = ""
+    if best is not None and kernel.id in best.by_kernel:
+        amount = cost_text({best.kind: best.by_kernel[kernel.id]}, best.kind)
+        share = percent_text(best.by_kernel[kernel.id], best.total)
+    return f"  {kernel.id:<4} {kernel.language:<7} {what:<{_WORDS}} {amount:>9} {share:>5}".rstrip()
+
+
+def _opportunities(report: Report) -> Iterator[str]:
+    found = opportunities(report)
+    for each in found[:_FEW]:
+        yield f"do            {short(each.text, _ADVICE)}  {shortest_saving(each)}"
+    yield from _more(len(found) - _FEW, "opportunities", "changes ")
 
 
 def _fusion(report: Report) -> Iterator[str]:
@@ -76,33 +109,45 @@ def _fusion(report: Report) -> Iterator[str]:
             f"{bytes_text(before)} → {bytes_text(after)} ({change}, estimate)"
         )
     reasons = Counter(pair.reason for pair in rejected(report))
-    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_ROWS]:
+    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FEW]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"
+    yield from _more(len(reasons) - _FEW, "fusion", "reasons ")
 
 
 def _cuda_graphs(report: Report) -> Iterator[str]:
     said = headline(report)
     if said is not None:
         yield f"cuda graphs   {said}"
-        yield from (f"  {reason}" for reason in reasons(report)[:_ROWS])
+        yield from (f"  {reason}" for reason in reasons(report)[:_FEW])
 
 
 def _guards(report: Report) -> Iterator[str]:
     kept = sum(report.guards.columns.get("kept", ()))
     yield f"guards        {kept} kept, {len(report.guards) - kept} dropped"
-    reasons = Counter(guard.why_dropped for guard in report.guards if not guard.kept)
-    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], str(item[0])))[:_ROWS]:
-        yield f"  dropped, {count}: {reason}"
+
+
+def _absent(report: Report) -> Iterator[str]:
+    absent = list(absent_parts(report))
+    yield from (f"not captured  {name}: {why}" for name, why in absent[:_FEW])
+    if len(absent) > _FEW:
+        yield f"  {len(absent) - _FEW} more in report.capabilities"
+
+
+def _next(report: Report) -> str:
+    """Where to look next."""
+    wrong = "breaks" if len(report.breaks) else "fusion" if rejected(report) else "kernels"
+    frame = "" if not report.outcome.ok else f"report.frame({wrong!r}), "
+    return f"next          {frame}report.to_html('report.html')"
 
 
 def _times(report: Report) -> Iterator[str]:
     phases = sorted(report.phases, key=lambda phase: -phase.self_s)
     if phases:
         yield "slowest phases"
-    for phase in phases[:_ROWS]:
+    for phase in phases[:_MOST]:
         yield f"  {seconds_text(phase.self_s):>8}  {phase.name}"
 
 
-def _more(count: int, frame: str) -> Iterator[str]:
-    if count > _ROWS:
-        yield f"  {count - _ROWS} more in report.frame({frame!r})"
+def _more(count: int, frame: str, what: str = "") -> Iterator[str]:
+    if count > 0:
+        yield f"  {count} more {what}in report.frame({frame!r})"

@@ -45,7 +45,5 @@ def test_it_is_silent_where_fusion_saves_and_about_libraries() -> None:
     report = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
     rows = report.frame("traffic").set_index("kernel")
     (words,) = rows.why_more.dropna()
-    assert (
-        rows.why_more["k15"] == words
-    )  # the residual, which the norm needs too
+    assert rows.why_more["k15"] == words  # the residual, which the norm needs too
     assert "It computes add_1 again, which k10 computes too" in words

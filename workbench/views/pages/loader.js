@@ -29,6 +29,7 @@
     shared.modules[hash] = (async () => {
       const { js, css } = await unpack(found.textContent);
       const style = document.createElement("style");
+      style.className = "wb-style"; // a live view in a shadow root takes a copy
       style.textContent = css;
       document.head.append(style);
       const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));

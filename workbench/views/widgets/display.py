@@ -107,6 +107,10 @@ class Shown:
             publish(shell, live_output(self.live()))
         publish(shell, self.saved(shell))
 
+    def _display_(self) -> View:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return self.live()
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": text(self.report), "text/html": fragment(self.report)}
 

@@ -37,6 +37,7 @@ async function load(model) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const { js, css } = JSON.parse(await new Response(stream).text());
   const style = document.createElement("style");
+  style.className = "wb-style";
   style.textContent = css;
   document.head.append(style);
   const address = URL.createObjectURL(new Blob([js], { type: "text/javascript" }));
@@ -47,11 +48,21 @@ async function load(model) {
   }
 }
 
+// The style of the page ends at a shadow root, in which marimo shows its widgets.
+function dress(el) {
+  const tree = el.getRootNode();
+  if (!(tree instanceof ShadowRoot) || tree.querySelector("style.wb-style")) return;
+  const style = document.head.querySelector("style.wb-style");
+  if (style) tree.append(style.cloneNode(true));
+}
+
 async function render(context) {
   const loading = (shared.modules[HASH] ??= load(context.model));
   for (const wake of [...shared.waiting]) wake();
   try {
-    return (await loading).default.render(context);
+    const { default: frontend } = await loading;
+    dress(context.el);
+    return frontend.render(context);
   } catch (error) {
     delete shared.modules[HASH];
     context.el.textContent = `The view could not be opened (${error}): run the cell again.`;
