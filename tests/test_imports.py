@@ -22,6 +22,7 @@ FLOORS = """
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
+1 analysis.cost
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep

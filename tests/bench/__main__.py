@@ -14,6 +14,7 @@ from types import ModuleType
 from tests.bench import (
     bench_call,
     bench_capture,
+    bench_costs,
     bench_diff,
     bench_first_compile,
     bench_import,
@@ -44,6 +45,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "matrix": bench_matrix,
     "call": bench_call,
     "report": bench_report,
+    "costs": bench_costs,
     "diff": bench_diff,
     "sweep": bench_sweep,
     "view": bench_view,

@@ -13,12 +13,16 @@ PANES: tuple[str, ...] = get_args(wire.PaneId)
 
 
 def addresses(report: Report, page: str) -> dict[str, str]:
-    """The address of each pane of a saved page, with a typical selection where there is one."""
+    """The address of each pane of a saved page, with a typical selection where there is one.
+
+    `kernels` is the table of that pane, `code` the code of one of them.
+    """
     chosen = _chosen(report)
     found = {}
     for pane in PANES:
         place = {"pane": pane, **({"sel": chosen[pane]} if chosen.get(pane) else {})}
         found[pane] = f"{page}#{urlencode(place)}"
+    found["code"] = f"{found['kernels']}&code="
     return found
 
 

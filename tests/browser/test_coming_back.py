@@ -131,6 +131,7 @@ def test_the_graph_is_seen_from_where_it_was_left(page: Any) -> None:
 
 def test_code_is_scrolled_as_it_was_left(page: Any) -> None:
     show(page, "Kernels")
+    page.get_by_role("row", name="k6").dblclick()
     column = ".code-column:last-child .cm-scroller"
     scroll(page, column, 90)
     assert scrolled(page, column) == 90

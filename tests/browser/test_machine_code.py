@@ -25,7 +25,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def kernels(saved: str, selected: str) -> str:
-    return f"{saved}#{urlencode({'pane': 'kernels', 'sel': selected})}"
+    return f"{saved}#{urlencode({'pane': 'kernels', 'sel': selected, 'code': ''})}"
 
 
 def column(view: Any, title: str) -> Any:
@@ -149,7 +149,7 @@ def test_in_jupyterlab_the_keys_stay_in_the_view(lab: Any, open_page: Callable[.
     lab.open(watched, "machine.ipynb")
     view = watched.page.locator(".jp-OutputArea .wb:visible").first
     view.locator("[role=tab]", has_text="Kernels").click()
-    view.locator("select[aria-label=Kernel]").select_option("k1")
+    view.get_by_role("row", name="k1").dblclick()
     column(view, "PTX").locator(".cm-line", has_text="ld.param").first.click(
         position={"x": 60, "y": 5}
     )

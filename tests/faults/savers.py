@@ -74,17 +74,13 @@ def again(kind: str, path: str, letter: str, count: str) -> None:
 def killed(kind: str, place: str, count: str) -> None:
     """Kill processes at random points of a save; prints the letters found afterwards."""
     path, rng, seen = Path(place), random.Random(kind), set()
-    save(kind, path, "o")
     begun = time.perf_counter()
-    save(kind, path, "o")
+    os.waitpid(_saving_child(kind, path, "o"), 0)
     once = time.perf_counter() - begun
     for _ in range(int(count)):
         save(kind, path, "o")
         pause = rng.uniform(0, 1.5 * once)
-        child = os.fork()
-        if child == 0:
-            save(kind, path, "n")
-            os._exit(0)
+        child = _saving_child(kind, path, "n")
         time.sleep(pause)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -95,6 +91,14 @@ def killed(kind: str, place: str, count: str) -> None:
                 assert other.suffix == ".part", other
                 other.unlink()
     print("".join(sorted(seen)))
+
+
+def _saving_child(kind: str, path: Path, letter: str) -> int:
+    child = os.fork()
+    if child == 0:
+        save(kind, path, letter)
+        os._exit(0)
+    return child
 
 
 COMMANDS = {"again": again, "killed": killed}

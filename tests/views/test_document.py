@@ -31,13 +31,13 @@ def test_a_line_leads_to_its_kernels_its_bytes_and_its_call_sites() -> None:
     assert marks["L:s0:26"]["notes"][0]["select"] == "k5"
     assert marks["L:s1:20"]["called_in"] == ["L:s0:24", "L:s0:29"]
     assert marks["L:s0:27"]["kernels"]
-    assert (marks["L:s0:27"]["bytes"] or 0) > 0
+    assert marks["L:s0:27"]["cost"]["bytes"] > 0
     assert "L:s0:22" not in marks  # the line of the def is plain
 
 
 def test_measured_time_is_shared_among_the_lines_of_a_kernel(sample_report: Report) -> None:
     (source,) = document(sample_report)["sources"]
-    assert {mark["id"]: mark["time_us"] for mark in source["marks"]}["L:s0:13"] == 182.4
+    assert {mark["id"]: mark["cost"] for mark in source["marks"]}["L:s0:13"]["time"] == 182.4
 
 
 def test_a_kernel_names_what_it_is_tied_to() -> None:

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from workbench.analysis.fusion.fusion import rejected, savings
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
+from workbench.report.profile import MeasuredCall, with_measured_call
 from workbench.views.charts.phases import by_thread
 from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview import figures
 from workbench.views.wire import document as wire
+
+RECORDS = Path(__file__).parents[1] / "records"
+BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))
 
 
 def head(report: Report, name: str) -> wire.PaneHead:
@@ -19,13 +24,34 @@ def head(report: Report, name: str) -> wire.PaneHead:
 
 def test_figures_name_what_they_count(sample_report: Report) -> None:
     shown = {f["label"]: (f["value"], f["note"]) for f in figures(sample_report)}
-    assert shown["Captured ops"][0] == "5"
+    assert shown["Run time"] == ("182 µs", "kernels alone, measured")
+    assert shown["Captured"] == ("1 graph, 5 ops", "1 graph break")
     assert shown["Kernels"] == ("3", "1 C++, 2 library")
     assert shown["DRAM traffic"] == ("10.5 MB → 6.31 MB", "−40 % through fusion (estimate)")
     assert shown["Compile time"] == ("4.42 s", "C++ build 3.00 s")
     assert shown["Artifact"] == ("none", "needs one graph without a break")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
     assert (artifact["value"], artifact["pane"]) == ("133 kB", "artifact")
+
+
+def test_a_tile_and_a_tab_count_the_same_graphs() -> None:
+    shown = {f["label"]: f["value"] for f in figures(BLOCK)}
+    assert shown["Captured"].startswith(f"{head(BLOCK, 'graphs')['count']} graph")
+
+
+def test_the_first_figure_is_the_measured_call_else_the_bound_of_the_target() -> None:
+    first = figures(NORM)[0]
+    assert (first["label"], first["value"], first["pane"]) == ("Bound", "≥ 407 ns", "roofline")
+    assert first["note"] == "model, all kernels"
+    rows = [replace(kernel, time_us=30.0) for kernel in NORM.kernels]
+    timed = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, rows)})
+    measured = with_measured_call(timed, MeasuredCall(80.0, 1.0, None, repeats=50))
+    first = figures(measured)[0]
+    assert (first["label"], first["value"]) == ("Run time", "80.0 µs")
+    assert first["note"] == "measured, 75 % in kernels"
+    noisy = with_measured_call(timed, MeasuredCall(10.0, 1.0, None, repeats=50))
+    assert figures(noisy)[0]["note"] == "measured, noisy: measure again"
+    assert figures(BLOCK)[0]["note"] == "not measured"
 
 
 def test_traffic_of_what_tells_nothing_of_the_time_before_fusion(sample_report: Report) -> None:
@@ -51,7 +77,7 @@ def test_every_source_line_has_its_state_and_its_share(sample_report: Report) ->
         "captured",
     ]
     assert marks["L:s0:13"]["kernels"] == ["k0"]
-    assert marks["L:s0:13"]["bytes"] == 2 * 2097152
+    assert marks["L:s0:13"]["cost"] == {"time": 182.4, "bound": 1.25, "bytes": 2 * 2097152}
     assert "Graph break" in marks["L:s0:14"]["notes"][0]["title"]
 
 

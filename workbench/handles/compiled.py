@@ -22,6 +22,7 @@ from workbench.report import Report
 
 if TYPE_CHECKING:
     from workbench.compiler.pipeline.pipeline import CompiledCode
+    from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
     from workbench.report.profile import Profile
@@ -117,6 +118,13 @@ class Compiled(OtherTargets):
     def guard_sandbox(self) -> GuardSandbox:
         """Other inputs to try against the guards, without running anything."""
         return GuardSandbox(self._aot_fn._artifacts, self._plan, self._example)
+
+    @cached_property
+    def live_profile(self) -> LiveProfile:
+        """What measures the call where a view shows it."""
+        from workbench.handles.live_profile import LiveProfile
+
+        return LiveProfile(self)
 
     def _build_call(self) -> Callable[..., Any]:
         artifacts, plan = self._aot_fn._artifacts, self._plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +26,7 @@ from workbench.specs import Gpu
 
 if TYPE_CHECKING:
     from workbench.compiler.measuring.output_comparison import Verification
+    from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
 
 
@@ -82,6 +84,17 @@ class CrossCompiled(OtherTargets):
         digest = save_cross_compiled(self, path, weights=weights, isa=isa, machine=machine)
         self.update(with_saved_file(self.report, path, digest))
         return digest
+
+    @cached_property
+    def live_profile(self) -> LiveProfile:
+        """What would measure the call: it says why that cannot be done here."""
+        from workbench.handles.live_profile import LiveProfile
+
+        why_not = (
+            f"{self.gpu.device_name} is not in this machine, so nothing can be measured: the bound "
+            "is a model's."
+        )
+        return LiveProfile(None, why_not)
 
     def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a GPU that is not here."""

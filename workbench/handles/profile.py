@@ -11,6 +11,7 @@ import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
 from workbench.compiler.measuring.call_timer import (
+    LONGEST_S,
     RepeatableCall,
     copies,
     operator_times,
@@ -28,8 +29,16 @@ from workbench.compiler.measuring.timing import (
 )
 from workbench.errors import WorkbenchError
 from workbench.number_text import number_text
+from workbench.processes.messages import ProgressCallback, step
 from workbench.report import Kernel, Report, Table
-from workbench.report.profile import KernelTime, Machine, Profile
+from workbench.report.profile import (
+    KernelTime,
+    Machine,
+    MeasuredCall,
+    OperatorTime,
+    Profile,
+    with_measured_call,
+)
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
@@ -42,15 +51,37 @@ _NOISY = 0.25  # quartile distance over median from which times should not be co
 
 
 def profile_compiled(
-    compiled: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+    compiled: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    seconds: float | None = None,
+    notes: tuple[str, ...] = (),
+    progress: ProgressCallback | None = None,
 ) -> Profile:
-    """Measure a compiled function on copies of these inputs."""
+    """Measure a compiled function on copies of these inputs; its report has the times thereafter.
+
+    With `seconds`, at most that long for each measurement, and none of the eager operators. `notes`
+    are what to know of the inputs.
+    """
     module = compiled.module
     parameters = () if module is None else tuple(module.parameters())
     eager = compiled.original
     if eager is not None and compiled.enters_no_grad:
         eager = torch.no_grad()(eager)
-    return profile(compiled, args, kwargs, compiled.report, eager=eager, parameters=parameters)
+    found = profile(
+        compiled,
+        args,
+        kwargs,
+        compiled.report,
+        eager=eager,
+        parameters=parameters,
+        seconds=seconds,
+        notes=notes,
+        progress=progress,
+    )
+    compiled.update(found.report)
+    return found
 
 
 def profile(
@@ -63,13 +94,17 @@ def profile(
     parameters: Sequence[torch.Tensor] = (),
     repeats: int = 50,
     machine: Machine | None = None,
+    seconds: float | None = None,
+    notes: tuple[str, ...] = (),
+    progress: ProgressCallback | None = None,
 ) -> Profile:
     """Measure one call: each kernel and library call, the whole, and the eager original.
 
     The generated code runs as it is; while it is measured the globals of its program are replaced
     by proxies that read the clock, on a GPU by events in its stream. Inputs are copied, gradients
     are computed but not accumulated, the random state is restored. `machine` takes the facts
-    measured by an earlier profile.
+    measured by an earlier profile. With `seconds`, that is the longest for each measurement, and
+    the operators of the original are not timed. `notes` are what to know of the inputs.
 
     Raises
     ------
@@ -78,8 +113,11 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        subject = RepeatableCall(call, *copies(args, kwargs or {}), tuple(parameters))
-        programs = subject.programs()
+        copied = copies(args, kwargs or {})
+        longest = LONGEST_S if seconds is None else seconds
+        subject = RepeatableCall(call, *copied, tuple(parameters), longest_s=longest)
+        with step(progress, "finding the generated programs"):
+            programs = subject.programs()
         if not programs:
             raise WorkbenchError(
                 f"There are no generated kernels to measure: backend {report.request.backend!r} "
@@ -88,13 +126,22 @@ def profile(
             )
         clock = clock_of(programs)
         subject = replace(subject, clock=clock)
-        machine = machine or measure_machine(clock)
-        runs, calls = _measure(subject, programs, repeats)
+        if machine is None:
+            with step(progress, "measuring the memory bandwidth of this machine"):
+                machine = measure_machine(clock, longest)
+        runs, calls = _measure(subject, programs, repeats, progress)
         original = None if eager is None else replace(subject, call=eager)
-        eager_us = None if original is None else _median_us(original.seconds(repeats))
-        operators = () if original is None else tuple(operator_times(original, repeats))
+        eager_us: float | None = None
+        operators: tuple[OperatorTime, ...] = ()
+        if original is not None:
+            with step(progress, "timing the eager original"):
+                eager_us = _median_us(original.seconds(repeats))
+                if seconds is None:
+                    operators = tuple(operator_times(original, repeats))
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
+    said = (*notes, *_noise(call_us, spread_us, rows))
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said)
     return Profile(
         kernels=rows,
         operators=operators,
@@ -103,22 +150,27 @@ def profile(
         call_spread_us=spread_us,
         eager_us=eager_us,
         repeats=len(runs),
-        report=_filled(report, rows),
-        notes=tuple(_notes(call_us, spread_us, rows, machine)),
+        report=with_measured_call(_filled(report, rows), whole),
+        notes=(_clock_note(rows, machine), *said),
     )
 
 
 def _measure(
-    subject: RepeatableCall, programs: list[GeneratedProgram], repeats: int
+    subject: RepeatableCall,
+    programs: list[GeneratedProgram],
+    repeats: int,
+    progress: ProgressCallback | None,
 ) -> tuple[list[Log], list[float]]:
     """The calls of each repeat in order, and the seconds of whole calls without any proxy."""
-    calls = subject.seconds(repeats)
     timings = Timings(subject.clock)
     runs: list[Log] = []
-    with proxies(programs, timings):
-        for _ in timed_runs(subject.run, repeats):
+    with step(progress, "timing whole calls"):
+        calls = subject.seconds(repeats)
+    with step(progress, "timing each kernel"), proxies(programs, timings):
+        for _ in timed_runs(subject.run, repeats, subject.longest_s):
             runs.append(timings.taken())
-    calls += subject.seconds(repeats)  # before and after: drift shows as spread
+    with step(progress, "timing whole calls again"):
+        calls += subject.seconds(repeats)  # before and after: drift shows as spread
     labels = [label for label, _ in runs[-1]]  # the first has the calls of the warm-up before it
     return [run for run in runs if [label for label, _ in run] == labels], calls
 
@@ -181,7 +233,7 @@ def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
     return with_measured(replace(report, tables={**report.tables, "kernels": table}))
 
 
-def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
+def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
     """Measure the memory bandwidth (a triad) of the device of a clock, and that clock."""
     device = "cpu" if clock is HOST_CLOCK else "cuda"
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))
@@ -191,7 +243,7 @@ def measure_machine(clock: Clock = HOST_CLOCK) -> Machine:
         clock.wait()
 
     with torch.no_grad():
-        seconds = min(timed_runs(triad, 10))
+        seconds = min(timed_runs(triad, 10, longest_s))
     moved = 3 * a.numel() * a.element_size()
     overhead = clock_overhead_ns() if clock is HOST_CLOCK else 0.0  # events lie on the device
     return Machine(moved / seconds, torch.get_num_threads(), overhead)
@@ -209,13 +261,14 @@ def _median_us(seconds: Sequence[float]) -> float:
     return statistics.median(seconds) * 1e6
 
 
-def _notes(
-    call_us: float, spread_us: float, rows: tuple[KernelTime, ...], machine: Machine
-) -> Iterator[str]:
-    yield (
+def _clock_note(rows: tuple[KernelTime, ...], machine: Machine) -> str:
+    return (
         f"timing a call adds {number_text(machine.clock_ns * 1e-9, 'seconds')} to its own reading; "
         f"it is subtracted from each of the {len(rows)} times"
     )
+
+
+def _noise(call_us: float, spread_us: float, rows: tuple[KernelTime, ...]) -> Iterator[str]:
     if spread_us > _NOISY * call_us:
         yield "noisy: the whole call varied too much to compare times; close other programs"
     inside = sum(row.time_us for row in rows)

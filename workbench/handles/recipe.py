@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.processes.background_task import BackgroundTask, Steps
 
+Made = TypeVar("Made")
 _ZEROED = 1 << 16  # elements; a bigger tensor is made of addresses that read as zero
 _GONE = (
     "It was loaded from a file, which does not hold the function: compile the call again with "
@@ -101,6 +102,16 @@ class Recipe:
         """The arguments by position and by name; raises `UsageError` for one that is gone."""
         made = self._example.bound(None, lambda path: self._held[str(path)].tensor())
         return made["args"], made["kwargs"]
+
+    def gone(self) -> tuple[str, ...]:
+        """The inputs whose tensors the caller no longer holds: `inputs` makes zeros for them."""
+        return tuple(held.path for held in self._held.values() if held.alive() is None)
+
+    def called(self, work: Callable[[tuple[Any, ...], dict[str, Any]], Made]) -> Made:
+        """What `work` makes of the inputs, under the modes of torch of the compilation."""
+        args, kwargs = self.inputs()
+        with self._as_then():
+            return work(args, kwargs)
 
     def options(self, target: str) -> CompileOptions:
         """The same request for another target; raises `UsageError` for one that does not exist."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,15 @@ ProgressCallback = Callable[[str, float], object]
 Where it has methods, `end(name, seconds)` is called when a phase ends and `kernel(name)` when a
 kernel was generated.
 """
+
+
+@contextmanager
+def step(progress: ProgressCallback | None, name: str) -> Iterator[None]:
+    """A phase that begins and ends here; what `progress` raises at its beginning ends the work."""
+    began = time.monotonic()
+    Told("begin", name).pass_on(progress)
+    yield
+    Told("end", name, time.monotonic() - began).pass_on(progress)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from workbench.report.presenting import presenter
@@ -47,6 +48,39 @@ class OperatorTime:
     is_backward: bool
     calls: int
     time_us: float
+
+
+MEASURED = "profile"
+"""Where `Report.extra` keeps a `MeasuredCall`: numbers, and remarks on them."""
+
+
+@dataclass(frozen=True)
+class MeasuredCall:
+    """What a report keeps of the profile that its kernels' times are from.
+
+    Times are medians in µs over `repeats` calls: of the whole call without any proxy, and of the
+    original, None when there is none. `notes` say what to know of the inputs and the noise.
+    """
+
+    call_us: float
+    call_spread_us: float
+    eager_us: float | None
+    repeats: int
+    notes: tuple[str, ...] = ()
+
+
+def measured_call(report: Report) -> MeasuredCall | None:
+    """The call that the times of a report's kernels are from; None where nothing was measured."""
+    kept = report.extra.get(MEASURED)
+    if not isinstance(kept, Mapping):
+        return None
+    known = {each.name: kept[each.name] for each in fields(MeasuredCall) if each.name in kept}
+    return MeasuredCall(**{**known, "notes": tuple(known.get("notes", ()))})
+
+
+def with_measured_call(report: Report, call: MeasuredCall) -> Report:
+    """The report with what `measured_call` then gives."""
+    return replace(report, extra={**report.extra, MEASURED: asdict(call)})
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,9 @@ class Report(Tables):
         return cls(**read_bytes(content))
 
     def frame(self, name: str) -> pandas.DataFrame:
-        """One table as a DataFrame: those of `TABLES`, and two that are made of them.
+        """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
 
+        `costs`: what each kernel costs, measured or by a model, with its source and share.
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. Raises `UsageError` for another name.
         """

@@ -34,6 +34,7 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
             for pane, content in contents
         ],
         "targets": here.targets or target_choices.asleep(report),
+        "no_profile": here.no_profile,
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for _, content in contents:
@@ -50,6 +51,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
         "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
         "nodes": made["graphs"],
+        "costs": made["kernels"],
     }
     return {name: rows[name] for name in COLUMNS}
 

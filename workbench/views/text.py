@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.report import Report
-from workbench.views.panes.overview import figures
+from workbench.views.panes.overview import captured
 from workbench.views.words.cuda_graphs import headline, reasons
 from workbench.views.words.places import absent_parts, line_numbers, ops_of, short, title_of
 from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
@@ -36,8 +36,9 @@ def _head(report: Report) -> Iterator[str]:
         yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_ROWS])
     if request.inputs:
         yield f"inputs    {'; '.join(request.inputs)}"
-    for item in figures(report)[:2]:
-        yield f"{item['label'].lower():<13} {item['value']}"
+    graphs, ops = captured(report)
+    yield f"graphs        {graphs}"
+    yield f"captured ops  {ops}"
     yield from (f"note      {note}" for note in request.notes)
 
 

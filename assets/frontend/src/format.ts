@@ -81,3 +81,8 @@ export function tflops(value: number | null): string {
 export function plural(count: number, word: string): string {
   return `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
 }
+
+/** Words as the beginning of a sentence. */
+export function sentence(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}

@@ -93,10 +93,12 @@ function keepAddress(store: Store): () => void {
   const before = new URLSearchParams(location.hash.slice(1));
   const panes = store.doc.peek()?.panes.map((head) => head.id) ?? [];
   const pane = panes.find((id) => id === before.get("pane"));
-  if (pane) store.begin({ pane, selected: before.get("sel") });
+  const isCode = before.has("code") && { isCode: true };
+  if (pane) store.begin({ pane, selected: before.get("sel"), ...isCode });
   return effect(() => {
     const now = new URLSearchParams({ pane: store.pane.value });
     if (store.selected.value) now.set("sel", store.selected.value);
+    if (store.isCode.value) now.set("code", "");
     history.replaceState(history.state, "", `#${now}`);
   });
 }

@@ -39,7 +39,7 @@ export interface Registration<View> {
   /** What stands below the words of the empty pane. */
   Remedy?: ComponentType<{ store: View }>;
   /** Whether its columns need the room more than the inspector does. */
-  isFull?: boolean;
+  isFull?(view: View): boolean;
   /** Whether a compilation is followed in it; such a pane is never empty. */
   isHome?: boolean;
 }

@@ -13,10 +13,16 @@ import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from
 export interface Place {
   pane: PaneId;
   selected: string | null;
+  /** Whether the Kernels pane shows code; without it as before. */
+  isCode?: boolean;
 }
 
 const HOME: PaneId = "overview";
 const HISTORY = 200;
+/** What only code shows: the Kernels pane opens it for them. */
+const IN_CODE: ReadonlySet<Kind> = new Set<Kind>([
+  ...(["kernel-line", "asm-line", "config", "wrapper", "wrapper-line"] as const),
+]);
 const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
@@ -25,6 +31,8 @@ export class Store implements Remembering {
   readonly doc: ReadonlySignal<Report | null>;
   readonly pane: Signal<PaneId> = signal(HOME);
   readonly selected: Signal<string | null> = signal(null);
+  /** Whether the Kernels pane shows the code of a kernel, else the table of all. */
+  readonly isCode: Signal<boolean> = signal(false);
   readonly related: ReadonlySignal<Set<string>>;
   /** A thing under the pointer and what belongs to it; marks without selecting. */
   readonly hovered: Signal<string | null> = signal(null);
@@ -93,7 +101,9 @@ export class Store implements Remembering {
 
   /** Selects a thing (null clears), in the pane given or the present one, and keeps the step. */
   select(id: string | null, options: { pane?: PaneId } = {}): void {
-    this.go({ pane: options.pane ?? this.pane.peek(), selected: id });
+    const opens = options.pane === "kernels" && id !== null;
+    const place = { pane: options.pane ?? this.pane.peek(), selected: id };
+    this.go(opens ? { ...place, isCode: true } : place);
   }
 
   show(pane: PaneId): void {
@@ -102,7 +112,13 @@ export class Store implements Remembering {
 
   /** Shows the code of the selected thing. */
   openCode(): void {
-    if (this.selected.peek() !== null) this.show("kernels");
+    const selected = this.selected.peek();
+    if (selected !== null) this.select(selected, { pane: "kernels" });
+  }
+
+  /** Shows the table of all kernels in place of the code of one, which stays selected. */
+  closeCode(kernel: string): void {
+    this.go({ pane: "kernels", selected: kernel, isCode: false });
   }
 
   back(): void {
@@ -204,10 +220,12 @@ export class Store implements Remembering {
     this.stopFollowing();
   }
 
-  private go(place: Place): void {
+  private go({ isCode = this.isCode.peek(), ...to }: Place): void {
+    const place = { ...to, isCode: isCode || isInCode(to.selected) };
     const { list, at } = this.places.peek();
     const here = list[at];
-    if (here && here.pane === place.pane && here.selected === place.selected) return;
+    const isSame = here?.pane === place.pane && here.selected === place.selected;
+    if (isSame && this.isCode.peek() === place.isCode) return;
     const kept = [...list.slice(Math.max(0, at + 2 - HISTORY), at + 1), place];
     batch(() => {
       this.places.value = { list: kept, at: kept.length - 1 };
@@ -228,6 +246,7 @@ export class Store implements Remembering {
   private arrive(place: Place): void {
     this.pane.value = place.pane;
     this.selected.value = place.selected;
+    this.isCode.value = place.isCode ?? isInCode(place.selected);
     if (place.selected) void this.follow(place.selected);
   }
 
@@ -258,6 +277,10 @@ export class Store implements Remembering {
     const known = new Map(report.graphs.map((graph) => [graph.part, graph.node_count]));
     return [...names].filter((name) => (known.get(name) ?? 0) <= FOLLOWED_NODES);
   }
+}
+
+function isInCode(id: string | null): boolean {
+  return id !== null && IN_CODE.has(kindOf(id));
 }
 
 const FOLLOWED_KERNELS = 12;

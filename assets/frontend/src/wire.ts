@@ -237,6 +237,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
 
+export type CostKind = "time" | "bound" | "bytes";
+
 export type Cell = string | number | boolean | null;
 
 /**
@@ -272,15 +274,14 @@ export interface Figure {
 }
 
 /**
- * What became of one source line; `bytes` is its estimated share of its kernels' traffic.
+ * What became of one source line; `cost` is its estimated share of that of its kernels.
  * `called_in` lists the lines of other functions that it was inlined into.
  */
 export interface Line {
   id: string;
   state: Tone | "outside";
   kernels: string[];
-  bytes: number | null;
-  time_us: number | null;
+  cost: Record<string, number>;
   called_in: string[];
   notes: Note[];
 }
@@ -299,9 +300,21 @@ export interface Source {
 }
 
 /**
+ * One of the costs of kernels, for all their calls: its name, its unit, where it is from.
+ */
+export interface Cost {
+  kind: CostKind;
+  name: string;
+  unit: Unit;
+  source: string;
+  is_estimate: boolean;
+}
+
+/**
  * A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
- * `code` is the part that holds its source, or None for a library call; `configs` is what it
- * became for GPUs.
+ * `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
+ * "compute" where the target has a roofline. `code` is the part that holds its source, or None
+ * for a library call; `configs` is what it became for GPUs.
  */
 export interface Kernel {
   id: string;
@@ -320,8 +333,11 @@ export interface Kernel {
   bytes_read: number | null;
   bytes_written: number | null;
   flops: number | null;
-  time_us: number | null;
+  cost: Record<string, number>;
   calls: number;
+  bound: string | null;
+  registers: number | null;
+  occupancy: number | null;
   code: string | null;
   code_lines: number;
   wrapper: string | null;
@@ -502,9 +518,11 @@ export interface Artifact {
 
 /**
  * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
- * how its tables are drawn. `variable` is how code that is copied names the result, such as `_`
- * or `compiled`. `file` is what the result was saved to or loaded from. `no_assembly` says why
- * no kernel has code of a GPU, or is None; `cuda_graphs` is None where none were asked for.
+ * how its tables are drawn. `costs` are those that are known, the one that ranks first.
+ * `variable` is how code that is copied names the result, such as `_` or `compiled`. `file` is
+ * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
+ * GPU, or is None, `no_profile` why the kernels cannot be measured from here; `cuda_graphs` is
+ * None where none were asked for.
  */
 export interface Document {
   version: number;
@@ -519,6 +537,7 @@ export interface Document {
   notes: Note[];
   missing: Note[];
   sources: Source[];
+  costs: Cost[];
   kernels: Kernel[];
   no_assembly: string | null;
   graphs: GraphHead[];
@@ -541,6 +560,7 @@ export interface Document {
   file: SavedFile;
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
+  no_profile: string | null;
 }
 
 /**
@@ -669,8 +689,9 @@ export interface StepState {
 }
 
 /**
- * A running or ended compilation: phases so far, kernels as they are generated. `can_cancel` is
- * true only where a button works (a compilation in a worker process).
+ * A running or ended compilation: phases so far, kernels as they are generated. `task` is
+ * "measurement" where kernels are measured instead. `can_cancel` is true only where a button
+ * works (a compilation in a worker process).
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -680,6 +701,7 @@ export interface Progress {
   kernels: string[];
   can_cancel: boolean;
   error: string | null;
+  task?: "measurement";
 }
 
 /**

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.fusion.traffic import fusion_traffic, line_traffic, operation_bytes
+from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
 from workbench.report import Report
 
 BIG = 2097152
@@ -23,13 +23,6 @@ def test_fusion_traffic_adds_up_groups(sample_report: Report) -> None:
 
 def test_without_bytes_there_is_no_figure() -> None:
     assert fusion_traffic(Report()) is None
-
-
-def test_the_shares_of_the_lines_are_the_bytes_of_the_kernels(sample_report: Report) -> None:
-    lines = line_traffic(sample_report)
-    total = sum((k.bytes_read or 0) + (k.bytes_written or 0) for k in sample_report.kernels)
-    assert sum(line.bytes or 0 for line in lines.values()) == total
-    assert lines["L:s0:16"].kernels == ("k1",)
 
 
 N = 64 * 64 * 4  # bytes of one of the inputs below

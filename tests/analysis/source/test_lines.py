@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.fusion.traffic import line_traffic
+from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.source.lines import State, call_sites, callers, in_call_order, line_states
 from workbench.report import Break, Link, Node, Report, Source, Table, TextWriter
 
@@ -44,7 +44,7 @@ def report(traced: dict[int, str], breaks: tuple[int, ...] = ()) -> Report:
 
 
 def by_place(report: Report) -> dict[tuple[str, int], State]:
-    return line_states(report, line_traffic(report), callers(report))
+    return line_states(report, LineShares.of(report).kernels, callers(report))
 
 
 def states(report: Report) -> dict[int, str]:

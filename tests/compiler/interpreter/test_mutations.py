@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import workbench as wb
 from tests.compiler.interpreter import program_mutations
 from tests.compiler.interpreter.mutations import KINDS, Mutation, chosen
 from tests.compiler.interpreter.programs import compiled_case, verified
@@ -121,7 +122,7 @@ class Mutants:
     def _verdict(self, place: str, mutation: Mutation) -> str:
         try:
             found = self._verified(in_place_of(place, mutation.source))
-        except (RuntimeError, NameError, TypeError, ValueError, IndexError):
+        except wb.UsageError:  # what the program calls refuses its inputs
             return "not run"
         if any(row.verdict == "failed" and not row.value for row in found.kernels):
             return "not run"

@@ -141,3 +141,12 @@ def test_double_precision_excuses_rounding_only() -> None:
     assert not opinion([INF, 2.0], [7.0, 9.0], [1e39, 2.0]).ok  # the reference overflowed
     assert not opinion([1.1, 2.0], [NAN, 2.0], [1.0, 2.0]).ok
     assert not opinion([1.1, INF], [0.9, 5.0], [1.0, INF]).ok
+
+
+def test_values_of_eight_bits_get_a_second_opinion_too() -> None:
+    def small(*values: float) -> torch.Tensor:
+        return torch.tensor(values).to(torch.float8_e4m3fn)
+
+    pair = ("x", small(1.0, 2.0), small(NAN, 2.0))
+    row = compare_tensors(*pair, None, None)
+    assert not settled(row, pair, small(1.0, 2.0)).ok

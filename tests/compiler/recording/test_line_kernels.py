@@ -77,13 +77,15 @@ def test_two_calls_of_one_helper_are_told_apart() -> None:
 
 
 def test_a_call_has_the_traffic_of_what_it_calls() -> None:
-    from workbench.analysis.fusion.traffic import line_traffic
+    from workbench.analysis.cost.costs import costs
+    from workbench.analysis.cost.line_shares import LineShares
 
     report = compiled(labelled.nested)
     id_of = {text.split("#")[0].strip(): id for id, text in lines(report)}
-    traffic = line_traffic(report)
-    inside = [traffic[id_of[text]].bytes or 0 for text in ("u = t.exp()", "return u + x")]
-    assert traffic[id_of["y = inside(x)"]].bytes == pytest.approx(sum(inside))
+    (moved,) = costs(report)
+    lines_of = LineShares.of(report).spread(moved.by_kernel)
+    inside = [lines_of[id_of[text]] for text in ("u = t.exp()", "return u + x")]
+    assert lines_of[id_of["y = inside(x)"]] == pytest.approx(sum(inside))
 
 
 def test_a_bare_sequential_has_no_lines_and_says_so() -> None:

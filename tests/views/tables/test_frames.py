@@ -8,6 +8,7 @@ from workbench.analysis.fusion.traffic import fusion_traffic, operation_bytes
 from workbench.errors import UsageError
 from workbench.report import TABLES, Report
 from workbench.specs import Catalogue
+from workbench.views.tables.derived import DERIVED
 from workbench.views.tables.frames import target_frame, targets_frame
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
@@ -32,6 +33,16 @@ def test_every_table_is_a_frame_also_when_it_is_empty(sample_report: Report, nam
     assert len(sample_report.frame(name)) == len(getattr(sample_report, name))
     empty = Report().frame(name)
     assert list(empty.columns) == list(sample_report.frame(name).columns)
+
+
+@pytest.mark.parametrize("name", sorted(DERIVED))
+def test_a_derived_table_is_a_frame_also_of_an_empty_record(
+    sample_report: Report, name: str
+) -> None:
+    columns = list(DERIVED[name].row_type.__dataclass_fields__)
+    assert list(sample_report.frame(name).columns) == columns
+    assert list(Report().frame(name).columns) == columns
+    assert name not in TABLES  # it is worked out, not stored
 
 
 def test_missing_numbers_do_not_turn_bytes_into_floats(sample_report: Report) -> None:

@@ -23,4 +23,4 @@ def test_something_without_a_report_is_refused() -> None:
 
 def test_annotated_lines_are_text_too(sample_report: Report) -> None:
     shown = show(sample_report).annotated("~/models/block.py", "\n" * 12 + "h = 1")
-    assert repr(shown).split() == ["✓", "13", "h", "=", "1", "k0", "4.19", "MB"]
+    assert repr(shown).split() == ["✓", "13", "h", "=", "1", "k0", "182", "µs"]

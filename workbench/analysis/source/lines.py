@@ -6,11 +6,10 @@ import ast
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Literal
 
 from workbench.analysis.fusion.kinds import fallen_places
-from workbench.analysis.fusion.traffic import LineTraffic
 from workbench.report import Report, Source
 from workbench.report.column_filter import linked_pairs
 
@@ -26,17 +25,15 @@ _CALL = re.compile(r"(?P<own>\bself\.)?\b(?P<name>[A-Za-z_]\w*)(\[[^\]]*\])?\(")
 Callers = Mapping[str, tuple[str, ...]]
 
 
-def line_states(
-    report: Report, traffic: Mapping[str, LineTraffic], calls: Callers
-) -> dict[Place, State]:
+def line_states(report: Report, ending: Collection[str], calls: Callers) -> dict[Place, State]:
     """By file and line; a worse state wins. Lines that nobody can tell are not in it.
 
     A line ends in a kernel (captured, fallback), breaks the graph, or was worked out while
     compiling (folded): so is a statement without a trace that was surely run. A block without a
     trace under a line that breaks the graph is outside: Python runs it, if anything does.
-    `traffic` is that of `line_traffic`, `calls` those of `callers`.
+    `ending` are the ids of the lines that end in kernels, `calls` those of `callers`.
     """
-    states = _recorded(report, traffic)
+    states = _recorded(report, ending)
     broken = {(item.file, item.line) for item in report.breaks}
     traced = set(states)
     for source in report.sources:
@@ -78,7 +75,7 @@ def _places(report: Report) -> Callable[[str], Place]:
     return place_of
 
 
-def _recorded(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[Place, State]:
+def _recorded(report: Report, ending: Collection[str]) -> dict[Place, State]:
     place_of = _places(report)
     states: dict[Place, State] = {}
     columns = report.nodes.columns
@@ -87,7 +84,7 @@ def _recorded(report: Report, traffic: Mapping[str, LineTraffic]) -> dict[Place,
     for file, line, op in set(zip(*parts, strict=True)):
         if file is not None and line is not None and op.startswith("call_"):
             states[file, line] = untraced
-    states.update({place_of(line): "captured" for line in traffic})
+    states.update({place_of(line): "captured" for line in ending})
     states.update(dict.fromkeys(fallen_places(report), "fallback"))
     for item in report.breaks:
         states[item.file, item.line] = "break"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.report import Report, Table, Texts
+from workbench.report.profile import MEASURED
 
 HIDDEN = "(dropped)"
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
@@ -57,12 +58,13 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     if outcome.error is not None:
         outcome = replace(outcome, error=HIDDEN)
         dropped.append("the error's text")
-    if report.extra:
+    measured = {key: value for key, value in report.extra.items() if key == MEASURED}
+    if len(report.extra) > len(measured):
         dropped.append("parts of the record that this version does not know")
     request = replace(report.request, options=tuple((k, HIDDEN) for k, _ in report.request.options))
     if report.request.options:
         dropped.append("the values of the compiler options")
     clean = replace(
-        report, tables=tables, texts=Texts(), outcome=outcome, request=request, extra={}
+        report, tables=tables, texts=Texts(), outcome=outcome, request=request, extra=measured
     )
     return clean, tuple(dropped)

@@ -204,13 +204,14 @@ def settled(row: Comparison, pair: tuple[str, Any, Any], wide: Any) -> Compariso
         return row
     if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
         return row
-    if not (left.isfinite() & wide.isfinite()).any():
-        return row
+    left, right, wide = (part.double() for part in tensors)
     finite = left.isfinite() & wide.isfinite()
+    if not finite.any():
+        return row
     if not torch.allclose(left[~finite], right[~finite], 0.0, 0.0, equal_nan=True):
         return row  # an infinity or a NaN is no rounding
-    own = float((left.double() - wide.double())[finite].abs().max())
-    its = float((right.double() - wide.double())[finite].abs().max())
+    own = float((left - wide)[finite].abs().max())
+    its = float((right - wide)[finite].abs().max())
     if not its <= ROUNDINGS * own:  # NaN is no rounding either
         return row
     reason = (

@@ -16,7 +16,7 @@ from workbench.compiler.measuring.timing import HOST_CLOCK, Clock, GeneratedProg
 from workbench.report.profile import OperatorTime
 
 WARM_CALLS = 3
-_SECONDS = 1.0  # spent on each measurement
+LONGEST_S = 1.0  # spent on each measurement
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class RepeatableCall:
     kwargs: Mapping[str, Any]
     parameters: tuple[torch.Tensor, ...]
     clock: Clock = HOST_CLOCK
+    longest_s: float = LONGEST_S
 
     def forward(self) -> Any:
         """The outputs of one call."""
@@ -60,7 +61,7 @@ class RepeatableCall:
 
     def seconds(self, repeats: int) -> list[float]:
         """What each of several runs took."""
-        return list(timed_runs(self.run, repeats))
+        return list(timed_runs(self.run, repeats, self.longest_s))
 
 
 def copies(
@@ -81,11 +82,13 @@ def _wants_gradient(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
 
-def timed_runs(run: Callable[[], object], repeats: int) -> Iterator[float]:
-    """Seconds of each run, after a few that are not counted; at most `_SECONDS` in all."""
+def timed_runs(
+    run: Callable[[], object], repeats: int, longest_s: float = LONGEST_S
+) -> Iterator[float]:
+    """Seconds of each run, after a few that are not counted; at most `longest_s` in all."""
     for _ in range(WARM_CALLS):
         run()
-    end = time.perf_counter() + _SECONDS
+    end = time.perf_counter() + longest_s
     for n in range(repeats):
         start = time.perf_counter()
         run()
@@ -128,7 +131,7 @@ def operator_times(original: RepeatableCall, repeats: int) -> Iterator[OperatorT
         for key, values in taken.items():
             totals[key].append((len(values), sum(values)))
 
-    for _ in timed_runs(once, repeats):
+    for _ in timed_runs(once, repeats, original.longest_s):
         pass
     for (name, is_backward), values in totals.items():
         time_us = statistics.median(total for _, total in values) / 1e3

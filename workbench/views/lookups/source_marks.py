@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from workbench.analysis.cost.costs import costs
+from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.fusion.kinds import fallen_places
-from workbench.analysis.fusion.traffic import LineTraffic, line_traffic
 from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
 from workbench.views.wire import document as wire
@@ -54,10 +55,11 @@ class _Marks:
     def __init__(self, report: Report):
         self.report = report
         self.calls = callers(report)
-        self.traffic = line_traffic(report)
-        self.states = line_states(report, self.traffic, self.calls)
+        shares = LineShares.of(report)
+        self.kernels = shares.kernels
+        self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in costs(report)}
+        self.states = line_states(report, self.kernels, self.calls)
         self.sites = call_sites(report, self.states, self.calls)
-        self.times = line_times(report)
         self.notes = line_notes(report)
 
     def of(self, source: Source) -> wire.Source:
@@ -80,22 +82,18 @@ class _Marks:
                 yield found
 
     def _line(self, id: str, place: tuple[str, int]) -> Iterable[wire.Line]:
-        here = self.traffic.get(id, LineTraffic((), None))
+        kernels = self.kernels.get(id, ())
         notes, sites = self.notes.get(place, []), self.sites.get(id, [])
         state = self.states.get(place, "plain")
-        if state != "plain" or here.kernels or notes or sites:
-            more = {"time_us": self.times.get(id), "called_in": sites, "notes": notes}
-            yield row_of(wire.Line, here, id=id, state=state, **more)
-
-
-def line_times(report: Report) -> dict[str, float]:
-    """By line id: its equal share of the measured times of its kernels, in microseconds."""
-    found: dict[str, float] = defaultdict(float)
-    for kernel in report.kernels:
-        if kernel.time_us is not None:
-            for line in kernel.lines:
-                found[line] += kernel.time_us / len(kernel.lines)
-    return dict(found)
+        if state != "plain" or kernels or notes or sites:
+            yield {
+                "id": id,
+                "state": state,
+                "kernels": list(kernels),
+                "cost": {k: round(by[id], 4) for k, by in self.costs.items() if id in by},
+                "called_in": sites,
+                "notes": notes,
+            }
 
 
 def line_notes(report: Report) -> dict[tuple[str, int], list[wire.Note]]:

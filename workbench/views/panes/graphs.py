@@ -29,7 +29,8 @@ def document(report: Report, context: ViewContext) -> Content:
     """Every graph, in the order in which the compiler made them."""
     empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
     found = _graphs(report)
-    return Content({"graphs": found}, len(found), empty=None if found else empty)
+    captured = sum(graph.stage == "dynamo" for graph in report.graphs)
+    return Content({"graphs": found}, captured or None, empty=None if found else empty)
 
 
 def _graphs(report: Report) -> list[wire.GraphHead]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from workbench.analysis.cost.costs import costs, rooflines_of
 from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
@@ -49,6 +50,8 @@ class _Ties:
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
         self.configs = configs(report)
+        self.costs = {cost.kind: cost.by_kernel for cost in costs(report)}
+        self.rooflines = rooflines_of(report)
         self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))
         for kernel, buffer in linked_pairs(report, "kernel-buffer"):
             self.buffers[kernel].append(buffer)
@@ -62,12 +65,15 @@ class _Ties:
 
     def kernel(self, kernel: Kernel) -> wire.Kernel:
         id, lines, kind = kernel.id, self._length(kernel.text), self.kinds[kernel.id]
+        place = self.rooflines.get(id)
         return row_of(
             wire.Kernel,
             kernel,
             label=ops_of(kernel),
             kind=kind,
             mark=self.marks[id],
+            cost={k: round(by[id], 4) for k, by in self.costs.items() if id in by},
+            bound=None if place is None else place.bound,
             graph=self.graphs.get(kernel.graph, kernel.graph),
             groups=self.groups.get(id, []),
             buffers=self.buffers.get(id, []),

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from workbench.analysis.cost.costs import costs
 from workbench.analysis.fusion.fusion import traffic_before_and_after
 from workbench.analysis.fusion.traffic import moved_bytes
 from workbench.report import Report
+from workbench.report.profile import MeasuredCall, measured_call
 from workbench.views.lookups.source_marks import sources
 from workbench.views.panes.artifact import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
+from workbench.views.words.costs import cost_heads
 from workbench.views.words.cuda_graphs import remark
 from workbench.views.words.places import absent_parts
-from workbench.views.words.units import bytes_text, percent_text, plural, seconds_text
+from workbench.views.words.units import (
+    bytes_text,
+    percent_text,
+    plural,
+    seconds_text,
+    us_text,
+)
 
 
 def document(report: Report, context: ViewContext) -> Content:
     """The figures, the notes and the sources; `empty` is about the sources only."""
     data = {
+        "costs": cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
         "notes": _notes(report, context.dropped),
         "missing": [
@@ -36,27 +46,54 @@ def document(report: Report, context: ViewContext) -> Content:
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
     """The six figures; `saved` is the path and the size in bytes of the artifact."""
-    own = (_graphs, _ops, _kernels, _traffic, _time)
+    own = (_run_time, _kernels, _traffic, _captured, _compile_time)
     return [*(figure(report) for figure in own), _artifact(report, saved)]
+
+
+def captured(report: Report) -> tuple[int, int]:
+    """How many graphs Dynamo captured, and how many operations are in them."""
+    graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
+    columns = report.nodes.columns
+    pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
+    return len(graphs), sum(1 for graph, op in pairs if graph in graphs and op.startswith("call_"))
 
 
 def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure:
     return {"label": label, "value": value, "note": note, "pane": pane}
 
 
-def _graphs(report: Report) -> wire.Figure:
-    count = sum(1 for graph in report.graphs if graph.stage == "dynamo")
+def _run_time(report: Report) -> wire.Figure:
+    """What a call takes and how much of that the kernels are, else the least that they can take."""
+    known = {cost.kind: cost for cost in costs(report)}
+    call, time, bound = measured_call(report), known.get("time"), known.get("bound")
+    if call is not None:
+        inside = "kernels not timed" if time is None else _inside(time.total, call)
+        return _figure("Run time", us_text(call.call_us), f"measured, {inside}", "kernels")
+    if time is not None:
+        return _figure("Run time", us_text(time.total), "kernels alone, measured", "kernels")
+    if bound is not None:
+        note = f"model, {_part(len(bound.by_kernel), len(report.kernels))}"
+        return _figure("Bound", f"≥ {us_text(bound.total)}", note, "roofline")
+    return _figure("Run time", "–", "not measured", "kernels")
+
+
+def _inside(kernels_us: float, call: MeasuredCall) -> str:
+    """What part of the call the kernels are; where they take longer than it, that is noise."""
+    if kernels_us > call.call_us:
+        return "noisy: measure again"
+    return f"{percent_text(kernels_us, call.call_us)} in kernels"
+
+
+def _part(known: int, count: int) -> str:
+    return "all kernels" if known == count else f"{known} of {count} kernels"
+
+
+def _captured(report: Report) -> wire.Figure:
+    graphs, ops = captured(report)
     broken = len(report.breaks)
     note = plural(broken, "graph break") if broken else "no graph break"
-    return _figure("Graphs", str(count), note, "graphs")
-
-
-def _ops(report: Report) -> wire.Figure:
-    captured = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
-    columns = report.nodes.columns
-    pairs = zip(columns.get("graph", ()), columns.get("op", ()), strict=True)
-    count = sum(1 for graph, op in pairs if graph in captured and op.startswith("call_"))
-    return _figure("Captured ops", str(count), f"{len(report.nodes)} nodes in all stages", "graphs")
+    value = f"{plural(graphs, 'graph')}, {plural(ops, 'op')}"
+    return _figure("Captured", value, note, "graphs")
 
 
 def _kernels(report: Report) -> wire.Figure:
@@ -81,12 +118,11 @@ def _kernels_traffic(report: Report) -> wire.Figure:
     known = [moved for kernel in report.kernels if (moved := moved_bytes(kernel)) is not None]
     if not known:
         return _figure("DRAM traffic", "–", "not recorded", "fusion")
-    count = len(report.kernels)
-    of_all = "all kernels" if len(known) == count else f"{len(known)} of {count} kernels"
-    return _figure("DRAM traffic", bytes_text(sum(known)), f"{of_all}, after fusion", "fusion")
+    note = f"{_part(len(known), len(report.kernels))}, after fusion"
+    return _figure("DRAM traffic", bytes_text(sum(known)), note, "fusion")
 
 
-def _time(report: Report) -> wire.Figure:
+def _compile_time(report: Report) -> wire.Figure:
     roots = [phase for phase in report.phases if phase.depth == 0]
     if not roots:
         return _figure("Compile time", "–", "not recorded", "timeline")

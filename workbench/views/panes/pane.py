@@ -20,6 +20,10 @@ class ViewContext:
     """The inputs to edit where the guards are alive; without it they are only described."""
     targets: Targets | None = None
     """What the call can be compiled for in place, where it is alive."""
+    no_profile: str | None = (
+        "Nothing is alive here to be measured: show what `wb.aot_compile` returned."
+    )
+    """Why the kernels cannot be measured from the view; None where they can."""
     saved: tuple[str, int] | None = None
     """The path and the size in bytes of the artifact."""
     dropped: tuple[str, ...] = ()

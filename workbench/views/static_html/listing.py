@@ -12,8 +12,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from workbench.views.static_html.limits import Limits
-from workbench.views.wire.document import Line, Note, Source
-from workbench.views.words.units import bytes_text
+from workbench.views.wire.document import CostKind, Line, Note, Source
+from workbench.views.words.costs import cost_text, kind_of_lines
 
 LONGEST = 1500  # lines; Pygments needs 0.2 s for 1,000 lines and makes the page six times as big
 
@@ -82,7 +82,7 @@ class Row:
     state: str
     number: int
     kernels: str
-    moved: str
+    cost: str
     pieces: list[tuple[str | None, str]]
     notes: Sequence[Note] = ()
 
@@ -100,10 +100,11 @@ def listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], 
     """The functions in which something happened, and how many of them are left out."""
     found: list[Listing] = []
     room, left = limits.lines, 0
+    kind = kind_of_lines(mark for source in sources for mark in source["marks"])
     for source in sources:
         if not source["marks"]:
             continue
-        rows = list(_rows(source, limits)) if room > 0 else []
+        rows = list(_rows(source, limits, kind)) if room > 0 else []
         if not rows or (found and len(rows) > room):
             left += 1
             continue
@@ -112,7 +113,7 @@ def listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Listing], 
     return found, left
 
 
-def _rows(source: Source, limits: Limits) -> Iterator[Row]:
+def _rows(source: Source, limits: Limits, kind: CostKind | None) -> Iterator[Row]:
     marks = {int(mark["id"].rpartition(":")[2]): mark for mark in source["marks"]}
     kept = _kept(source, marks, limits)
     texts = line_pieces("\n".join(source["lines"]), "python")
@@ -121,7 +122,7 @@ def _rows(source: Source, limits: Limits) -> Iterator[Row]:
         if number > last + 1:
             yield Row("", 0, "", "", [(None, "…")])
         last = number
-        yield _row(marks.get(number), number, texts[number - source["first"]])
+        yield _row(marks.get(number), number, texts[number - source["first"]], kind)
 
 
 def _kept(source: Source, marks: Mapping[int, Line], limits: Limits) -> list[int]:
@@ -138,11 +139,13 @@ def _kept(source: Source, marks: Mapping[int, Line], limits: Limits) -> list[int
     return kept[: limits.lines]
 
 
-def _row(mark: Line | None, number: int, pieces: list[tuple[str | None, str]]) -> Row:
+def _row(
+    mark: Line | None, number: int, pieces: list[tuple[str | None, str]], kind: CostKind | None
+) -> Row:
     if mark is None:
         return Row("", number, "", "", pieces)
-    moved = "" if mark["bytes"] is None else bytes_text(mark["bytes"])
-    return Row(mark["state"], number, _kernels(mark["kernels"]), moved, pieces, mark["notes"])
+    cost = cost_text(mark["cost"], kind)
+    return Row(mark["state"], number, _kernels(mark["kernels"]), cost, pieces, mark["notes"])
 
 
 def _kernels(ids: Sequence[str]) -> str:
@@ -152,5 +155,5 @@ def _kernels(ids: Sequence[str]) -> str:
 
 
 def gutter(row: Row) -> str:
-    """The number of a line, the kernels that it ends in, the bytes that they move for it."""
-    return f"{row.number or '':>5} {row.kernels:<{_GUTTER}}{row.moved:>8}"
+    """The number of a line, the kernels that it ends in, its share of their cost."""
+    return f"{row.number or '':>5} {row.kernels:<{_GUTTER}}{row.cost:>8}"

@@ -13,6 +13,7 @@ from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
 from workbench.views.wire.document import Document, Note, Source
+from workbench.views.words.costs import share_words
 
 _TABLED: Mapping[str, tuple[str, ...]] = {
     "timeline": ("phases",),
@@ -74,6 +75,7 @@ def _view(
         "figures": grid("", FIGURES, shown["figures"], limits, most=len(shown["figures"])),
         "others": limits.others,
         "listings": own,
+        "share": share_words(next((cost["kind"] for cost in shown["costs"]), None)),
         "functions_left": left,
         "guard_counts": guard_counts(shown),
         "table": lambda name, most=None: tabled(name, most=most),

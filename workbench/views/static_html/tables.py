@@ -10,18 +10,21 @@ from workbench.views.static_html.grids import WORDS, Column, Grid, Unit, frame_c
 from workbench.views.static_html.limits import Limits
 from workbench.views.wire.document import Document
 from workbench.views.wire.tables import ColumnSpec
+from workbench.views.words.costs import cost_text
 from workbench.views.words.units import plural
 
 _OWN: Mapping[str, tuple[Column, ...]] = {
     "kernels": (
         Column("Kernel", "id", "code"),
+        Column("Cost", "cost_text", "right"),
+        Column("Share", "share", "share"),
         Column("Kind", "kind"),
         Column("Ops in it", "label", "code"),
         Column("Lines", "facts.Lines"),
         Column("Reads", "bytes_read", "B"),
         Column("Writes", "bytes_written", "B"),
-        Column("FLOPs", "flops", "count"),
-        Column("Time", "time_us", "us"),
+        Column("FLOP", "flops", "count"),
+        Column("Bound by", "bound"),
     ),
     "configs": (
         Column("Configuration", "id", "code"),
@@ -45,7 +48,7 @@ _OWN: Mapping[str, tuple[Column, ...]] = {
 }
 """Lists that are shown otherwise than in the tables of the interactive view."""
 _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
-    "kernels": ("Kernels", "kernels"),
+    "kernels": ("Kernels by cost", "costs"),
     "configs": ("Configurations, counted in compiled code", "resources"),
     "rejected": ("Not fused, pair by pair", "fusion"),
     "groups": ("What fusion saved", "scheduler_nodes"),
@@ -62,6 +65,8 @@ _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFr
     "contract": ("What it takes and gives", "contract"),
     "graphs": ("Graphs of every stage", "graphs"),
 }
+_STORED = {"costs": "kernels"}
+"""By derived table the recorded one whose rows it has."""
 FIGURES = (
     Column("", "label"),
     Column("", "value", "code"),
@@ -80,9 +85,11 @@ _FIGURES: tuple[tuple[str, str, Unit], ...] = (
 def table(shown: Document, name: str, limits: Limits, most: int | None = None) -> Grid | None:
     """One list of a report's document as a table, None where it is empty."""
     title, frame = _TITLES[name]
+    if name == "kernels" and shown["costs"]:
+        title = f"{title}: {shown['costs'][0]['source']}"
     rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
     columns = _OWN[name] if name in _OWN else columns_of(shown["columns"].get(name, ()))
-    call, omitted = frame_call("report", frame), shown["omitted"].get(frame, 0)
+    call, omitted = frame_call("report", frame), shown["omitted"].get(_STORED.get(frame, frame), 0)
     return grid(title, columns, rows, limits, call=call, most=most, omitted=omitted)
 
 
@@ -169,6 +176,22 @@ def _phases(shown: Document) -> list[dict[str, Any]]:
     return sorted(totals.values(), key=lambda row: -row["self_s"])
 
 
+def _kernels(shown: Document) -> list[dict[str, Any]]:
+    """The most expensive first, by the best cost that is known."""
+    kind = next((cost["kind"] for cost in shown["costs"]), None)
+    values = [kernel["cost"].get(kind or "") for kernel in shown["kernels"]]
+    total = sum(value or 0.0 for value in values)
+    rows = [
+        {
+            **kernel,
+            "cost_text": cost_text(kernel["cost"], kind),
+            "share": value / total if value is not None and total else None,
+        }
+        for kernel, value in zip(shown["kernels"], values, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -cast(Any, row["cost"]).get(kind, -1.0))
+
+
 def _configs(shown: Document) -> list[dict[str, Any]]:
     return [
         {**config, "facts": ", ".join(f"{name.lower()} {value}" for name, value in config["facts"])}
@@ -179,6 +202,7 @@ def _configs(shown: Document) -> list[dict[str, Any]]:
 
 
 _ROWS: Mapping[str, Any] = {
+    "kernels": _kernels,
     "guards": _guards,
     "phases": _phases,
     "configs": _configs,

@@ -68,9 +68,34 @@ _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
+_ONE_CALL = "Of one call, an estimate"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    "costs": (
+        replace(_KERNEL, field="id", width="52px"),
+        _number("cost", "Cost", "100px"),
+        _number(
+            "share", "Share", "78px", "share", field="cost", hint="Its part of that of all kernels"
+        ),
+        _number("calls", "Calls", "36px", "count"),
+        _number("read", "Read", "62px", "B", field="bytes_read", hint=_ONE_CALL),
+        _number("written", "Written", "62px", "B", field="bytes_written", hint=_ONE_CALL),
+        _number("flops", "FLOP", "56px", "amount", hint=_ONE_CALL, is_wide=True),
+        Column("bound", "Bound by", "62px", is_optional=True),
+        _number("registers", "Registers", "62px", "count", is_wide=True, is_optional=True),
+        _number(
+            "occupancy",
+            "Occupancy",
+            "70px",
+            "share",
+            hint=_OCCUPANCY,
+            is_wide=True,
+            is_optional=True,
+        ),
+        Column("ops", "Ops in it", "minmax(70px, 1.6fr)", "label", "code"),
+        Column("lines", "Lines", "minmax(44px, 0.5fr)", kind="length", is_optional=True),
+    ),
     "groups": (
         replace(_KERNEL, width="72px"),
         Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
@@ -224,7 +249,7 @@ def _columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
         place = (table, column.key)
         if place == ("points", "share") and all(row["measured_us"] is None for row in rows):
             yield replace(column, title=_ESTIMATED_SHARE)
-        elif not column.is_optional or any(column.value(row) not in (None, "") for row in rows):
+        elif not column.is_optional or any(column.value(row) not in (None, "", []) for row in rows):
             yield column
         if place == ("ranked", "rank"):
             yield from _sizes(rows)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas
 
-from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
-from workbench.analysis.fusion.why_not import NotFused, not_fused
 from workbench.errors import UsageError
-from workbench.report import TABLES, Report, Table
+from workbench.report import TABLES, Report
 from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
+from workbench.views.tables.derived import DERIVED
 
 _NUMBERS = {
     "bytes": "Int64",
@@ -37,27 +35,22 @@ _NUMBERS = {
     "time_us": "float64",
     "time_ms": "float64",
 }
-_MADE: Mapping[str, tuple[type, Callable[[Report], Sequence[Any]]]] = {
-    "not_fused": (NotFused, not_fused),
-    "traffic": (KernelTraffic, traffic_by_kernel),
-}
-"""Tables that are made from others when asked for: the type of a row, who makes them."""
 _TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly", "autotune")
 """Tables whose `text` names a text kept once."""
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:
-    """One table of the report: one that was recorded, or `traffic` or `not_fused`, made of them.
+    """One table of the report: one that was recorded, or one that is derived from the record.
 
     Raises `UsageError` when there is no table of that name; the message lists the names.
     """
-    if name in _MADE:
-        row_type, rows = _MADE[name]
-        table = Table.of(row_type, rows(report))
-        return _typed(pandas.DataFrame({c: list(table.columns[c]) for c in _columns(row_type)}))
+    if name in DERIVED:
+        columns = DERIVED[name].table(report).columns
+        names = _columns(DERIVED[name].row_type)
+        return _typed(pandas.DataFrame({column: list(columns[column]) for column in names}))
     if name not in TABLES:
-        names = ", ".join(sorted((*TABLES, *_MADE)))
-        raise UsageError(f"There is no table {name!r}. Take one of: {names}.")
+        known = ", ".join(sorted((*TABLES, *DERIVED)))
+        raise UsageError(f"There is no table {name!r}. Take one of: {known}.")
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
     columns = getattr(report, name).columns

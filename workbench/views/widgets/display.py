@@ -21,7 +21,7 @@ from workbench.views.text import text
 from workbench.views.widgets.target_switcher import Switch
 from workbench.views.wire.document import Input, Sandbox
 from workbench.views.wire.machine import Targets
-from workbench.views.words.units import bytes_text
+from workbench.views.words.costs import cost_text, kind_of_lines
 
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import CheckGuards, View
@@ -85,7 +85,9 @@ class Shown:
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        context = replace(self.context, sandbox=None, targets=None)  # nothing is alive there
+        context = replace(  # nothing is alive there
+            self.context, sandbox=None, targets=None, no_profile=ViewContext.no_profile
+        )
         html = saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
 
@@ -108,15 +110,15 @@ class Annotated:
         self.source = annotated(report, file, text)
 
     def __repr__(self) -> str:
-        """The lines with a sign, the kernels they end in, the bytes those move for them."""
+        """The lines with a sign, the kernels they end in, their share of what those cost."""
         marks = {int(mark["id"].rpartition(":")[2]): mark for mark in self.source["marks"]}
-        rows = []
+        kind, rows = kind_of_lines(marks.values()), []
         for number, line in enumerate(self.source["lines"], self.source["first"]):
             mark = marks.get(number)
             sign = SIGNS[mark["state"]] if mark else " "
             kernels = " ".join(mark["kernels"]) if mark else ""
-            moved = bytes_text(mark["bytes"]) if mark and mark["bytes"] is not None else ""
-            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {moved}".rstrip())
+            cost = cost_text(mark["cost"], kind) if mark else ""
+            rows.append(f"{sign} {number:>4} {line:<72} {kernels} {cost}".rstrip())
         return "\n".join(rows)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -137,7 +139,8 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     check, sandbox = live_guards(x)
     given = context or ViewContext(variable="report" if x is report else "compiled")
     switch, targets = live_targets(x, given)
-    here = replace(given, sandbox=sandbox, targets=targets)
+    no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
+    here = replace(given, sandbox=sandbox, targets=targets, no_profile=no_profile)
     shown = Shown(report, here, check_guards=check, switch=switch, view=view, source=x)
     if view is not None:
         view.present(report, here, check, switch)
@@ -184,7 +187,8 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         targets = targets_of(found.report.request.target, engine.names)
         view.present(found.report, replace(again, sandbox=sandbox, targets=targets), check, switch)
 
-    return Switch(engine, context.variable, show_in_place), targets_of(present, engine.names)
+    switch = Switch(engine, context.variable, show_in_place, getattr(x, "live_profile", None))
+    return switch, targets_of(present, engine.names)
 
 
 def live_guards(x: Any) -> tuple[CheckGuards | None, Sandbox | None]:

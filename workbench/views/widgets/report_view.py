@@ -98,6 +98,8 @@ class View(Answering):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
+        if ask == "profile":
+            return self._alive().measure(self)
         if ask in ("retarget", "compare-targets"):
             return self._switched(ask, question)
         if ask == "page":
@@ -105,14 +107,18 @@ class View(Answering):
         return report_part(self._report, str(ask))
 
     def _switched(self, ask: str, question: TargetQuestion | None) -> None:
+        switch = self._alive()
+        if question is None or not question["targets"]:
+            raise UsageError("Choose a target first.")
+        switch(self, ask, question)
+
+    def _alive(self) -> Switch:
         if self._switch is None:
             raise UsageError(
                 "The function is not alive here: show what aot_compile returned, or type "
                 "wb.aot_compile(fn, args, target=NAME)."
             )
-        if question is None or not question["targets"]:
-            raise UsageError("Choose a target first.")
-        self._switch(self, ask, question)
+        return self._switch
 
     def _cancelled(self) -> None:
         if self._switch is not None and self._switch.cancel():

@@ -1,10 +1,10 @@
-"""Compiles what a live view shows for other targets, and shows the result in its place."""
+"""Compiles what a live view shows for other targets, or measures it, and shows what comes of it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import UsageError
 from workbench.views.wire.document import Progress
@@ -21,21 +21,28 @@ class Switch:
 
     `engine` compiles: it has `start(target)` and `compare(targets)`, which return a job, and
     `first_for(targets)`, what has to be compiled before kernels can be compared. `present`
-    shows a result in the view; its text is the line of Python that gives the same.
+    shows a result in the view; its text is the line of Python that gives the same. `measuring`
+    has a `start()` of its own, after whose job the report that is shown has the times.
     """
 
-    def __init__(self, engine: Any, variable: str, present: Callable[[Any, str, View], None]):
+    def __init__(
+        self,
+        engine: Any,
+        variable: str,
+        present: Callable[[Any, str, View], None],
+        measuring: Any = None,
+    ):
         self._engine = engine
         self._variable = variable
         self._present = present
+        self._measuring = measuring
         self._job: Any = None
-        self._title = ""
+        self._title, self._doing = "", "compiled"
         self._thread: threading.Thread | None = None
 
     def __call__(self, view: View, ask: str, question: TargetQuestion) -> None:
         """Start; raises `UsageError` for what cannot be compiled and while something is."""
-        if self._job is not None and not self._job.done():
-            raise UsageError(f"{self._title} is still being compiled: cancel it first.")
+        self._refuse_while_running()
         names = question["targets"]
         if ask == "retarget":
             if len(names) != 1:
@@ -52,6 +59,19 @@ class Switch:
             line = f"wb.matrix({compared}, targets=[{listed}])"
             self._follow(view, job, job.name, line)
 
+    def measure(self, view: View) -> None:
+        """Start to measure; raises `UsageError` where that cannot be and while something runs."""
+        self._refuse_while_running()
+        if self._measuring is None:
+            raise UsageError("What is shown here cannot be measured: call `.profile(*args)` on it.")
+        job = self._measuring.start()
+        self._job, self._title, self._doing = job, job.name, "measured"
+        self._run(view, lambda: _state(job, job.name, task="measurement"))
+
+    def _refuse_while_running(self) -> None:
+        if self._job is not None and not self._job.done():
+            raise UsageError(f"{self._title} is still being {self._doing}: cancel it first.")
+
     def cancel(self) -> bool:
         """End what runs; False when nothing does."""
         return self._job is not None and bool(self._job.cancel())
@@ -62,21 +82,36 @@ class Switch:
             self._thread.join(timeout)
 
     def _follow(self, view: View, job: Any, title: str, line: str) -> None:
-        self._job, self._title = job, title
-        view.follow(_state(job, title))
-        arguments = (view, job, title, line)
-        self._thread = threading.Thread(target=self._until_end, args=arguments, daemon=True)
+        self._job, self._title, self._doing = job, title, "compiled"
+
+        def show() -> None:
+            self._present(job.result(), line, view)
+
+        self._run(view, lambda: _state(job, title), show)
+
+    def _run(
+        self,
+        view: View,
+        state: Callable[[], Progress],
+        show: Callable[[], object] = lambda: None,
+    ) -> None:
+        job = self._job
+        view.follow(state())
+
+        def until_end() -> None:
+            while not job.wait(_SHORTEST):
+                view.follow(state())
+            if job.progress["status"] == "done":
+                show()
+            view.follow(state())
+
+        self._thread = threading.Thread(target=until_end, daemon=True)
         self._thread.start()
 
-    def _until_end(self, view: View, job: Any, title: str, line: str) -> None:
-        while not job.wait(_SHORTEST):
-            view.follow(_state(job, title))
-        if job.progress["status"] == "done":
-            self._present(job.result(), line, view)
-        view.follow(_state(job, title))
 
-
-def _state(job: Any, title: str) -> Progress:
+def _state(job: Any, title: str, task: Literal["measurement"] | None = None) -> Progress:
     found: Progress = job.progress
-    running = found["status"] == "running"
-    return {**found, "title": f"Compiling {title}…" if running else title}
+    if found["status"] == "running":
+        title = f"{'Compiling' if task is None else 'Measuring'} {title}…"
+    shown: Progress = {**found, "title": title}
+    return shown if task is None else {**shown, "task": task}

@@ -29,7 +29,7 @@ from workbench.views.wire.machine import (
     Targets,
 )
 from workbench.views.wire.sweep import RowQuestion, RowsQuestion
-from workbench.views.wire.tables import ColumnSpec
+from workbench.views.wire.tables import ColumnSpec, Unit
 
 VERSION = 1
 
@@ -46,6 +46,7 @@ PaneId = Literal[
     "matrix",
     "artifact",
 ]
+CostKind = Literal["time", "bound", "bytes"]
 Cell = str | int | float | bool | None
 
 
@@ -81,7 +82,7 @@ class Figure(TypedDict):
 
 
 class Line(TypedDict):
-    """What became of one source line; `bytes` is its estimated share of its kernels' traffic.
+    """What became of one source line; `cost` is its estimated share of that of its kernels.
 
     `called_in` lists the lines of other functions that it was inlined into.
     """
@@ -89,8 +90,7 @@ class Line(TypedDict):
     id: str
     state: Tone | Literal["outside"]
     kernels: list[str]
-    bytes: float | None
-    time_us: float | None
+    cost: dict[str, float]
     called_in: list[str]
     notes: list[Note]
 
@@ -107,11 +107,22 @@ class Source(TypedDict):
     marks: list[Line]
 
 
+class Cost(TypedDict):
+    """One of the costs of kernels, for all their calls: its name, its unit, where it is from."""
+
+    kind: CostKind
+    name: str
+    unit: Unit
+    source: str
+    is_estimate: bool
+
+
 class Kernel(TypedDict):
     """A generated kernel or library call; `mark` is g0 to g7, `ext` or `fb`, its square's look.
 
-    `code` is the part that holds its source, or None for a library call; `configs` is what it
-    became for GPUs.
+    `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
+    "compute" where the target has a roofline. `code` is the part that holds its source, or None for
+    a library call; `configs` is what it became for GPUs.
     """
 
     id: str
@@ -130,8 +141,11 @@ class Kernel(TypedDict):
     bytes_read: int | None
     bytes_written: int | None
     flops: int | None
-    time_us: float | None
+    cost: dict[str, float]
     calls: int
+    bound: str | None
+    registers: int | None
+    occupancy: float | None
     code: str | None
     code_lines: int
     wrapper: str | None
@@ -306,11 +320,12 @@ class Artifact(TypedDict):
 class Document(TypedDict):
     """Everything that a view shows at rest.
 
-    `omitted` counts rows that are not here, `columns` says how its tables are drawn.
+    `omitted` counts rows that are not here, `columns` says how its tables are drawn. `costs` are
+    those that are known, the one that ranks first.
     `variable` is how code that is copied names the result, such as `_` or `compiled`.
     `file` is what the result was saved to or loaded from.
-    `no_assembly` says why no kernel has code of a GPU, or is None; `cuda_graphs` is None where
-    none were asked for.
+    `no_assembly` says why no kernel has code of a GPU, or is None, `no_profile` why the kernels
+    cannot be measured from here; `cuda_graphs` is None where none were asked for.
     """
 
     version: int
@@ -325,6 +340,7 @@ class Document(TypedDict):
     notes: list[Note]
     missing: list[Note]
     sources: list[Source]
+    costs: list[Cost]
     kernels: list[Kernel]
     no_assembly: str | None
     graphs: list[GraphHead]
@@ -347,6 +363,7 @@ class Document(TypedDict):
     file: SavedFile
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
+    no_profile: str | None
 
 
 class GraphPart(TypedDict):
@@ -470,7 +487,8 @@ class StepState(TypedDict):
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
-    `can_cancel` is true only where a button works (a compilation in a worker process).
+    `task` is "measurement" where kernels are measured instead. `can_cancel` is true only where a
+    button works (a compilation in a worker process).
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -480,6 +498,7 @@ class Progress(TypedDict):
     kernels: list[str]
     can_cancel: bool
     error: str | None
+    task: NotRequired[Literal["measurement"]]
 
 
 class State(TypedDict):

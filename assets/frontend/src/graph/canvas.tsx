@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
@@ -93,7 +94,12 @@ export function GraphCanvas(props: Props) {
         onDblClick={double}
         onKeyDown={(event) => press(event, { ...now.current, camera, toggle })}
       />
-      <Legend plan={props.plan} caption={props.caption} changes={props.looks.changes !== null}>
+      <Legend
+        plan={props.plan}
+        caption={props.caption}
+        changes={props.looks.changes !== null}
+        heat={shownCost(props.store).value?.title ?? null}
+      >
         {props.children}
       </Legend>
       <canvas

@@ -9,6 +9,7 @@ export interface Colours {
   selBg: string;
   relBg: string;
   fallback: string;
+  heat: string;
   added: string;
   addedBg: string;
   removed: string;
@@ -29,6 +30,7 @@ const NAMES = {
   selBg: "--sel-bg",
   relBg: "--rel-bg",
   fallback: "--fallback",
+  heat: "--heat",
   added: "--captured",
   addedBg: "--captured-bg",
   removed: "--break",

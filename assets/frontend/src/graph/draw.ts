@@ -5,7 +5,7 @@ import { CHANGE_SIGN, type Looks } from "./looks";
 import { isEnd } from "./model";
 import { NODE_H, NODE_W } from "./pack";
 import { drawEdges } from "./edges";
-import type { Picture } from "./picture";
+import type { Caption, Picture } from "./picture";
 import type { PlacedBox } from "./scene";
 import { seen } from "./viewport";
 
@@ -21,6 +21,7 @@ export function draw(picture: Picture): void {
   const rect = seen(view, width, height);
   const boxes = plan.boxes.near(rect).map((at) => plan.scene.boxes[at]!);
   drawBoxes(picture, boxes);
+  drawHeat(picture, boxes);
   drawEdges(picture, rect);
   if (zoom > NODE_VISIBLE) {
     const nodes = plan.nodes.near(rect);
@@ -63,6 +64,20 @@ function drawBoxes(picture: Picture, boxes: PlacedBox[]): void {
   }
 }
 
+/** What a box costs, as a bar behind its second line: as long as its part of the largest. */
+function drawHeat({ context, colours, caption }: Picture, boxes: PlacedBox[]): void {
+  context.beginPath();
+  for (const box of boxes) {
+    const { heat } = box.isBare ? NO_HEAT : caption(box);
+    if (heat > 0) context.rect(box.x + 5, box.y + 22, Math.max(2, (box.width - 10) * heat), 16);
+  }
+  context.fillStyle = colours.heat;
+  context.globalAlpha = 0.4;
+  context.fill();
+  context.globalAlpha = 1;
+}
+
+const NO_HEAT = { heat: 0 };
 const WEIGHTS = [1, 1.5, 2];
 
 /** 2 for a selected box, 1 for a related one; a collapsed one shows what it holds. */
@@ -156,10 +171,11 @@ function drawCaption(picture: Picture, box: PlacedBox): void {
   }
   const onScreen = box.width * zoom;
   if (onScreen < CAPTION_FROM) return;
-  const { title, note } = picture.caption(box);
+  const caption = picture.caption(box);
+  const { title } = caption;
   context.textAlign = "left";
   if (zoom >= STEP_NAMES) {
-    drawTitle(picture, box, title, note);
+    drawTitle(picture, box, caption);
     return;
   }
   // Names alone, at one size on the screen, with a halo that keeps lines out of them.
@@ -179,22 +195,20 @@ function drawCaption(picture: Picture, box: PlacedBox): void {
   context.fillText(text, x, y);
 }
 
-function drawTitle(picture: Picture, box: PlacedBox, title: string, note: string): void {
+function drawTitle(picture: Picture, box: PlacedBox, { title, note, facts }: Caption): void {
   const { context, colours, view } = picture;
   const size = Math.max(11, 9.5 / view.zoom);
   const most = Math.floor((box.width - 36) / (size * 0.602));
   context.textBaseline = "middle";
   context.fillStyle = box.isOpen ? colours.fg2 : colours.fg;
   context.font = `600 ${size}px ${colours.mono}`;
-  const words =
-    box.isOpen && note && title.length + note.length < most ? `${title} ${note}` : title;
+  const fits = !box.isOpen || title.length + note.length < most;
+  const words = note && fits ? `${title} ${note}` : title;
   context.fillText(isPath(box) ? cutHead(words, most) : cut(words, most), box.x + 10, box.y + 13);
-  if (!box.isOpen) {
-    context.fillStyle = colours.fg2;
-    context.font = `400 ${size}px ${colours.ui}`;
-    const room = Math.floor((box.width - 16) / (size * 0.55));
-    context.fillText(cutParts(note, room), box.x + 10, box.y + 30);
-  }
+  context.fillStyle = colours.fg;
+  context.font = `400 ${size}px ${colours.ui}`;
+  const room = Math.floor((box.width - 18) / (size * 0.53));
+  context.fillText(cutParts(facts, room), box.x + 10, box.y + 30);
   drawSign(picture, box);
 }
 

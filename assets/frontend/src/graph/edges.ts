@@ -14,16 +14,21 @@ export function drawEdges(picture: Picture, rect: Rect): void {
   const { edges } = plan.scene;
   const isFine = view.zoom > FINE;
   const lit: Edge[] = [];
+  const plain: Edge[] = [];
   context.beginPath();
   for (const at of plan.edges.near(rect)) {
     const edge = edges[at]!;
     if (isLit(looks, edge)) lit.push(edge);
-    else if (isFine || edge.shape !== "down") trace(context, edge, view.zoom);
+    else if (isFine || edge.shape !== "down") {
+      trace(context, edge, view.zoom);
+      plain.push(edge);
+    }
   }
   context.strokeStyle = colours.control;
   context.lineWidth = 1 / Math.min(1, view.zoom * 1.3);
-  context.globalAlpha = view.zoom < CROWDED ? 0.25 : 0.6;
+  context.globalAlpha = view.zoom < CROWDED ? 0.25 : 1;
   context.stroke();
+  drawHeads(picture, plain, colours.control);
   context.globalAlpha = 1;
   if (!looks.isAny) return;
   for (const edge of edges) if (edge.isRail && isLit(looks, edge)) lit.push(edge);
@@ -32,7 +37,35 @@ export function drawEdges(picture: Picture, rect: Rect): void {
   context.strokeStyle = colours.sel;
   context.lineWidth = 1.8 / Math.min(1, view.zoom * 1.3);
   context.stroke();
+  drawHeads(picture, lit, colours.sel);
 }
+
+/** A head where each edge ends, in the direction of its last piece. */
+function drawHeads({ context, view }: Picture, edges: readonly Edge[], colour: string): void {
+  if (view.zoom < HEADS) return;
+  context.beginPath();
+  for (const edge of edges) {
+    const [x, y] = edge.points.slice(-2) as [number, number];
+    const [dx, dy] = endOf(edge);
+    context.moveTo(x, y);
+    context.lineTo(x - dx * HEAD - dy * HALF, y - dy * HEAD + dx * HALF);
+    context.lineTo(x - dx * HEAD + dy * HALF, y - dy * HEAD - dx * HALF);
+  }
+  context.fillStyle = colour;
+  context.fill();
+}
+
+/** Where an edge points at its end, as a step of length 1. */
+export function endOf({ shape, points }: Edge): [number, number] {
+  if (shape === "down") return [0, 1];
+  const [x1, y1, x2, y2] = points.slice(-4) as [number, number, number, number];
+  const length = Math.hypot(x2 - x1, y2 - y1);
+  return shape === "curve" || !length ? [1, 0] : [(x2 - x1) / length, (y2 - y1) / length];
+}
+
+const HEADS = 0.3; // below, a head would be under 2 px long
+const HEAD = 6;
+const HALF = 3.5;
 
 /** An edge belongs to the selection when it touches the selected node or joins two related ones. */
 function isLit(looks: Looks, edge: Edge): boolean {

@@ -13,6 +13,8 @@ export interface Box {
   id: string | null;
   title: string;
   isOpen: boolean;
+  /** One of several calls of its kernel. */
+  isCall?: boolean;
   /** A single node without a frame. */
   isBare: boolean;
   nodes: number[];
@@ -34,6 +36,7 @@ interface Place {
   isOpen: boolean;
   /** Whether all nodes of the key share one box, or only those that follow each other. */
   isOne: boolean;
+  isCall?: boolean;
   /** Tells boxes of one key apart: the calls of a kernel that runs several times. */
   part?: number;
 }
@@ -94,7 +97,8 @@ function placer(
       const place = { key: kernel, id: kernel, isOpen: isOpen(kernel), isOne: true };
       const at = call.get(node);
       if (at === undefined) return { ...place, title: kernel };
-      return { ...place, title: `${kernel} · call ${at + 1} of ${calls(kernel)}`, part: at };
+      const title = `${kernel} · call ${at + 1} of ${calls(kernel)}`;
+      return { ...place, title, isCall: true, part: at };
     };
   }
   if (grouping === "module") {

@@ -1,6 +1,7 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { shownCost } from "../cost/cost";
 import { graphOf, kindOf } from "../ids";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
@@ -189,7 +190,8 @@ function useLooks(store: Store, model: Model, changes: Compared | null) {
 /** What stands on boxes and nodes; the same functions as long as the graph is the same. */
 function useCaptions(store: Store, model: Model) {
   const report = store.doc.value;
-  const caption = useMemo(() => captionOf(store, model), [store, model, report]);
+  const cost = shownCost(store).value;
+  const caption = useMemo(() => captionOf(store, model, cost), [store, model, report, cost]);
   const markOf = useMemo(() => marksOf(store, model), [store, model, report]);
   return { caption, markOf };
 }

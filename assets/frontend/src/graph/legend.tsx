@@ -9,10 +9,12 @@ interface Props {
   plan: Plan;
   caption(box: PlacedBox): Caption;
   changes: boolean;
+  /** What the bars of boxes stand for, or null. */
+  heat: string | null;
   children?: ComponentChildren;
 }
 
-export function Legend({ plan, caption, changes, children }: Props) {
+export function Legend({ plan, caption, changes, heat, children }: Props) {
   const looks = new Set<string>();
   for (const box of changes ? [] : plan.scene.boxes) {
     if (box.isBare) continue;
@@ -40,6 +42,11 @@ export function Legend({ plan, caption, changes, children }: Props) {
       {looks.has("group") && (
         <span class="k ext">
           <i /> group of nodes
+        </span>
+      )}
+      {heat && looks.size > 0 && (
+        <span class="k" style={{ "--c": "var(--heat)" }}>
+          <i /> {heat.toLowerCase()}
         </span>
       )}
       {children}

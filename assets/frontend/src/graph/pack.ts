@@ -8,7 +8,7 @@ export const NODE_H = 22;
 export const GAP_X = 14;
 export const GAP_Y = 15;
 export const PAD = 10;
-export const TITLE_H = 28;
+export const TITLE_H = 42; // two lines: the name, then cost and shape
 const LANE = 7;
 const MOST_IN_ROW = 4;
 

@@ -15,7 +15,7 @@ export interface Picture {
   plan: Plan;
   looks: Looks;
   view: View;
-  /** Mark, caption and second line of a box. */
+  /** Mark, name, facts and heat of a box. */
   caption(box: PlacedBox): Caption;
   /** The mark of a node's kernel. */
   markOf(node: number): string | undefined;
@@ -25,4 +25,8 @@ export interface Caption {
   mark: string | undefined;
   title: string;
   note: string;
+  /** The second line: what it costs, the shape that it hands on. */
+  facts: string;
+  /** Its cost as a part of the largest, from 0 to 1. */
+  heat: number;
 }

@@ -26,10 +26,11 @@ export function Tip({ store, plan, caption, at }: Props) {
     return <NodeTip store={store} plan={plan} node={hit.node} place={place} />;
   const box = plan.scene.boxes[hit.box]!;
   const kernel = box.id ? store.kernel(box.id) : undefined;
-  const { title, note } = caption(box);
+  const { title, note, facts } = caption(box);
   return (
     <div class="graph-tip" style={place} role="presentation">
       <b class="mono">{title}</b> {note}
+      {facts && <div>{facts}</div>}
       {kernel && <div class="mut mono">{kernel.ops.join(", ")}</div>}
       <div class="mut">
         {plural(box.nodes.length, "node")} shown ·{" "}

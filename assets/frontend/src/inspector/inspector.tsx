@@ -1,8 +1,10 @@
 // The panel that explains the selected thing: properties, then sentences, then what belongs to it.
 
 import type { ComponentChildren } from "preact";
+import { shownCost, valueOf } from "../cost/cost";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
+import { sorted } from "../table/sorting";
 import { Chip, Chips } from "../ui/basics";
 import type { CardProps } from "./parts";
 
@@ -23,12 +25,8 @@ function Start({ store }: CardProps): ComponentChildren {
   const problems = (report?.sources ?? []).flatMap((source) =>
     source.marks.filter((mark) => mark.notes.length).map((mark) => mark.id),
   );
-  const largest = (report?.kernels ?? [])
-    .map((kernel) => ({
-      id: kernel.id,
-      bytes: (kernel.bytes_read ?? 0) + (kernel.bytes_written ?? 0),
-    }))
-    .sort((a, b) => b.bytes - a.bytes);
+  const cost = shownCost(store).value;
+  const largest = sorted(report?.kernels ?? [], (kernel) => valueOf(cost, kernel), "desc");
   const ids = [...problems.slice(0, 4), ...largest.slice(0, 3).map((kernel) => kernel.id)];
   return (
     <>

@@ -1,6 +1,7 @@
 // A kernel, a line of its code, a line of the program that calls it.
 
-import { bytes, percent, plural } from "../format";
+import { costWords, shownCost, valueOf } from "../cost/cost";
+import { bytes, percent, plural, sentence } from "../format";
 import { numberOf, ownerOf } from "../ids";
 import type { Store } from "../store";
 import { Chip, Chips, Facts, Prose } from "../ui/basics";
@@ -12,7 +13,7 @@ export function KernelCard({ store, id }: CardProps) {
   const kernel = store.kernel(id);
   if (!kernel) return <h2>{id}</h2>;
   const language = languageOf(store, id);
-  const facts = kernel.facts.filter(([name]) => name !== "Name" && name !== "Lines");
+  const facts = kernel.facts.filter(([name]) => !ELSEWHERE.has(name));
   return (
     <>
       <div class="kind">
@@ -22,6 +23,7 @@ export function KernelCard({ store, id }: CardProps) {
       <p>
         {summary(kernel)} <Saving store={store} kernel={kernel} />
       </p>
+      <KernelCost store={store} kernel={kernel} />
       <Facts rows={facts} />
       {kernel.code ? (
         <OpenCode store={store} id={id} />
@@ -33,6 +35,22 @@ export function KernelCard({ store, id }: CardProps) {
       <Chips store={store} title="Nodes" ids={relatedOf(store, "node")} />
       <Chips store={store} title="Buffers" ids={kernel.buffers} />
     </>
+  );
+}
+
+const ELSEWHERE = new Set(["Name", "Lines", "Time"]); // in the title, the chips, the cost
+
+/** What it costs, its part of the whole, and where that is from. */
+function KernelCost({ store, kernel }: { store: Store; kernel: Kernel }) {
+  const cost = shownCost(store).value;
+  if (!cost) return null;
+  const own = valueOf(cost, kernel);
+  if (own === null) return <p>{`${cost.name}: not known of this kernel.`}</p>;
+  return (
+    <p>
+      <b>{`${cost.name}: ${costWords(cost, own)}.`}</b>{" "}
+      <span class="mut">{`${sentence(cost.source)}.`}</span>
+    </p>
   );
 }
 

@@ -14,6 +14,7 @@ import { useContents } from "./contents";
 import { Facts } from "./facts";
 import "./kernels.css";
 import "./machine.css";
+import { AllKernels, KernelTable } from "./table";
 import {
   columnOf,
   columnsOf,
@@ -49,6 +50,7 @@ export function KernelsPane({ store }: { store: Store }) {
         }}
       />
     );
+  if (!store.isCode.value) return <KernelTable store={store} kernels={kernels} />;
   return <Opened store={store} state={state} kernels={kernels} kernel={kernel} />;
 }
 
@@ -81,6 +83,7 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
   return (
     <div class="kernels" ref={root}>
       <div class="bar">
+        <AllKernels store={store} kernel={kernel} />
         <Chooser store={store} kernels={kernels} kernel={kernel} />
         <span class="grow" />
         <Switch

@@ -13,7 +13,7 @@ import { KernelCard, KernelLineCard, WrapperLineCard } from "./cards";
 export const kernels: Registration<Store> = {
   id: "kernels",
   Pane: KernelsPane,
-  isFull: true,
+  isFull: (store) => store.isCode.value,
   things: {
     kernel: { Card: KernelCard, isFollowed: true },
     "kernel-line": {

@@ -1,10 +1,13 @@
-// A source line: its state, what it became, what it moves.
+// A source line: its state, what it became, what it costs.
 
-import { bytes, microseconds, plural } from "../format";
+import { costText, shownCost, valueOf } from "../cost/cost";
+import { plural } from "../format";
 import { numberOf } from "../ids";
+import type { Store } from "../store";
 import { Prose, Tag } from "../ui/basics";
 import { Python } from "../ui/highlight";
 import { wordOf } from "../ui/words";
+import type { Line } from "../wire";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 
 export function LineCard({ store, id }: CardProps) {
@@ -34,14 +37,10 @@ export function LineCard({ store, id }: CardProps) {
           {nodes.length > 0
             ? `${plural(nodes.length, "node")} ${nodes.length === 1 ? "ends" : "end"} in `
             : "It ends in "}
-          {plural(kernels.length, "kernel")}
-          {mark?.bytes
-            ? ` that ${kernels.length === 1 ? "moves" : "move"} about ${bytes(mark.bytes)} for this line (estimate)`
-            : ""}
-          .
+          {plural(kernels.length, "kernel")}.
         </p>
       )}
-      {mark?.time_us != null && <p>{`Measured: ${microseconds(mark.time_us)}.`}</p>}
+      {mark && <LineCost store={store} mark={mark} />}
       {mark?.notes.map((note) => (
         <p key={note.title}>
           <b>{note.title}</b> <Prose text={note.text} />
@@ -53,5 +52,18 @@ export function LineCard({ store, id }: CardProps) {
       {kernels.length > 0 && <OpenCode store={store} id={id} />}
       <Belongings store={store} />
     </>
+  );
+}
+
+/** Its share of what its kernels cost, and where that is from. */
+function LineCost({ store, mark }: { store: Store; mark: Line }) {
+  const cost = shownCost(store).value;
+  const own = valueOf(cost, mark);
+  if (!cost || !own) return null;
+  return (
+    <p>
+      {`Its share of them: ${costText(cost, own)}`}{" "}
+      <span class="mut">{`(${cost.source}; shared by the sizes of their values).`}</span>
+    </p>
   );
 }

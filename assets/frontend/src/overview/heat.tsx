@@ -1,6 +1,7 @@
-// The user's source: the state of each line, the kernels it ends in, the bytes it moves.
+// The user's source: the state of each line, the kernels it ends in, what it costs.
 
 import { useId, useMemo, useRef } from "preact/hooks";
+import { shownCost, type ShownCost } from "../cost/cost";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { target } from "../table/table";
@@ -11,7 +12,7 @@ import { useRows, type Rows } from "../ui/virtual";
 import { STATES, baseName, iconOf, wordOf } from "../ui/words";
 import type { Source } from "../wire";
 import { HeatRow } from "./row";
-import { scaleOf, rowsOf, type Row } from "./rows";
+import { rowsOf, type Row } from "./rows";
 
 const HEIGHTS = { head: 26, line: 19, note: 24 };
 const HEAD = 26;
@@ -24,7 +25,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const rows = useMemo(() => rowsOf(sources), [sources]);
-  const scale = useMemo(() => scaleOf(sources), [sources]);
+  const cost = shownCost(store).value;
   const selected = store.selected.value;
   const list = useRows({
     rows,
@@ -40,7 +41,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
       <SourceBar store={store} sources={sources} />
       <div
         ref={scroller}
-        class={scale.isTimed ? "scroll heats timed" : "scroll heats"}
+        class="scroll heats"
         role="grid"
         aria-label="Source with the state of each line"
         aria-rowcount={rows.length + 1}
@@ -48,7 +49,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
         tabIndex={0}
         onKeyDown={(event) => move(event, store, rows)}
       >
-        <Head isTimed={scale.isTimed} />
+        <Head cost={cost} />
         <div class="tbody" role="rowgroup" style={{ height: `${list.height}px` }}>
           {list.items.map(({ index, start }) => (
             <div
@@ -59,7 +60,7 @@ export function Heat({ store, sources }: { store: Store; sources: Source[] }) {
               role="presentation"
               style={{ transform: `translateY(${start}px)` }}
             >
-              <HeatRow store={store} row={rows[index]} id={`${prefix}-${index}`} scale={scale} />
+              <HeatRow store={store} row={rows[index]} id={`${prefix}-${index}`} cost={cost} />
             </div>
           ))}
         </div>
@@ -95,7 +96,7 @@ function move(
   store.select(line.key);
 }
 
-function Head({ isTimed }: { isTimed: boolean }) {
+function Head({ cost }: { cost: ShownCost | null }) {
   return (
     <div role="rowgroup" class="heat-top">
       <div class="heat hd" role="row">
@@ -109,17 +110,12 @@ function Head({ isTimed }: { isTimed: boolean }) {
         <span class="ks" role="columnheader">
           Ends in
         </span>
-        {isTimed && (
-          <span class="mb" role="columnheader">
-            Time
-          </span>
-        )}
         <span
           class="mb"
           role="columnheader"
-          data-tip="Its share of its kernels' traffic, an estimate"
+          data-tip={cost ? `Its share of what its kernels cost. ${cost.source}` : undefined}
         >
-          DRAM moved
+          {cost?.title ?? "Cost"}
         </span>
       </div>
     </div>
@@ -146,7 +142,7 @@ function SourceBar({ store, sources }: { store: Store; sources: Source[] }) {
         ))}
       </span>
       <span class="wide">
-        <Frame store={store} name="kernels" then={`.explode("lines")`} />
+        <Frame store={store} name="costs" then={`.explode("lines")`} />
       </span>
     </div>
   );

@@ -1,5 +1,6 @@
 // The Overview: the figures, what is missing, and the user's source with what became of each line.
 
+import { sentence } from "../format";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { ProgressStrip } from "../progress/progress";
@@ -44,7 +45,7 @@ function Notes({ store, report, why }: NotesProps) {
     ...report.notes.filter((note) => note.tone !== "break"),
     ...report.missing
       .filter((note) => !isSaid(note, why))
-      .map((note) => ({ ...note, title: `${sentence(note.title)}:` })),
+      .map((note) => ({ ...note, title: `${sentence(note.title).replace(/[.:]$/, "")}:` })),
   ];
   const title = rest.map((note) => note.title.replace(/[.:]$/, "")).join(" · ");
   if (!urgent.length && !rest.length) return null;
@@ -70,10 +71,6 @@ function Notes({ store, report, why }: NotesProps) {
 /** Whether the reason for the missing source says the same already. */
 function isSaid(note: Note, why: Note | null): boolean {
   return why !== null && why.text.toLowerCase().startsWith(note.text.toLowerCase());
-}
-
-function sentence(words: string): string {
-  return words.slice(0, 1).toUpperCase() + words.slice(1).replace(/[.:]$/, "");
 }
 
 function Figures({ store, figures }: { store: Store; figures: Figure[] }) {

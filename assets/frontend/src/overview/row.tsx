@@ -1,13 +1,13 @@
 // One row of the source view: the head of a function, a line, or an explanation under it.
 
-import { bytes, microseconds } from "../format";
+import { costText, valueOf, type ShownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { Jump, Mark, Prose, StateIcon } from "../ui/basics";
 import { Coloured } from "../ui/highlight";
 import { Icon } from "../ui/icons";
 import { iconOf } from "../ui/words";
 import type { Line, Note, Source } from "../wire";
-import type { LineRow, Row, Scale } from "./rows";
+import type { LineRow, Row } from "./rows";
 
 const BAR = 52;
 const MARKS = 2;
@@ -16,15 +16,15 @@ interface RowProps {
   store: Store;
   row: Row | undefined;
   id: string;
-  scale: Scale;
+  cost: ShownCost | null;
 }
 
-export function HeatRow({ store, row, id, scale }: RowProps) {
+export function HeatRow({ store, row, id, cost }: RowProps) {
   if (!row) return null;
   if (row.kind === "head") return <FunctionHead source={row.source} />;
   if (row.kind === "note") return <Explanation store={store} note={row.note} />;
   if (!row.mark) return <QuietLine row={row} />;
-  return <HeatLine store={store} row={row} mark={row.mark} id={id} scale={scale} />;
+  return <HeatLine store={store} row={row} mark={row.mark} id={id} cost={cost} />;
 }
 
 function FunctionHead({ source }: { source: Source }) {
@@ -72,12 +72,13 @@ interface LineProps {
   row: LineRow;
   mark: Line;
   id: string;
-  scale: Scale;
+  cost: ShownCost | null;
 }
 
-function HeatLine({ store, row, mark, id, scale }: LineProps) {
+function HeatLine({ store, row, mark, id, cost }: LineProps) {
   const isSelected = store.selected.value === row.id;
   const look = isSelected ? "sel" : store.related.value.has(row.id) ? "rel" : "";
+  const own = valueOf(cost, mark);
   return (
     <div
       id={id}
@@ -96,16 +97,11 @@ function HeatLine({ store, row, mark, id, scale }: LineProps) {
         <Coloured pieces={row.pieces} />
       </span>
       <EndsIn store={store} mark={mark} />
-      {scale.isTimed && (
-        <span class="mb" role="gridcell">
-          {mark.time_us === null ? "" : microseconds(mark.time_us)}
-        </span>
-      )}
       <span class="mb" role="gridcell">
-        {!!mark.bytes && (
-          <b style={{ width: `${Math.max(1, (mark.bytes / scale.most) * BAR)}px` }} />
+        {!!own && cost && (
+          <b style={{ width: `${Math.max(1, (own / cost.mostOfLine) * BAR)}px` }} />
         )}
-        {!!mark.bytes && bytes(mark.bytes)}
+        {!!own && cost && costText(cost, own)}
       </span>
     </div>
   );

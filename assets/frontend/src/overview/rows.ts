@@ -50,19 +50,3 @@ function indentOf(lines: string[]): number {
   const depths = lines.filter((line) => line.trim()).map((line) => line.search(/\S/));
   return depths.length ? Math.min(...depths) : 0;
 }
-
-export interface Scale {
-  /** The bytes of the line that moves most: the full bar. */
-  most: number;
-  isTimed: boolean;
-}
-
-export function scaleOf(sources: Source[]): Scale {
-  const scale = { most: 1, isTimed: false };
-  for (const source of sources)
-    for (const mark of source.marks) {
-      scale.most = Math.max(scale.most, mark.bytes ?? 0);
-      scale.isTimed ||= mark.time_us !== null;
-    }
-  return scale;
-}

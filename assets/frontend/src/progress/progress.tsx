@@ -46,17 +46,17 @@ export function ProgressView({ store }: { store: Store }) {
           )}
         </div>
         <Steps progress={progress} since={since} />
-        {isRunning && (
-          <p class="mut">
-            {progress.can_cancel
-              ? "Cancel stops the worker at once."
-              : "Interrupt the kernel to stop; what was done so far is kept."}
-          </p>
-        )}
+        {isRunning && <p class="mut">{endWords(progress)}</p>}
       </section>
       <Kernels names={progress.kernels} isRunning={isRunning} />
     </div>
   );
+}
+
+/** How it can be ended. */
+function endWords({ can_cancel, task }: Progress): string {
+  if (!can_cancel) return "Interrupt the kernel to stop; what was done so far is kept.";
+  return task ? "Cancel stops before the next step." : "Cancel stops the worker at once.";
 }
 
 function Steps({ progress, since }: { progress: Progress; since: number }) {
@@ -112,15 +112,16 @@ function Kernels({ names, isRunning }: { names: string[]; isRunning: boolean }) 
 }
 
 function endNote(progress: Progress): Note | null {
+  const what = progress.task ?? "compilation";
   if (progress.status === "failed")
     return {
-      title: "The compilation failed.",
+      title: `The ${what} failed.`,
       text: (progress.error ?? "No reason was given.").split("\n")[0] ?? "",
       tone: "break",
     };
   if (progress.status !== "cancelled") return null;
   const text = `It was stopped after ${seconds(progress.elapsed_s)}; what was done by then is shown.`;
-  return { title: "The compilation was cancelled.", text, tone: "plain" };
+  return { title: `The ${what} was cancelled.`, text, tone: "plain" };
 }
 
 function Ended({ progress }: { progress: Progress }) {

@@ -23,13 +23,15 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>, signs: unknown
       document.removeEventListener("pointerdown", note, true);
     };
   }, []);
-  // Before the next key can come, so not in an effect after the paint.
-  useLayoutEffect(() => {
+  const keep = () => {
     if (region.current === null || document.activeElement !== document.body) return;
     const place = root.current?.querySelector<HTMLElement>(`.${region.current}`);
     const pane = root.current?.querySelector<HTMLElement>(".pane");
     const list = pane?.querySelector<HTMLElement>(LISTS);
     const heir = region.current === "insp" ? place : (list ?? pane);
     (heir ?? pane)?.focus({ preventScroll: true });
-  }, signs);
+  };
+  // Before the next key can come, so not in an effect after the paint; but after the parts of the
+  // view that follow the same signs and are drawn on their own.
+  useLayoutEffect(() => queueMicrotask(keep), signs);
 }

@@ -1,6 +1,8 @@
 // The top of the view of a report: what was compiled, the verdict, history, search.
 
 import type { RefObject } from "preact";
+import { ProfileButton } from "../cost/profile";
+import { CostSwitch } from "../cost/switch";
 import type { Store } from "../store";
 import { Tag } from "../ui/basics";
 import { TargetButton } from "../targets/dialog";
@@ -22,6 +24,8 @@ export function Header({ store, search, inspector }: Props) {
       <h1 data-tip="">{report?.name ?? "Compilation"}</h1>
       <Verdict store={store} />
       {report && <TargetButton store={store} />}
+      <CostSwitch store={store} />
+      <ProfileButton store={store} />
       <span class="facts mut grow" data-tip="">
         {inputs}
       </span>
@@ -55,13 +59,13 @@ export function Header({ store, search, inspector }: Props) {
 }
 
 function Verdict({ store }: { store: Store }) {
-  const status = store.host.progress.value.status;
+  const { status, task } = store.host.progress.value;
   const report = store.doc.value;
   if (status === "running")
     return (
       <span class="tag plain">
         <span class="spin" aria-hidden="true" />
-        compiling
+        {task ? "measuring" : "compiling"}
       </span>
     );
   if (report) return <Tag tone={report.tone}>{report.verdict}</Tag>;

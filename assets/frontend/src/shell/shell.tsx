@@ -37,7 +37,7 @@ export function Shell({ store }: { store: Store }) {
       dialogs={<TargetDialog store={store} />}
       keys={REPORT_KEYS}
       press={(event) => pressReport(event, store, actions)}
-      signs={[store.selected.value, store.doc.value]}
+      signs={[store.selected.value, store.doc.value, store.isCode.value]}
     >
       <Body store={store} />
     </Frame>
@@ -68,7 +68,7 @@ function useInspector(store: Store, room: Room): InspectorState {
   const [width, setWidth] = useState(INSPECTOR);
   const [asked, setAsked] = useState<boolean | null>(null);
   const isReady = store.doc.value !== null && store.host.progress.value.status !== "running";
-  const { isFull } = store.registration(store.pane.value);
+  const isFull = store.registration(store.pane.value).isFull?.(store);
   const isOpen = asked ?? (room === "wide" || !isFull);
   const beside = isReady && isOpen ? { width, setWidth, panel: <Inspector store={store} /> } : null;
   return { isOpen, toggle: () => setAsked(!isOpen), beside };

@@ -1,0 +1,38 @@
+// Measuring in place: a button in the header of a live view.
+
+import { useState } from "preact/hooks";
+import type { Store } from "../store";
+import { chosenCost } from "./cost";
+
+/** Measures every kernel where the call is alive; elsewhere it says why it cannot. */
+export function ProfileButton({ store }: { store: Store }) {
+  const [error, setError] = useState<string | null>(null);
+  const report = store.doc.value;
+  if (!report || store.host.kind !== "live") return null;
+  const isRunning = store.host.progress.value.status === "running";
+  const why = isRunning ? "Something is still running." : report.no_profile?.replaceAll("`", "");
+  const measure = async () => {
+    if (why) return;
+    setError(null);
+    try {
+      await store.host.part("profile", { targets: [] }); // an answer to a question is not kept
+      chosenCost(store).value = null; // the times are what was asked for
+    } catch (problem) {
+      setError((problem as Error).message);
+    }
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="btn"
+        aria-disabled={!!why}
+        data-tip={why ?? "Measure every kernel on the inputs that it was compiled for"}
+        onClick={() => void measure()}
+      >
+        Profile
+      </button>
+      {error && <span role="alert">{error}</span>}
+    </>
+  );
+}

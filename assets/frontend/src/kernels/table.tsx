@@ -1,0 +1,140 @@
+// All kernels as a table by what they cost; a row leads to the code of its kernel.
+
+import { useMemo } from "preact/hooks";
+import { costText, shownCost, valueOf, type ShownCost } from "../cost/cost";
+import { percent, plural, sentence } from "../format";
+import { numberOf } from "../ids";
+import type { Store } from "../store";
+import { Bars, useColumns, type Cells } from "../table/columns";
+import { Table, type Column } from "../table/table";
+import { Frame } from "../ui/basics";
+import { Icon } from "../ui/icons";
+import { usePaneState } from "../ui/kept";
+import type { Kernel } from "../wire";
+
+interface Props {
+  store: Store;
+  kernels: readonly Kernel[];
+}
+
+export function KernelTable({ store, kernels }: Props) {
+  const [words, setWords] = usePaneState(store, "words", "");
+  const cost = shownCost(store).value;
+  const rows = useMemo(() => filtered(kernels, words), [kernels, words]);
+  const cells = useMemo(() => cellsOf(cost), [cost]);
+  const drawn = useColumns(store, "costs", kernels, cells);
+  const columns = useMemo(() => titled(drawn, cost), [drawn, cost]);
+  const selected = store.selected.value;
+  const shown = rows.length === kernels.length ? "" : `${rows.length} of `;
+  return (
+    <>
+      <div class="bar">
+        <h2>Kernels</h2>
+        <span class="faint">{`${shown}${plural(kernels.length, "kernel")}`}</span>
+        <span class="faint cut grow" data-tip="">
+          {cost && `${cost.title}: ${cost.source}`}
+        </span>
+        <input
+          class="filter"
+          type="text"
+          placeholder="Filter"
+          aria-label="Filter kernels"
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+        <button
+          type="button"
+          class="btn"
+          aria-disabled={selected === null}
+          data-tip={selected === null ? "Select a kernel first" : "Its code (Enter)"}
+          onClick={() => store.openCode()}
+        >
+          Code
+        </button>
+        <Frame store={store} name="costs" />
+      </div>
+      <Table
+        store={store}
+        label="Kernels by what they cost"
+        columns={columns}
+        rows={rows}
+        id={(kernel) => kernel.id}
+        order={{ key: "cost", direction: "desc" }}
+        none="No kernel has all of these words."
+        open={(kernel) => store.select(kernel.id, { pane: "kernels" })}
+      />
+    </>
+  );
+}
+
+/** Back from the code of a kernel to the table of all. */
+export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) {
+  return (
+    <button
+      type="button"
+      class="btn"
+      data-tip={`All kernels by cost: ${sentence(shownCost(store).value?.source ?? "not known")}`}
+      onClick={() => store.closeCode(kernel.id)}
+    >
+      <Icon name="left" />
+      All
+    </button>
+  );
+}
+
+/** The kernels that have every one of these words in their names, operations, kinds or lines. */
+export function filtered(kernels: readonly Kernel[], words: string): readonly Kernel[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!wanted.length) return kernels;
+  return kernels.filter((kernel) => {
+    const { id, name, label, kind, language, bound } = kernel;
+    const text = [id, name, label, kind, language, bound ?? "", linesOf(kernel)].join(" ");
+    return wanted.every((word) => text.toLowerCase().includes(word));
+  });
+}
+
+function linesOf(kernel: Kernel): string {
+  return kernel.facts.find(([name]) => name === "Lines")?.[1] ?? "";
+}
+
+function firstLine({ lines }: Kernel): number | null {
+  return lines[0] === undefined ? null : numberOf(lines[0]);
+}
+
+/** The columns with the name of the cost that is shown. */
+function titled(columns: Column<Kernel>[], cost: ShownCost | null): Column<Kernel>[] {
+  const title = cost?.title ?? "Cost";
+  return columns.map((column) => (column.key === "cost" ? { ...column, title } : column));
+}
+
+export function cellsOf(cost: ShownCost | null): Cells<Kernel> {
+  const own = (kernel: Kernel) => valueOf(cost, kernel);
+  const share = (kernel: Kernel) => {
+    const value = own(kernel);
+    return value === null || !cost?.total ? null : value / cost.total;
+  };
+  return {
+    cost: {
+      value: own,
+      draw: (kernel) => {
+        const value = own(kernel);
+        return value === null || !cost ? "–" : costText(cost, value);
+      },
+      full: () => (cost ? `For all its calls. ${sentence(cost.source)}` : "Nothing is known of it"),
+    },
+    share: {
+      value: share,
+      draw: (kernel) => {
+        const value = share(kernel);
+        if (value === null) return "–";
+        return (
+          <span class="share">
+            <Bars parts={[{ share: (own(kernel) ?? 0) / (cost?.most || 1), look: "hot" }]} />
+            {percent(value)}
+          </span>
+        );
+      },
+    },
+    lines: { value: firstLine, draw: linesOf, full: linesOf },
+  };
+}

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/cost";
+import { pageHost } from "../src/hosts/page";
+import { cellsOf, filtered } from "../src/kernels/table";
+import { PANES } from "../src/panes";
+import { Store } from "../src/store";
+import { sorted } from "../src/table/sorting";
+import type { Cost, Document as Report, Embedded } from "../src/wire";
+import sample from "./sample.json";
+
+const embedded = sample as unknown as Embedded;
+const TIME: Cost = {
+  kind: "time",
+  name: "Time",
+  unit: "us",
+  source: "measured, median of 50 calls",
+  is_estimate: false,
+};
+
+/** The sample as if its kernels had been measured: 10 µs, 20 µs, 30 µs, … */
+function timed(): Report {
+  const { document } = embedded;
+  const kernels = document.kernels.map((kernel, n) => ({
+    ...kernel,
+    cost: { ...kernel.cost, time: 10 * (n + 1) },
+  }));
+  return { ...document, costs: [TIME, ...document.costs], kernels };
+}
+
+function open(document: Report): Store {
+  return new Store(pageHost({ ...embedded, document }), PANES);
+}
+
+test("the best cost that is known is shown until the reader asks for another", () => {
+  const store = open(timed());
+  expect(shownCost(store).value?.kind).toBe("time");
+  chosenCost(store).value = "bytes";
+  expect(shownCost(store).value).toMatchObject({ kind: "bytes", title: "Bytes (est.)" });
+  chosenCost(store).value = "bound"; // not known here: the best takes its place
+  expect(shownCost(store).value?.kind).toBe("time");
+});
+
+test("a cost says which part of the whole it is", () => {
+  const cost = costOf(timed(), null)!;
+  expect(cost.total).toBe(10 * 190); // 19 kernels
+  expect(costWords(cost, 190)).toBe("190 µs, 10 % of all kernels");
+  expect(valueOf(cost, { cost: { bytes: 7 } })).toBeNull();
+});
+
+test("the table of kernels opens on the most expensive first and is sorted by the shown cost", () => {
+  const report = timed();
+  const order = (kind: "time" | "bytes") => {
+    const cells = cellsOf(costOf(report, kind));
+    return sorted(report.kernels, cells["cost"]!.value!, "desc").map((kernel) => kernel.id);
+  };
+  expect(order("time").slice(0, 2)).toEqual(["k18", "k17"]);
+  expect(order("bytes")[0]).not.toBe("k18");
+});
+
+test("every word of the filter has to be in a kernel", () => {
+  const { kernels } = embedded.document;
+  const names = (words: string) => filtered(kernels, words).map((kernel) => kernel.id);
+  expect(names("library mm")).toContain("k1");
+  expect(names("library mm").every((id) => kernels.find((k) => k.id === id)?.code === null)).toBe(
+    true,
+  );
+  expect(names("  ")).toHaveLength(kernels.length);
+  expect(names("nothing like it")).toEqual([]);
+});
+
+test("the Kernels pane opens on the table, and on code for what was opened", () => {
+  const store = open(embedded.document);
+  store.show("kernels");
+  store.select("k3");
+  expect(store.isCode.value).toBe(false);
+  store.openCode();
+  expect([store.isCode.value, store.selected.value]).toEqual([true, "k3"]);
+  store.closeCode("k3");
+  expect([store.isCode.value, store.selected.value]).toEqual([false, "k3"]);
+  store.back();
+  expect(store.isCode.value).toBe(true);
+  store.select("k5", { pane: "overview" });
+  store.openCode();
+  expect([store.pane.value, store.isCode.value]).toEqual(["kernels", true]);
+  store.closeCode("k5");
+  store.select("K:k5:3"); // a line of code is not in the table
+  expect(store.isCode.value).toBe(true);
+});

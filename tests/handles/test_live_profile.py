@@ -1,0 +1,92 @@
+"""Measuring where a live view shows the call: the button of its header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from view_mail import Mailbox
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.handles.compiled import Compiled
+from workbench.processes.background_task import Cancelled
+from workbench.report.profile import measured_call
+from workbench.views.widgets.display import show
+
+
+def steps(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(torch.relu(x) @ w, -1)
+
+
+@pytest.fixture(scope="module")
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.rand(32, 64), torch.rand(64, 16)
+
+
+@pytest.fixture(scope="module")
+def compiled(inputs: tuple[torch.Tensor, torch.Tensor]) -> Compiled:
+    found = wb.aot_compile(steps, inputs)
+    assert isinstance(found, Compiled)
+    return found
+
+
+def test_the_view_shows_the_times_once_they_are_measured(compiled: Compiled) -> None:
+    mail = Mailbox(show(compiled).live())
+    _, before = mail.ask("document")
+    assert before["no_profile"] is None
+    assert before["costs"][0]["kind"] == "bytes"
+    answer, _ = mail.ask("profile")
+    assert answer["error"] is None
+    progress = mail.view.progress
+    assert (progress["task"], progress["title"]) == ("measurement", "Measuring steps…")
+    switch = mail.view._switch
+    assert switch is not None
+    again, _ = mail.ask("profile")
+    assert again["error"] in (None, "steps is still being measured: cancel it first.")
+    switch.join(60)
+    assert mail.view.progress["status"] == "done"
+    assert "timing each kernel" in [step["name"] for step in mail.view.progress["steps"]]
+    _, after = mail.ask("document")
+    assert after["costs"][0]["kind"] == "time"
+    assert after["costs"][0]["source"].startswith("measured, median of ")
+    assert all("time" in kernel["cost"] for kernel in after["kernels"])
+    assert after["figures"][0]["note"].startswith("measured, ")
+    assert (compiled.report.frame("costs").unit == "µs").all()
+
+
+def test_inputs_that_are_gone_are_replaced_and_that_is_said() -> None:
+    made = wb.aot_compile(steps, (torch.rand(32, 64), torch.rand(64, 16)))
+    assert isinstance(made, Compiled)
+    found = made.live_profile.start().result(60)
+    call = measured_call(found.report)
+    assert call is not None
+    assert call.notes[0].startswith("zeros in place of inputs that are gone: ")
+
+
+def test_cancelling_leaves_the_report_as_it_was(
+    inputs: tuple[torch.Tensor, torch.Tensor],
+) -> None:
+    made = wb.aot_compile(steps, inputs)
+    assert isinstance(made, Compiled)
+    before = made.report
+    job = made.live_profile.start()
+    assert job.cancel()
+    assert job.wait(60)
+    with pytest.raises(Cancelled):
+        job.result()
+    assert made.report is before
+
+
+def test_what_cannot_be_measured_says_why(compiled: Compiled, tmp_path: Path) -> None:
+    digest = compiled.save(tmp_path / "steps.aot")
+    loaded = wb.load(tmp_path / "steps.aot", trust=digest)
+    assert isinstance(loaded, Compiled)
+    assert "loaded from a file" in (loaded.live_profile.why_not or "")
+    with pytest.raises(UsageError, match="profile"):
+        loaded.live_profile.start()
+    eager = wb.aot_compile(steps, (torch.rand(4, 4), torch.rand(4, 4)), backend="eager")
+    assert isinstance(eager, Compiled)
+    why = "The backend eager generated no kernels to measure."
+    assert eager.live_profile.why_not == why

@@ -1,0 +1,96 @@
+"""What every kernel of a compilation costs, in each of the ways in which that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.report import Kernel, Report
+from workbench.report.machine_rows import KernelRoofline
+from workbench.report.profile import measured_call
+from workbench.specs import Catalogue
+
+CostKind = Literal["time", "bound", "bytes"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One cost of the kernels of a report, for all calls of each in one call of the whole.
+
+    `by_kernel` has those that are known, in `unit` ("µs" or "B"); `source` says in words where the
+    numbers are from and what they leave out, `unknown` why a kernel has none.
+    """
+
+    kind: CostKind
+    unit: str
+    source: str
+    unknown: str
+    by_kernel: Mapping[str, float]
+
+    @cached_property
+    def total(self) -> float:
+        """The sum over the kernels whose cost is known."""
+        return sum(self.by_kernel.values())
+
+    def share(self, kernel: str) -> float | None:
+        """The part that a kernel has of `total`, from 0 to 1; None where its cost is unknown."""
+        cost = self.by_kernel.get(kernel)
+        return None if cost is None or not self.total else cost / self.total
+
+
+def costs(report: Report) -> tuple[Cost, ...]:
+    """The costs that are known, best first: measured time, the model's bound, the bytes moved."""
+    found = (_time(report), _bound(report), _bytes(report))
+    return tuple(cost for cost in found if cost.by_kernel)
+
+
+def best_cost(report: Report) -> Cost | None:
+    """The one that everything is ranked by unless the reader asks for another."""
+    return next(iter(costs(report)), None)
+
+
+def rooflines_of(report: Report) -> dict[str, KernelRoofline]:
+    """By kernel its place under the roofline of the first GPU that the report has one for."""
+    found: dict[str, KernelRoofline] = {}
+    for row in report.roofline:
+        found.setdefault(row.kernel, row)
+    return found
+
+
+def _time(report: Report) -> Cost:
+    call = measured_call(report)
+    source = "measured"
+    if call is not None:
+        source = "; ".join((f"measured, median of {call.repeats} calls", *call.notes))
+    return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
+
+
+def _bound(report: Report) -> Cost:
+    rows = rooflines_of(report)
+    target = next((row.target for row in rows.values()), "")
+    gpus = Catalogue.built_in()
+    name = gpus[target].title if target in gpus else target
+
+    def bound(kernel: Kernel) -> float | None:
+        row = rows.get(kernel.id)
+        return None if row is None or row.bound_us is None else row.bound_us * max(kernel.calls, 1)
+
+    source = (
+        f"model: bytes and operations over the peak rates of the {name}; launch, caches and "
+        "latency are left out"
+    )
+    unknown = "neither its bytes nor its operations are known"
+    return Cost("bound", "µs", source, unknown, _known(report, bound))
+
+
+def _bytes(report: Report) -> Cost:
+    source = "Inductor's traffic estimate: what a kernel reads and writes, each byte once"
+    return Cost("bytes", "B", source, "its traffic is not known", _known(report, moved_bytes))
+
+
+def _known(report: Report, cost: Callable[[Kernel], float | None]) -> dict[str, float]:
+    found = ((kernel.id, cost(kernel)) for kernel in report.kernels)
+    return {id: value for id, value in found if value is not None}

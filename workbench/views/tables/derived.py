@@ -1,0 +1,35 @@
+"""The tables of a report that are worked out from its record when they are asked for.
+
+A table is added here: its name is then one that `Report.frame` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.analysis.cost.kernel_costs import KernelCost, kernel_costs
+from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
+from workbench.analysis.fusion.why_not import NotFused, not_fused
+from workbench.report import Report, Table
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A table that is not recorded: the type of a row, and what makes the rows of a report."""
+
+    row_type: type
+    rows: Callable[[Report], Sequence[Any]]
+
+    def table(self, report: Report) -> Table[Any]:
+        """The table of a report."""
+        return Table.of(self.row_type, self.rows(report))
+
+
+DERIVED: Mapping[str, Derived] = {
+    "costs": Derived(KernelCost, kernel_costs),
+    "not_fused": Derived(NotFused, not_fused),
+    "traffic": Derived(KernelTraffic, traffic_by_kernel),
+}
+"""Every derived table by name."""
