@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.source.lines import State, call_sites, callers, in_call_order, line_states
-from workbench.report import Break, Link, Node, Report, Source, Table, TextWriter
+from workbench.report import Break, Link, Node, Outcome, Report, Source, Table, TextWriter
 
 RECORDS = Path(__file__).parents[2] / "records"
 SOURCE = '''\
@@ -109,3 +110,27 @@ def test_a_piece_of_source_that_is_no_python_has_no_states(text: str) -> None:
     source = Source("s0", "<lambda>", "f.py", 1, texts.add(text))
     made = Report(tables={"sources": Table.of(Source, [source])}, texts=texts.finish())
     assert by_place(made) == {}
+
+
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [("return y, rows", None), ("return y.shape[0]", "folded"), ("return 2 * rows", "folded")],
+)
+def test_a_line_that_only_returns_what_others_computed_is_not_worked_out(
+    last: str, state: State | None
+) -> None:
+    texts = TextWriter()
+    source = Source("s0", "f", "f.py", 1, texts.add(f"def f(x):\n    y = x + 1\n    {last}"))
+    node = Node("g0:n2", "g0", "n2", "call_function", "add", file="f.py", line=2)
+    made = Report(
+        tables={"sources": Table.of(Source, [source]), "nodes": Table.of(Node, [node])},
+        texts=texts.finish(),
+    )
+    assert states(made).get(3) == state
+
+
+def test_of_a_failed_compilation_nothing_is_said_to_be_worked_out() -> None:
+    made = report({4: "add", 10: "mul"}, breaks=(7,))
+    assert "folded" in states(made).values()
+    failed = replace(made, outcome=Outcome(ok=False, step="dynamo", error="a break"))
+    assert states(failed) == {4: "captured", 7: "break", 8: "outside", 10: "captured"}

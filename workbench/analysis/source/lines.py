@@ -17,6 +17,7 @@ State = Literal["plain", "captured", "break", "fallback", "folded", "outside"]
 Place = tuple[str, int]
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPUTING = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.IfExp)
 _SILENT = (*_NESTED, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 
 
@@ -44,7 +45,8 @@ def line_states(report: Report, ending: Collection[str], calls: Callers) -> dict
         known = {line - shift for file, line in traced if file == source.file}
         breaking = {line - shift for file, line in broken if file == source.file}
         for line, state in _untraced(text, known, breaking):
-            states.setdefault((source.file, line + shift), state)
+            if report.outcome.ok or state != "folded":  # what failed was not worked out to its end
+                states.setdefault((source.file, line + shift), state)
     place_of = _places(report)
     for called, sites in call_sites(report, states, calls).items():
         if states.get(place_of(called)) in ("captured", "fallback"):
@@ -132,8 +134,18 @@ def _run_lines(body: list[ast.stmt], known: set[int]) -> Iterator[int]:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_docstring or isinstance(node, _SILENT):
             continue
-        if not _own_lines(node) & known:
+        if not _own_lines(node) & known and not _hands_on(node):
             yield node.lineno
+
+
+def _hands_on(node: ast.stmt) -> bool:
+    """Whether a statement returns what others computed, and computes nothing."""
+    if not isinstance(node, ast.Return) or node.value is None:
+        return False
+    parts = list(ast.walk(node.value))
+    return any(isinstance(part, ast.Name) for part in parts) and not any(
+        isinstance(part, _COMPUTING) for part in parts
+    )
 
 
 def _own_lines(node: ast.stmt) -> set[int]:

@@ -33,7 +33,7 @@ def operations(node: Any) -> int | None:
     if body is not None:
         counted = {name: n for name, n in body.op_counts.items() if name not in _NO_WORK}
         count = sum(counted.values()) + counted.get("fma", 0)
-        return _number(count * prod(size for part in body.sizes for size in part))
+        return known_count(count * prod(size for part in body.sizes for size in part))
     if node.node is None:
         return None
     return _of_library_call(node.node)
@@ -50,7 +50,7 @@ def _of_library_call(ir_node: Any) -> int | None:
     kwargs = {key: _value(arg) for key, arg in origin.kwargs.items()}
     flops = formulas[_key(origin)](*args, **kwargs, out_val=origin.meta.get("val"))
     part, whole = _unmasked(origin, args, kwargs)
-    return _number(flops * part // whole)
+    return known_count(flops * part // whole)
 
 
 def _key(node: Any) -> Any:
@@ -88,7 +88,7 @@ def _unmasked(node: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, 
     return both * (both + 1) // 2 + (queries - both) * keys, queries * keys
 
 
-def _number(value: Any) -> int | None:
+def known_count(value: Any) -> int | None:
     """A count as a number, with the sizes of the example inputs; None where data decide them."""
     expression = value.node.expr if hasattr(value, "node") else value
     if isinstance(expression, int):

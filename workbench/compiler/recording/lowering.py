@@ -11,6 +11,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import operations
 from workbench.compiler.recording.graphs import GraphRecorder, KeptGraph
+from workbench.compiler.recording.node_bytes import bytes_read, bytes_written
 from workbench.report import Buffer, Link, SchedulerNode
 
 PANE = "scheduler_nodes"
@@ -103,8 +104,8 @@ class LoweringRecorder:
             kind=_kind(node),
             members=members,
             origins=lowered.fx_ids(n.name for n in origins),
-            bytes_read=_bytes_read(node),
-            bytes_written=_sizes(node, include_reads=False, include_writes=True),
+            bytes_read=bytes_read(node),
+            bytes_written=bytes_written(node),
             device=None if device is None else str(device),
             flops=operations(node) if len(members) == 1 else None,
         )
@@ -144,20 +145,6 @@ def _kind(node: Any) -> str:
         return "template"
     kind = _KINDS.get(type(node).__name__)
     return kind or ("reduction" if node.is_reduction() else "pointwise")
-
-
-def _sizes(node: Any, **wanted: bool) -> int:
-    """Inductor's traffic model; torch's other methods of it keep what they return."""
-    return int(node.get_read_write_buffers_sizes_impl(**wanted))
-
-
-def _bytes_read(node: Any) -> int:
-    """What a node reads. Of a fused one Inductor counts a table that is looked up in as a whole."""
-    parts = node.get_nodes()
-    reads = _sizes(node, include_reads=True, include_writes=False)
-    if len(parts) < 2:
-        return reads
-    return min(reads, sum(_sizes(p, include_reads=True, include_writes=False) for p in parts))
 
 
 def _buffers(lowered: Lowered) -> Iterator[Buffer]:

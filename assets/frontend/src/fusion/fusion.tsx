@@ -120,16 +120,36 @@ export function reasonsOf(pairs: readonly { reason: string }[]): [string, number
   return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
+type Pair = Pick<Rejected, "a" | "b" | "a_kernel" | "b_kernel">;
+
+/** Whether two calls of one kernel compute the pair: only the operations tell them apart. */
+function isOneKernel(pair: Pair): boolean {
+  return pair.a_kernel !== null && pair.a_kernel === pair.b_kernel;
+}
+
+export function sidesOf(pair: Pair): [string, string] {
+  const isOne = isOneKernel(pair);
+  const side = (kernel: string | null, op: string) => {
+    if (kernel === null) return op;
+    return isOne ? `${kernel} ${op}` : kernel;
+  };
+  return [side(pair.a_kernel, pair.a), side(pair.b_kernel, pair.b)];
+}
+
 function pairCells(store: Store): Cells<Rejected> {
-  const side = (kernel: string | null, op: string) =>
-    kernel ? <Mark store={store} kernel={kernel} /> : <span class="mono">{op}</span>;
+  const side = (kernel: string | null, op: string, isSame: boolean) => (
+    <>
+      {kernel && <Mark store={store} kernel={kernel} />}
+      {(!kernel || isSame) && <span class="mono">{op}</span>}
+    </>
+  );
   return {
     pair: {
-      value: (pair) => `${pair.a_kernel ?? pair.a} with ${pair.b_kernel ?? pair.b}`,
+      value: (pair) => sidesOf(pair).join(" with "),
       draw: (pair) => (
         <>
-          {side(pair.a_kernel, pair.a)} <span class="faint">with</span>{" "}
-          {side(pair.b_kernel, pair.b)}
+          {side(pair.a_kernel, pair.a, isOneKernel(pair))} <span class="faint">with</span>{" "}
+          {side(pair.b_kernel, pair.b, isOneKernel(pair))}
         </>
       ),
     },
