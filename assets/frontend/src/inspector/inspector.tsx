@@ -6,6 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { sorted } from "../table/sorting";
 import { Chip, Chips } from "../ui/basics";
+import type { Line } from "../wire";
 import type { CardProps } from "./parts";
 
 export function Inspector({ store }: { store: Store }) {
@@ -22,12 +23,12 @@ export function Inspector({ store }: { store: Store }) {
 
 function Start({ store }: CardProps): ComponentChildren {
   const report = store.doc.value;
-  const problems = (report?.sources ?? []).flatMap((source) =>
-    source.marks.filter((mark) => mark.notes.length).map((mark) => mark.id),
-  );
+  const marks = (report?.sources ?? []).flatMap((source) => source.marks);
+  const problems = marks.filter((mark) => mark.notes.length).map((mark) => mark.id);
   const cost = shownCost(store).value;
+  const lines = costliest(marks, (mark) => valueOf(cost, mark));
   const largest = sorted(report?.kernels ?? [], (kernel) => valueOf(cost, kernel), "desc");
-  const ids = [...problems.slice(0, 4), ...largest.slice(0, 3).map((kernel) => kernel.id)];
+  const costs = [...lines, ...largest].slice(0, 4).map((each) => each.id);
   return (
     <>
       <h2 class="kind">Inspector</h2>
@@ -35,18 +36,35 @@ function Start({ store }: CardProps): ComponentChildren {
         Nothing is selected. Choose a source line, a graph node, a kernel or a line of its code:
         everything that belongs to it lights up in all panes, and this panel explains it.
       </p>
-      {ids.length > 0 && (
-        <section>
-          <h3>Start here</h3>
-          <div class="chips">
-            {ids.map((each) => (
-              <Chip key={each} store={store} id={each} />
-            ))}
-          </div>
-        </section>
-      )}
+      <Suggested store={store} title="Start here" ids={problems.slice(0, 4)} />
+      <Suggested
+        store={store}
+        title={cost ? `Costs most (${cost.name.toLowerCase()})` : "Kernels"}
+        ids={costs}
+      />
     </>
   );
+}
+
+function Suggested({ store, title, ids }: { store: Store; title: string; ids: string[] }) {
+  if (!ids.length) return null;
+  return (
+    <section>
+      <h3>{title}</h3>
+      <div class="chips">
+        {ids.map((each) => (
+          <Chip key={each} store={store} id={each} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+/** The line that costs most of itself: not by calling others, which have their own. */
+export function costliest(marks: readonly Line[], cost: (mark: Line) => number | null): Line[] {
+  const callers = new Set(marks.flatMap((mark) => mark.called_in));
+  const own = marks.filter((mark) => !callers.has(mark.id) && (cost(mark) ?? 0) > 0);
+  return sorted(own, cost, "desc").slice(0, 1);
 }
 
 function Plain({ store, id }: CardProps): ComponentChildren {

@@ -23,6 +23,7 @@ export function KernelCard({ store, id }: CardProps) {
       <p>
         {summary(kernel)} <Saving store={store} kernel={kernel} />
       </p>
+      <p data-tip={kernel.verdict[1]}>{`${kernel.verdict[0]}.`}</p>
       <KernelCost store={store} kernel={kernel} />
       <Facts rows={facts} />
       {kernel.code ? (
