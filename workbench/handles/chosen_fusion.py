@@ -57,7 +57,10 @@ def _pairs(report: Report, named: Sequence[tuple[str, str]]) -> tuple[Pair, ...]
             raise UsageError(f'{pair!r} is no pair: give two names, such as ("k0", "k1").')
         a, b = (operations_of(report, name) for name in pair)
         if a & b:
-            raise UsageError(f"{pair[0]} and {pair[1]} name the same operation: name two.")
+            raise UsageError(
+                f"{pair[0]} and {pair[1]} are one operation before anything is fused: name two of "
+                "those that frame('scheduler_nodes') lists."
+            )
         found.append((a, b))
     return tuple(found)
 

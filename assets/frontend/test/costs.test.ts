@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/cost";
 import { pageHost } from "../src/hosts/page";
+import { costliest } from "../src/inspector/inspector";
 import { cellsOf, filtered } from "../src/kernels/table";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { sorted } from "../src/table/sorting";
-import type { Cost, Document as Report, Embedded } from "../src/wire";
+import type { Cost, Document as Report, Embedded, Line } from "../src/wire";
 import sample from "./sample.json";
 
 const embedded = sample as unknown as Embedded;
@@ -85,4 +86,19 @@ test("the Kernels pane opens on the table, and on code for what was opened", () 
   store.closeCode("k5");
   store.select("K:k5:3"); // a line of code is not in the table
   expect(store.isCode.value).toBe(true);
+});
+
+test("the costliest line is the one that costs of itself, not by those that it calls", () => {
+  const line = (id: string, cost: number, called_in: string[] = []): Line => ({
+    id,
+    state: "captured",
+    kernels: [],
+    cost: { time: cost },
+    called_in,
+    notes: [],
+  });
+  const marks = [line("L:s0:1", 9), line("L:s1:4", 6, ["L:s0:1"]), line("L:s1:5", 3, ["L:s0:1"])];
+  const cost = (mark: Line) => mark.cost["time"] ?? null;
+  expect(costliest(marks, cost).map((mark) => mark.id)).toEqual(["L:s1:4"]);
+  expect(costliest(marks, () => null)).toEqual([]);
 });
