@@ -70,7 +70,10 @@ def run(script: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     )
 
 
-@pytest.mark.parametrize("name", ["normed", "mixed", "counted"])
+@pytest.mark.parametrize(
+    "name",
+    ["mixed", *(pytest.param(each, marks=pytest.mark.slow) for each in ("normed", "counted"))],
+)
 def test_a_cpp_kernel_alone_agrees_with_eager_and_is_timed(name: str, tmp_path: Path) -> None:
     report = compiled(name, "cpu")
     ended = run(report.kernel_script(last_kernel(report)), tmp_path)
@@ -79,7 +82,7 @@ def test_a_cpp_kernel_alone_agrees_with_eager_and_is_timed(name: str, tmp_path: 
     assert "medians on cpu" in ended.stdout
 
 
-@pytest.mark.parametrize("name", ["normed", "looked_up"])
+@pytest.mark.parametrize("name", ["normed", pytest.param("looked_up", marks=pytest.mark.slow)])
 def test_a_triton_kernel_alone_agrees_with_eager_on_a_cpu(name: str, tmp_path: Path) -> None:
     report = compiled(name, "h100")
     script = report.kernel_script(last_kernel(report))

@@ -51,10 +51,11 @@ def test_an_unknown_kind_says_what_it_lacks() -> None:
         presenter().display(Unknown("a"))
 
 
-def test_a_record_with_its_own_summary_keeps_it() -> None:
+def test_a_report_is_a_line_as_a_value_and_a_screen_when_it_is_printed() -> None:
     report = make()
-    assert presenter().text(report) == repr(report)
-    assert presenter().sentences(report) == (repr(report),)
+    assert presenter().text(report) == str(report)
+    assert str(report).startswith("block (inductor")
+    assert "\n" not in repr(report)
 
 
 def test_a_report_shows_what_its_views_make(tmp_path: Path) -> None:

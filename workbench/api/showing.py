@@ -34,7 +34,7 @@ def show(x: Any) -> Any:
     --------
     >>> wb.show(compiled)  # in a notebook the view, elsewhere its text
     f (inductor, host)
-    inputs    x: float32 [64, 64] on cpu
+    inputs        x: float32 [64, 64] on cpu
     ...
     """
     from workbench.analysis.diff.difference import Diff

@@ -52,7 +52,7 @@ def _head(report: Report) -> Iterator[str]:
         yield f"failed in {report.outcome.step or 'compilation'}"
         yield from (f"  {line}" for line in (report.outcome.error or "").splitlines()[:_MOST])
     if request.inputs:
-        yield f"inputs    {'; '.join(request.inputs)}"
+        yield f"inputs        {'; '.join(request.inputs)}"
     graphs, ops = captured(report)
     yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])

@@ -35,7 +35,7 @@ def test_an_environment_variable_is_frozen(
     line = function.__code__.co_firstlineno + 1  # type: ignore[attr-defined]
     assert note.startswith(f"the environment variable {name} is frozen at capture: ")
     assert note.endswith(f"test_frozen_reads.py:{line}")
-    assert f"note      {note}"[:80] in text(report)
+    assert f"note          {note}"[:70] in text(report)
 
 
 def test_nothing_is_frozen_where_nothing_is_read() -> None:
