@@ -150,3 +150,14 @@ def test_a_record_of_an_earlier_version_says_what_to_do() -> None:
     report = Report.load(Path(__file__).parents[1] / "records" / "norm_h100.wbr")
     with pytest.raises(wb.UsageError, match="compile again with this version"):
         report.kernel_script("k1")
+
+
+def test_memory_that_is_taken_over_holds_the_value_as_it_lay_before(tmp_path: Path) -> None:
+    def transposed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return (x @ w).t().contiguous() @ x  # the copy takes over the product, turned round
+
+    report = wb.aot_compile(transposed, (torch.randn(32, 32), torch.randn(32, 32))).report
+    copied = next(kernel for kernel in report.kernels if kernel.language == "cpp")
+    ended = run(report.kernel_script(copied.id), tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "agrees with eager in all 1024 values" in ended.stdout

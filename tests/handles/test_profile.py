@@ -23,6 +23,10 @@ from workbench.report.profile import Machine
 QUICK = Machine(bytes_per_s=1e10, threads=1, clock_ns=50.0)
 
 
+def product(x, y):
+    return torch.relu(x @ y)
+
+
 def steps(w, x):
     return torch.softmax(torch.relu(x) @ w, -1).sort(-1)[0]
 
@@ -173,3 +177,8 @@ def test_triton_kernels_are_timed_by_the_clock_of_their_device():
 
 def test_a_program_without_triton_kernels_is_timed_on_the_host():
     assert clock_of([GeneratedProgram({"x": 1}, is_backward=False, names={"x"})]) is HOST_CLOCK
+
+
+def test_one_tensor_that_is_given_twice_is_one_tensor_in_the_copies():
+    x = torch.randn(8, 8)
+    assert wb.aot_compile(product, (x, x), grad=False).profile(x, x).kernels_us > 0

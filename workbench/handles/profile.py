@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
+from workbench.compiler.measuring.call_leaves import copies
 from workbench.compiler.measuring.call_timer import (
     LONGEST_S,
     RepeatableCall,
-    copies,
     operator_times,
     timed_runs,
 )

@@ -18,7 +18,6 @@ from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
 from workbench.compiler.measuring.call_timer import RepeatableCall
-from workbench.compiler.measuring.call_timer import copies as copies_with_gradients
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
 from workbench.errors import UsageError, WorkbenchError
@@ -235,7 +234,7 @@ def _times(
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
-    args, kwargs = copies_with_gradients(*inputs)
+    args, kwargs = copies(*inputs)
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()

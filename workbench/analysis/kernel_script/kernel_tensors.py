@@ -15,7 +15,8 @@ from workbench.report import Buffer, Kernel, Report
 class KernelTensor:
     """A tensor in a kernel's call.
 
-    `before` is the node whose value it holds before, None where nothing in it is read; `after` the
+    `before` is the node whose value it holds before, None where nothing in it is read, `held` how
+    that value lies in its memory, which is otherwise where the memory is another's; `after` the
     node whose value it leaves for others, None where it leaves none, or a part of one. `memory` is
     the tensor before it whose memory it takes over.
     """
@@ -24,6 +25,7 @@ class KernelTensor:
     layout: Layout
     dtype: str
     before: str | None
+    held: Layout
     after: str | None
     is_written: bool
     memory: str | None = None
@@ -59,9 +61,11 @@ class KernelTensors:
             raise UsageError(f"the record does not hold the dtype of {name}")
         changed = self._changed(name)
         is_own = self._is_own(buffer)
-        before = None if is_own else self._read(buffer, needs_value=changed is not None)
+        before, held = None, name
         if is_own:
-            before = self._taken_over(name)
+            before, held = self._taken_over(name)
+        else:
+            before = self._read(buffer, needs_value=changed is not None)
         after = changed if changed is not None else buffer.node if is_own else None
         if not self._is_left(name):
             after = None
@@ -70,6 +74,7 @@ class KernelTensors:
             self._call.tensors[name],
             buffer.dtype,
             _bare(before),
+            self._call.layouts[held],
             _bare(after) or None,
             is_own or changed is not None,
             memory=None if (first := self._first[self._call.root(name)]) == name else first,
@@ -108,16 +113,16 @@ class KernelTensors:
             )
         return buffer.node
 
-    def _taken_over(self, name: str) -> str | None:
-        """The node whose memory is taken over, where the kernel reads it first."""
+    def _taken_over(self, name: str) -> tuple[str | None, str]:
+        """The node whose memory is taken over, where the kernel reads it first, and its buffer."""
         step = name
         while step in self._call.reused:
             step = self._call.reused[step]
             buffer = self._buffers.get(step)
             if buffer is None or self._is_own(buffer):
                 continue
-            return self._read(buffer, needs_value=False)
-        return None
+            return self._read(buffer, needs_value=False), step
+        return None, name
 
 
 def _bare(node: str | None) -> str | None:

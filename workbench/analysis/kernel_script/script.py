@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
 from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
 from workbench.analysis.kernel_script.split_kernels import together
 from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
-from workbench.analysis.kernel_script.wrapper_call import WrapperCalls, read_calls
+from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
@@ -101,8 +102,8 @@ class _Script:
         for start in starts:
             if start.tensor.memory is not None:
                 continue
-            lines.append(f"    {start.tensor.name} = strided({self._start(start)}, "
-                         f"{start.tensor.layout.stride})")  # fmt: skip
+            made = f"strided({self._start(start)}, {start.tensor.held.stride})"
+            lines.append(f"    {start.tensor.name} = {_laid(made, start.tensor, 'layout')}")
         for each in self._tensors:
             if each.memory is not None:
                 view = f"{each.memory}, {each.layout.shape}, {each.layout.stride}, 0"
@@ -125,7 +126,7 @@ class _Script:
 
     def _start(self, start: _Start) -> str:
         each, computed = start.tensor, start.computed
-        shape, dtype = each.layout.shape, f"torch.{each.dtype}"
+        shape, dtype = each.held.shape, f"torch.{each.dtype}"
         if each.before is None:
             return f"unwritten({shape}, {dtype})"
         if computed is None:
@@ -137,8 +138,8 @@ class _Script:
         """The value of a node, out of the tensor that holds it."""
         holder = next(each for each in self._tensors if each.before == node)
         shape = self._shapes.get(node)
-        text = tensors.format(holder.name)
-        if shape is None or tuple(shape) == holder.layout.shape:
+        text = _laid(tensors.format(holder.name), holder, "held")
+        if shape is None or tuple(shape) == holder.held.shape:
             return text
         if any(isinstance(size, str) for size in shape):
             raise UsageError(f"the size of {node} is symbolic")
@@ -171,6 +172,14 @@ class _Script:
 
 def _entries(sources: Mapping[str, str]) -> str:
     return "".join(f"    {name!r}: {_quoted(text)},\n" for name, text in sources.items())
+
+
+def _laid(tensor: str, of: KernelTensor, layout: Literal["layout", "held"]) -> str:
+    """A tensor with the memory of a value, in one of the two layouts that it has."""
+    if of.layout == of.held:
+        return tensor
+    wanted: Layout = getattr(of, layout)
+    return f"reinterpret_tensor({tensor}, {wanted.shape}, {wanted.stride}, 0)"
 
 
 def _function(name: str, part: Slice, last: str) -> str:

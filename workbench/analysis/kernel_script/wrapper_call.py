@@ -24,13 +24,14 @@ class WrapperCalls:
     """The first calls of some kernels, in the order of the program.
 
     `definitions` are the expressions that make them, by name; `calls` a kernel and the expressions
-    that it is called with; `tensors` the variables in those with their layouts. `reused` names the
-    variable whose memory another one takes over.
+    that it is called with; `tensors` the variables in those with their layouts, `layouts` those of
+    all variables. `reused` names the variable whose memory another one takes over.
     """
 
     definitions: dict[str, ast.Call]
     calls: tuple[tuple[str, tuple[str, ...]], ...]
     tensors: dict[str, Layout]
+    layouts: dict[str, Layout]
     reused: dict[str, str]
 
     def root(self, name: str) -> str:
@@ -66,7 +67,7 @@ def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
             calls = tuple(
                 (name, tuple(map(ast.unparse, call.args))) for name, call in found.items()
             )
-            return WrapperCalls(definitions, calls, tensors, known.reused)
+            return WrapperCalls(definitions, calls, tensors, known.layouts, known.reused)
     raise UsageError(f"The wrapper does not call {' and '.join(kernels)} by name.")
 
 

@@ -103,6 +103,9 @@ def products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         return
     saved = sum(2 * (buffer.bytes or 0) for _, buffer, _ in pairs)
     kernels = {k.id: k for product, _, reader in pairs for k in (product, reader)}
+    time = facts.microseconds(saved, kernels.values())
+    if time is None or time < _COST.shortest_us:
+        return  # less than any kernel takes: not worth tuning for
     yield Opportunity(
         id="",
         rule="product-epilogue",
@@ -117,7 +120,7 @@ def products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:
         saved_bytes_low=0,
         saved_bytes_high=saved,
         saved_us_low=0.0,
-        saved_us_high=facts.microseconds(saved, kernels.values()),
+        saved_us_high=time,
         fewer_kernels=len(pairs),
         settings=(("mode", "max-autotune"),),
     )

@@ -64,20 +64,6 @@ class RepeatableCall:
         return list(timed_runs(self.run, repeats, self.longest_s))
 
 
-def copies(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Copies of every tensor that keep whether it is a leaf that wants a gradient."""
-
-    def copy(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
-
-    copied: tuple[tuple[Any, ...], dict[str, Any]] = tp.TREE_MAP_ONLY.get()(
-        torch.Tensor, copy, (tuple(args), dict(kwargs))
-    )
-    return copied
-
-
 def _wants_gradient(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.requires_grad
 
