@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ import torch
 from opportunity_cases import Copying, Pictures, copied, scaled
 
 import workbench as wb
+from workbench.compiler.measuring.output_comparison import compare
 from workbench.handles.opportunities import Opportunities
 from workbench.handles.rewriting import rewritten
+from workbench.handles.trying import _verdict
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +125,19 @@ def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:
     assert not found
     assert repr(found).startswith("Nothing to change was found in relu on host")
     assert len(found.frame()) == 0
+
+
+def test_what_could_not_be_checked_is_named_and_no_agreement() -> None:
+    (row,) = compare("output", [("a", torch.ones(2))], [("a", torch.ones(2))], None, None)
+    assert _verdict([row], "both")[0] is True
+    unchecked = replace(row, leaf="b", verdict="not checked")
+    agrees, words = _verdict([row, unchecked], "both")
+    assert agrees is None
+    assert "but b could not be checked" in words
+
+
+def test_numbers_that_change_are_not_compared_for_a_gpu_that_is_not_here() -> None:
+    compiled = wb.aot_compile(torch.mm, (torch.ones(1024, 1024),) * 2, target="h100", grad=False)
+    tried = wb.opportunities(compiled)["tf32"].try_(interpret=True)
+    assert tried.agrees is None
+    assert "meant to change" in tried.checked

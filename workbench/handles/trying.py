@@ -36,6 +36,7 @@ _GONE = (
     "The function is not alive here: opportunities of what aot_compile returned can be tried, "
     "those of a record or a file cannot."
 )
+_MEANT = "Not compared: the numbers are meant to change, and the GPU is not here."
 _NOT_HERE = (
     "Not compared: the GPU is not here. try_(interpret=True) runs the changed program on the CPU, "
     "kernel by kernel, and compares it with the original."
@@ -81,7 +82,9 @@ def try_opportunity(
         progress("comparing", 0.0)
     if _runs_here(compiled):
         agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
-    elif interpret and not change.changes_numbers:
+    elif change.changes_numbers:
+        agrees, checked = None, _MEANT
+    elif interpret:
         agrees, checked = _interpreted(compiled, made, call)
     else:
         agrees, checked = None, _NOT_HERE
@@ -207,6 +210,12 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     if "failed" in verdicts:
         names = ", ".join(row.leaf for row in rows if row.verdict == "failed")
         return False, f"Outputs of {who} differ in {names} ({tolerance})."
+    unchecked = [row.leaf for row in rows if row.verdict == "not checked"]
+    if unchecked:
+        return None, (
+            f"Outputs of {who} agree ({tolerance}), but {', '.join(unchecked)} "
+            "could not be checked."
+        )
     return True, f"Outputs of {who} agree ({tolerance})."
 
 
