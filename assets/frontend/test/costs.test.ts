@@ -45,6 +45,9 @@ test("a cost says which part of the whole it is", () => {
   const cost = costOf(timed(), null)!;
   expect(cost.total).toBe(10 * 190); // 19 kernels
   expect(costWords(cost, 190)).toBe("190 µs, 10 % of all kernels");
+  const [first, ...others] = timed().kernels;
+  const part = costOf({ ...timed(), kernels: [{ ...first!, cost: {} }, ...others] }, null)!;
+  expect(costWords(part, 190)).toBe("190 µs, 10 % of the kernels of which it is known");
   expect(valueOf(cost, { cost: { bytes: 7 } })).toBeNull();
 });
 

@@ -11,6 +11,8 @@ export interface ShownCost extends Cost {
   /** What stands over a column of it. */
   title: string;
   total: number;
+  /** Whether it is known of every kernel. */
+  isWhole: boolean;
   /** The largest of a kernel and of a source line: the full bar. */
   most: number;
   mostOfLine: number;
@@ -46,10 +48,11 @@ export function costOf(report: Report | null, chosen: CostKind | null): ShownCos
   const found = {
     ...head,
     title: head.is_estimate ? `${head.name} (est.)` : head.name,
-    ...{ total: 0, most: 0, mostOfLine: 0 },
+    ...{ total: 0, isWhole: true, most: 0, mostOfLine: 0 },
   };
   for (const kernel of report.kernels) {
     const own = kernel.cost[head.kind] ?? 0;
+    found.isWhole &&= head.kind in kernel.cost;
     found.total += own;
     found.most = Math.max(found.most, own);
   }
@@ -71,6 +74,7 @@ export function costText(cost: ShownCost, value: number): string {
 
 /** What a kernel costs and which part of the whole that is, as words. */
 export function costWords(cost: ShownCost, value: number): string {
-  const share = cost.total > 0 ? `, ${percent(value / cost.total)} of all kernels` : "";
+  const whole = cost.isWhole ? "all kernels" : "the kernels of which it is known";
+  const share = cost.total > 0 ? `, ${percent(value / cost.total)} of ${whole}` : "";
   return `${costText(cost, value)}${share}`;
 }
