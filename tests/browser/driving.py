@@ -98,6 +98,12 @@ def run_all(page: Any) -> None:
     page.wait_for_function(DONE, timeout=120_000)
 
 
+def save_notebook(page: Any) -> None:
+    """Save the notebook that a page shows."""
+    page.evaluate("() => { jupyterapp.commands.execute('docmanager:save'); return 1 }")
+    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
+
+
 @dataclass(frozen=True)
 class Lab:
     """A running JupyterLab."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import save_notebook
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 
@@ -73,6 +74,23 @@ def test_the_table_is_filtered_by_words(page: Any) -> None:
     assert first_row(page).startswith("k0")
     page.get_by_label("Filter kernels").fill("softmax")
     page.get_by_text("No kernel has all of these words.").wait_for()
+
+
+def test_the_cost_that_was_chosen_outlives_a_reload_of_the_notebook(
+    lab: Any, open_page: Callable[..., Any]
+) -> None:
+    lab.write("kept.ipynb", f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))")
+    watched = open_page()
+    lab.open(watched, "kept.ipynb")
+    page = watched.page
+    switch = page.locator(".wb:visible").get_by_label("Cost", exact=True)
+    assert switch.input_value() == "bound"
+    switch.select_option("bytes")
+    save_notebook(page)
+    page.reload()
+    page.locator(".heat.hd:visible", has_text="Bytes (est.)").wait_for()
+    assert switch.input_value() == "bytes"
+    assert watched.errors == watched.requests == []
 
 
 def test_profile_measures_in_place_and_the_view_shows_times(

@@ -11,6 +11,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.browser.driving import save_notebook
+
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CELLS = (
     "import workbench as wb\nreport = wb.Report.load('block.wbr')",
@@ -49,11 +51,6 @@ def seen(page: Any, **wanted: int) -> None:
     assert page.evaluate(SEEN) == expected
 
 
-def save(page: Any) -> None:
-    page.evaluate("() => { jupyterapp.commands.execute('docmanager:save'); return 1 }")
-    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
-
-
 def of_ours(errors: list[str]) -> list[str]:
     """Without what the widget manager and nbconvert say of themselves."""
     others = ("widget model not found", "ERR_FAILED", "ERR_INTERNET_DISCONNECTED", "is not defined")
@@ -76,7 +73,7 @@ def saved(lab: Any, ran: str, chromium: Any) -> Path:
     watched = type("Watched", (), {"page": page})()
     lab.open(watched, ran)
     page.wait_for_selector(".wb")
-    save(page)
+    save_notebook(page)
     page.evaluate(STOP)
     context.close()
     return Path(lab.folder) / ran
@@ -92,7 +89,7 @@ def test_live_only_the_live_view_is_seen(lab: Any, ran: str, open_page: Callable
     view.get_by_role("tab", name="Fusion").click()
     view.get_by_text("Not fused").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
-    save(page)
+    save_notebook(page)
     page.reload()  # the kernel goes on
     page.wait_for_selector(".wb")
     seen(page, live=2)
