@@ -42,6 +42,10 @@ DONE = """() => {
     return prompts.length && prompts.every(p => /\\[\\d+\\]/.test(p.textContent))
         && document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'
 }"""
+THEME = """(name) => {
+    jupyterapp.commands.execute('apputils:change-theme', { theme: name });
+    return 1;  // the promise of the command is not awaited: it may never be settled
+}"""
 
 
 class NoChromium(RuntimeError):

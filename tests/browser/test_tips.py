@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.saved_pages import CONTRAST, violations
+from tests.browser.axe import violations
+from tests.browser.saved_pages import CONTRAST
 from workbench.report import Report
 
 TIP = "[role=tooltip]"
