@@ -15,6 +15,8 @@ from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
+CUT = """() => [...document.querySelectorAll(".th, .td.num, .td:last-child")]
+    .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
 
 
 @pytest.fixture
@@ -91,6 +93,25 @@ def test_the_cost_that_was_chosen_outlives_a_reload_of_the_notebook(
     page.locator(".heat.hd:visible", has_text="Bytes (est.)").wait_for()
     assert switch.input_value() == "bytes"
     assert watched.errors == watched.requests == []
+
+
+def test_no_head_number_or_line_of_the_table_is_cut_and_ops_are_read_by_key(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = open_page().page
+    for name, chosen in (("norm_h100", "k1"), ("block", "k2")):
+        path = tmp_path / f"{name}.html"
+        Report.load(RECORD.with_stem(name)).to_html(path)
+        show(page, f"{path.as_uri()}#pane=kernels&sel={chosen}")  # beside the inspector
+        assert page.evaluate(CUT) == []
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.locator(".wb.narrow").wait_for()
+    assert page.evaluate(CUT) == []
+    page.get_by_role("grid").focus()
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    page.get_by_text("Ops in it: amax, div, exp, full, lt, slice, sub, sum, where").wait_for()
 
 
 def test_profile_measures_in_place_and_the_view_shows_times(
