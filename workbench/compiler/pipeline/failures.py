@@ -15,7 +15,13 @@ from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, WorkbenchError
 from workbench.report import Outcome
 
-_RAISED = re.compile(r"with fake tensors: .*?: got (\w+)\((['\"])(.*?)\2\)", re.DOTALL)
+_RAISED = re.compile(
+    r"with fake tensors: call_\w+ (.+?)\(\*\((.*)\), \*\*\{.*\}\): got (\w+)\((['\"])(.*?)\4\)",
+    re.DOTALL,
+)
+_OPERATOR = re.compile(r"<(?:built-in )?(?:function|method) ([\w.]+)|([\w.]+)")
+_TENSOR = re.compile(r"FakeTensor\(.*?size=\(([^)]*)\)(?:, dtype=torch\.(\w+))?")
+_TENSORS = 4  # that are written out
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
     "torch captures torch.autograd.grad and backward() when it is asked to: compile inside `with "
@@ -88,20 +94,44 @@ def _words(error: Exception, name: str, places: Places) -> str:
 
 def _raised(error: Any, name: str, places: Places, eager: re.Match[str]) -> str:
     """An operator that refuses the example inputs, as it does without a compiler."""
-    reason = eager[3].strip()
-    found = [f"{name} fails on these inputs: {eager[1]}: {reason}.", *_line(error, places)]
+    operator, given, kind, _, reason = eager.groups()
+    names = _OPERATOR.match(operator)
+    tensors = [
+        f"[{size.rstrip(',')}]{f' of {dtype}' if dtype else ''}"
+        for size, dtype in _TENSOR.findall(given)
+    ]
+    refused = f"{names[1] or names[2] if names else operator} does not take {_tensors(tensors)}"
+    cause = reason.strip().rstrip(".")
+    cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
+    found = [f"{name} fails on these inputs: {refused}: {cause}.", *_line(error, places)]
     return "\n".join([*found, "Call it without compiling to see the same error, and mend that."])
 
 
+def _tensors(shown: list[str]) -> str:
+    """What an operator was given: `tensors of shapes [2, 7] and [4, 8]`."""
+    if not shown:
+        return "what it is given"
+    if len(shown) == 1:
+        return f"a tensor of shape {shown[0]}"
+    if len(shown) > _TENSORS:
+        shown = [*shown[:_TENSORS], f"{len(shown) - _TENSORS} more"]
+    return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def _line(error: Any, places: Places) -> list[str]:
+    """The user's own line, then the one inside a library that it led to."""
     stack = list(getattr(error, "real_stack", None) or [])
     if stack:
-        frame = stack[-1]
-        place = f"{places.shown(frame.filename)}:{frame.lineno}"
-        return [f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"']
+        own = [frame for frame in stack if places.is_own(frame.filename)]
+        return list(dict.fromkeys(_at(frame, places) for frame in (*own[-1:], stack[-1])))
     cause = error.__cause__
     frames = traceback.extract_tb(cause.__traceback__) if cause else []
     return [f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}"] if frames else []
+
+
+def _at(frame: Any, places: Places) -> str:
+    place = f"{places.shown(frame.filename)}:{frame.lineno}"
+    return f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"'
 
 
 def _graph_break(error: Any, name: str, places: Places) -> str:
@@ -109,10 +139,9 @@ def _graph_break(error: Any, name: str, places: Places) -> str:
     found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
     found += _line(error, places)
     found += [f"  Explanation: {parts.explanation}"] if parts.explanation else []
-    if any(_AUTOGRAD in hint for hint in parts.hints):
-        found.append(f"  Cure: {_TRACE_AUTOGRAD}")
-    else:
-        found += [f"  Hint: {hint}" for hint in parts.hints]
+    for hint in parts.hints:
+        is_switch = _AUTOGRAD in hint
+        found.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
     found.append(
         "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
         "function."

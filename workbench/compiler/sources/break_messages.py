@@ -27,6 +27,13 @@ _OF_LOCK = (
     "then, call the function once before it is compiled."
     "\n  Hint: Otherwise take the lock around the call of what is compiled."
 )
+_BACKWARD = "tracing `Tensor.backward()`"
+_OF_BACKWARD = (
+    "backward() is called inside of what is compiled."
+    "\n  Hint: Compile the loss; its backward comes along: return the loss, and call .backward() "
+    "on what the compiled function returns."
+    "\n  Hint: To capture the call itself, set torch._dynamo.config.trace_autograd_ops."
+)
 _STACK = "\nUser stack trace:"
 
 
@@ -48,6 +55,8 @@ def break_message(message: str) -> BreakMessage:
         rest = _OF_SCRIPT
     elif _LOCK in rest:
         rest = _OF_LOCK
+    elif _BACKWARD in rest:
+        rest = _OF_BACKWARD
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
