@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 
@@ -29,7 +30,8 @@ class OtherTargets(ReportHolder):
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
         inputs = ", ".join(self.report.request.inputs)
-        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
+        kernels = plural(len(self.report.kernels), "kernel")
+        return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
 
     @property
     def name(self) -> str:
