@@ -11,17 +11,11 @@ from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.sources.break_messages import break_message
+from workbench.compiler.sources.refused_inputs import refused_inputs
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, WorkbenchError
+from workbench.errors import CaptureError, WorkbenchError, first_line
 from workbench.report import Outcome
 
-_RAISED = re.compile(
-    r"with fake tensors: call_\w+ (.+?)\(\*\((.*)\), \*\*\{.*\}\): got (\w+)\((['\"])(.*?)\4\)",
-    re.DOTALL,
-)
-_OPERATOR = re.compile(r"<(?:built-in )?(?:function|method) ([\w.]+)|([\w.]+)")
-_TENSOR = re.compile(r"FakeTensor\(.*?size=\(([^)]*)\)(?:, dtype=torch\.(\w+))?")
-_TENSORS = 4  # that are written out
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
     "torch captures torch.autograd.grad and backward() when it is asked to: compile inside `with "
@@ -47,6 +41,7 @@ def recorded(
         words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
     elif not isinstance(error, WorkbenchError):
         shown = explained(error)
+        words = first_line(shown) if refused_inputs(str(error)) else words
     shown.report = recorder.report(Outcome(ok=False, step=step, error=words))  # type: ignore[attr-defined]
     return shown
 
@@ -81,8 +76,8 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "backend keeps its class, which is made while the program runs, in what it saves. "
             "Compile with backend='inductor', which does not."
         )
-    if eager := _RAISED.search(words):
-        return _raised(error, name, places, eager)
+    if refused := refused_inputs(words):
+        return _raised(error, name, places, refused)
     cause = error.__cause__ or error
     first = "\n".join([line for line in words.splitlines() if line.strip()][:6])
     return (
@@ -92,30 +87,10 @@ def _words(error: Exception, name: str, places: Places) -> str:
     )
 
 
-def _raised(error: Any, name: str, places: Places, eager: re.Match[str]) -> str:
+def _raised(error: Any, name: str, places: Places, refused: str) -> str:
     """An operator that refuses the example inputs, as it does without a compiler."""
-    operator, given, kind, _, reason = eager.groups()
-    names = _OPERATOR.match(operator)
-    tensors = [
-        f"[{size.rstrip(',')}]{f' of {dtype}' if dtype else ''}"
-        for size, dtype in _TENSOR.findall(given)
-    ]
-    refused = f"{names[1] or names[2] if names else operator} does not take {_tensors(tensors)}"
-    cause = reason.strip().rstrip(".")
-    cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
-    found = [f"{name} fails on these inputs: {refused}: {cause}.", *_line(error, places)]
+    found = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
     return "\n".join([*found, "Call it without compiling to see the same error, and mend that."])
-
-
-def _tensors(shown: list[str]) -> str:
-    """What an operator was given: `tensors of shapes [2, 7] and [4, 8]`."""
-    if not shown:
-        return "what it is given"
-    if len(shown) == 1:
-        return f"a tensor of shape {shown[0]}"
-    if len(shown) > _TENSORS:
-        shown = [*shown[:_TENSORS], f"{len(shown) - _TENSORS} more"]
-    return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _line(error: Any, places: Places) -> list[str]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from workbench.compiler.sources.refused_inputs import refused_inputs
+
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 IN_LOOP = "graph break in loop"
@@ -34,6 +36,7 @@ _OF_BACKWARD = (
     "on what the compiled function returns."
     "\n  Hint: To capture the call itself, set torch._dynamo.config.trace_autograd_ops."
 )
+_CALL_IT = "Call it without compiling to see the same error, and mend that."
 _STACK = "\nUser stack trace:"
 
 
@@ -62,6 +65,8 @@ def break_message(message: str) -> BreakMessage:
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
     context = context.partition("\n\n For more details")[0].strip()
     kind = head.partition("\n")[0].strip()
+    if refused := refused_inputs(message):
+        explanation, hints, context = f"{refused}. {_CALL_IT}", [], ""
     return BreakMessage(
         kind=kind,
         reason=f"{kind}: {_flat(context)}" if context else kind,
