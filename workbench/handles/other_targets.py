@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.number_text import plural
 from workbench.report import Report
@@ -32,6 +32,12 @@ class OtherTargets(ReportHolder):
         inputs = ", ".join(self.report.request.inputs)
         kernels = plural(len(self.report.kernels), "kernel")
         return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Its summary, where it is the value of a cell."""
+        from workbench.views.widgets.displayed import summary_bundle
+
+        return summary_bundle(self)
 
     @property
     def name(self) -> str:

@@ -21,8 +21,10 @@ from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic_shapes, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
+from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
+from workbench.views.widgets.displayed import displayed
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
@@ -248,6 +250,8 @@ class WorkbenchMagics(Magics):
             if not name.isidentifier():
                 raise UsageError(f"-o {name}: expected a name, such as -o fast.")
             self.shell.user_ns[name] = result
+        if isinstance(result, ReportHolder):
+            displayed().note(result)
         return result
 
 
