@@ -175,7 +175,7 @@ class WorkbenchMagics(Magics):
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
         if not chosen.no_view:
-            show_job(self.shell, job, chosen.output or "_", call.short)
+            show_job(self.shell, job, chosen.output or "_", call.short, chosen.target)
         return self._bound(job, chosen.output)
 
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
@@ -226,7 +226,10 @@ class WorkbenchMagics(Magics):
         self, call: WrittenCall, chosen: Namespace, make: Callable[[Any, Present], Any]
     ) -> Any:
         """Compile with progress and show the record, that of a failure or an interrupt too."""
-        with ProgressDisplay(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
+        shown = ProgressDisplay(
+            self.shell, call.short, target=chosen.target, is_viewed=not chosen.no_view
+        )
+        with shown as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
                 context = ViewContext(chosen.output or "_", saved=saved)
