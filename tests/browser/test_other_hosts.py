@@ -12,8 +12,8 @@ from typing import Any
 import bleach
 import pytest
 
+from tests.browser.axe import COLOURS, serious
 from tests.browser.driving import free_port, wait_for
-from tests.browser.saved_pages import AXE
 from workbench.report import Report
 from workbench.views.pages.report import fragment
 
@@ -38,14 +38,9 @@ def show(report, wb):
 """
 GITHUB = {"a", "b", "br", "code", "details", "div", "em", "h1", "h2", "h3", "img", "li", "ol", "p"}
 GITHUB |= {"pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"}
+PLACE = ("marimo-anywidget", ".wb")  # the shadow root, and the view in it
 DARK = """() => { for (const each of [document.documentElement, document.body])
     each.classList.replace('light', 'dark') || each.classList.add('dark') }"""
-SERIOUS = """async () => {
-    const view = { fromShadowDom: ["marimo-anywidget", ".wb"] };
-    const found = await axe.run(view);
-    const bad = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
-    return [bad.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 160))]), found.passes.length];
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +84,10 @@ def test_in_marimo_the_view_is_dressed_follows_the_theme_and_keeps_its_keys(
         page.keyboard.press(key)
     assert view.locator("[role=tab][aria-selected=true]").inner_text().startswith("Breaks")
     assert view.get_attribute("data-theme") == "light"
+    assert serious(page, *PLACE) == []
     page.evaluate(DARK)
     page.locator(".wb[data-theme=dark]").wait_for()
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: it comes with the front end's packages, by Node.js")
-    page.add_script_tag(path=AXE)
-    bad, rules = page.evaluate(SERIOUS)
-    assert bad == []
-    assert rules > 10
+    assert serious(page, *PLACE, rules=COLOURS) == []
     assert watched.requests == []
 
 

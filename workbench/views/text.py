@@ -105,7 +105,7 @@ def _fusion(report: Report) -> Iterator[str]:
         before, after = traffic_before_and_after(report) or (traffic.before, traffic.after)
         change = percent_text(after - before, before)
         yield (
-            f"fusion        {traffic.groups_before} → {traffic.groups_after} groups, "
+            f"fusion        {traffic.groups_before} → {plural(traffic.groups_after, 'group')}, "
             f"{bytes_text(before)} → {bytes_text(after)} ({change}, estimate)"
         )
     reasons = Counter(pair.reason for pair in rejected(report))

@@ -747,18 +747,20 @@ export interface Answer {
 }
 
 /**
- * One phase of a running compilation.
+ * One phase of a running compilation; `kernels` were generated before it.
  */
 export interface StepState {
   name: string;
   start_s: number;
   duration_s: number | null;
+  kernels?: number;
 }
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
- * true only where a button works (a compilation in a worker process).
+ * true only where a button works (a compilation in a worker process). `words` are what it does
+ * now, in plain words.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -769,6 +771,7 @@ export interface Progress {
   can_cancel: boolean;
   error: string | null;
   task?: "measurement" | "trial";
+  words?: string;
 }
 
 /**

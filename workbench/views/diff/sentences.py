@@ -235,7 +235,7 @@ def _resources(diff: Diff) -> Iterator[Sentence]:
     if kernels:
         order = sorted(kernels.items(), key=lambda item: min(item[1]))
         told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
-        more = f"; {len(order) - _SHOWN} kernels more" if len(order) > _SHOWN else ""
+        more = f"; {plural(len(order) - _SHOWN, 'kernel')} more" if len(order) > _SHOWN else ""
         yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
 
 

@@ -508,18 +508,20 @@ class Answer(TypedDict):
 
 
 class StepState(TypedDict):
-    """One phase of a running compilation."""
+    """One phase of a running compilation; `kernels` were generated before it."""
 
     name: str
     start_s: float
     duration_s: float | None
+    kernels: NotRequired[int]
 
 
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried.
-    `can_cancel` is true only where a button works (a compilation in a worker process).
+    `can_cancel` is true only where a button works (a compilation in a worker process). `words`
+    are what it does now, in plain words.
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -530,6 +532,7 @@ class Progress(TypedDict):
     can_cancel: bool
     error: str | None
     task: NotRequired[Literal["measurement", "trial"]]
+    words: NotRequired[str]
 
 
 class State(TypedDict):

@@ -76,7 +76,7 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
   const cells = useMemo(() => pairCells(store), [store]);
   const columns = useColumns(store, "rejected", rows, cells);
   const count = omitted
-    ? `${pairs.length} of ${pairs.length + omitted} pairs`
+    ? `${pairs.length} of ${plural(pairs.length + omitted, "pair")}`
     : plural(pairs.length, "pair");
   return (
     <section class="half" aria-label="Not fused">
