@@ -117,7 +117,7 @@ def compile_async(
     --------
     >>> job = wb.compile_async(f, (x,))
     >>> job.result()
-    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
     from workbench.compiler.contract.request import CompileOptions
     from workbench.handles.dispatch import compile_in_background
@@ -232,7 +232,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     Examples
     --------
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
-    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
     from workbench.handles.dispatch import recompile as run
 
