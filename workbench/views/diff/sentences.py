@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
-from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
+from workbench.analysis.diff.figures import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.places import short
@@ -143,7 +143,7 @@ def _traffic(diff: Diff) -> Iterator[Sentence]:
     for change in rows:
         if change.item == ALL:
             worst = sorted(
-                (c for c in rows if c.item not in (ALL, UNFUSED)),
+                (c for c in rows if c.item not in (ALL, EAGER, UNFUSED)),
                 key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)),
             )
             most = f", most of it in {worst[0].item}" if worst else ""
@@ -235,7 +235,7 @@ def _resources(diff: Diff) -> Iterator[Sentence]:
     if kernels:
         order = sorted(kernels.items(), key=lambda item: min(item[1]))
         told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
-        more = f"; {len(order) - _SHOWN} kernels more" if len(order) > _SHOWN else ""
+        more = f"; {plural(len(order) - _SHOWN, 'kernel')} more" if len(order) > _SHOWN else ""
         yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
 
 
