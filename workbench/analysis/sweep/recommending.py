@@ -54,7 +54,7 @@ def _warnings(found: Sequence[str]) -> Iterator[str]:
             kinds.setdefault(_NUMBER.sub("", warning), []).append(warning)
     for _, same in sorted(kinds.items()):
         worst = max(same, key=lambda warning: [float(n) for n in _NUMBER.findall(warning)])
-        where = f" (in {len(same)} of {len(found)} rows)" if 1 < len(same) else ""
+        where = f" (in {len(same)} of {len(found)} rows)" if len(same) > 1 else ""
         yield f"But {worst}{where}."
 
 
