@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -221,9 +222,11 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
-    return run(fn, args, dict(kwargs or {}))
+    found = run(fn, args, dict(kwargs or {}))
+    return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:

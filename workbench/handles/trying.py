@@ -55,7 +55,7 @@ def _runs_here(x: Any) -> bool:
     return x.target in TARGETS
 
 
-def _recipe(change: Opportunity, compiled: Any) -> Recipe:
+def recipe_for(change: Opportunity, compiled: Any) -> Recipe:
     """The call to compile again; raises `UsageError` where the change cannot be tried."""
     why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
     if why is not None or recipe is None:
@@ -76,12 +76,12 @@ def try_opportunity(
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
     Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
     """
-    recipe = _recipe(change, compiled)
+    recipe = recipe_for(change, compiled)
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
     if _runs_here(compiled):
-        agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
+        agrees, checked = compared(compiled, made, inputs, call, change.changes_numbers)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
@@ -102,7 +102,7 @@ def try_opportunity(
 
 def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
-    _recipe(change, compiled)
+    recipe_for(change, compiled)
 
     def stop() -> None:  # this process stops at the compiler's next word
         if not _runs_here(compiled):
@@ -168,9 +168,9 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     return _verdict(list(found.rows), "the changed program and the original")
 
 
-def _compared(
-    old: Any, new: Any, inputs: Any, call: Call, changes: bool
-) -> tuple[bool | None, str]:
+def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
+    """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
+
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
             held = held_inputs(x.original, *given)
@@ -182,12 +182,12 @@ def _compared(
 
         return outcome
 
-    def compared(left: Any, right: Any) -> list[Comparison]:
+    def rows(left: Any, right: Any) -> list[Comparison]:
         return list(compare("output", left, right, None, None))
 
     before, after = run(old, inputs), run(new, (call.args, call.kwargs))
     if not changes:
-        return _verdict(compare_runs(after, before, compared), "what there was and the copy")
+        return _verdict(compare_runs(after, before, rows), "what there was and the copy")
     pairs = zip(before(None), after(None), strict=True)
     errors = [
         compare_tensors(name, left, right.to(left.dtype), None, None)
