@@ -491,9 +491,10 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
- * `label` say of its kernel what it is and computes, `saved` is a share of `before`, below zero
- * where fusion made it worse: then `why_more` says why.
+ * One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
+ * Where the operators are not known, `before` is `alone`: of its operations, each alone. `kind`
+ * and `label` say of its kernel what it is and computes, `saved` is a share of `before`, below
+ * zero where fusion made it worse: then `why_more` says why.
  */
 export interface Group {
   id: string;
@@ -505,6 +506,7 @@ export interface Group {
   parts: string[];
   nodes: string[];
   before: number;
+  alone: number;
   after: number;
   saved: number | null;
   why_more: string | null;
@@ -747,18 +749,20 @@ export interface Answer {
 }
 
 /**
- * One phase of a running compilation.
+ * One phase of a running compilation; `kernels` were generated before it.
  */
 export interface StepState {
   name: string;
   start_s: number;
   duration_s: number | null;
+  kernels?: number;
 }
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
- * true only where a button works (a compilation in a worker process).
+ * true only where a button works (a compilation in a worker process). `words` are what it does
+ * now, in plain words.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -769,6 +773,7 @@ export interface Progress {
   can_cancel: boolean;
   error: string | null;
   task?: "measurement" | "trial";
+  words?: string;
 }
 
 /**

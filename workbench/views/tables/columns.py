@@ -68,6 +68,8 @@ _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
+_BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
+_ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
 _ONE_CALL = "Of one call, an estimate"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
@@ -101,7 +103,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
         Column("label", "Ops in it", "minmax(90px, 1.6fr)", kind="code"),
         Column("parts", "Parts", "56px", kind="length", is_wide=True),
-        _number("before", "Unfused", "76px", "B"),
+        _number("before", "Before", "76px", "B", hint=_BEFORE),
+        _number("alone", "Alone", "76px", "B", hint=_ALONE, is_wide=True),
         _number("after", "Fused", "76px", "B"),
         _number("saved", "Saved", "72px", "share"),
         Column("traffic", "Traffic", "minmax(60px, 0.9fr)", "before", "bar"),

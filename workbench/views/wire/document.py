@@ -248,8 +248,9 @@ class Recompile(TypedDict):
 
 
 class Group(TypedDict):
-    """One final group of scheduler nodes: the bytes of its parts alone, and together.
+    """One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
 
+    Where the operators are not known, `before` is `alone`: of its operations, each alone.
     `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
     below zero where fusion made it worse: then `why_more` says why.
     """
@@ -263,6 +264,7 @@ class Group(TypedDict):
     parts: list[str]
     nodes: list[str]
     before: int
+    alone: int
     after: int
     saved: float | None
     why_more: str | None
@@ -508,18 +510,20 @@ class Answer(TypedDict):
 
 
 class StepState(TypedDict):
-    """One phase of a running compilation."""
+    """One phase of a running compilation; `kernels` were generated before it."""
 
     name: str
     start_s: float
     duration_s: float | None
+    kernels: NotRequired[int]
 
 
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried.
-    `can_cancel` is true only where a button works (a compilation in a worker process).
+    `can_cancel` is true only where a button works (a compilation in a worker process). `words`
+    are what it does now, in plain words.
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -530,6 +534,7 @@ class Progress(TypedDict):
     can_cancel: bool
     error: str | None
     task: NotRequired[Literal["measurement", "trial"]]
+    words: NotRequired[str]
 
 
 class State(TypedDict):

@@ -1,5 +1,6 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
+import { plural } from "../format";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shownCost } from "../cost/cost";
 import { graphOf, kindOf } from "../ids";
@@ -198,7 +199,7 @@ function useCaptions(store: Store, model: Model) {
 
 function labelFor(head: GraphHead, hidden: number): string {
   return (
-    `${head.title}: ${head.node_count - hidden} of ${head.node_count} nodes. ` +
+    `${head.title}: ${head.node_count - hidden} of ${plural(head.node_count, "node")}. ` +
     "Arrows walk along edges and siblings, space opens and closes a box, Enter shows the code, " +
     "Home fits all, Page Up and Page Down zoom. The button Table shows the same as a table."
   );
