@@ -6,10 +6,10 @@ TORCH_INDEX ?=
 BIN := .venv/bin
 NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
-# the notebooks of `make test`: the five that a newcomer reads first; `make test-all` runs all
-SHORT := $(foreach number,01 02 04 05 07,$(wildcard notebooks/$(number)_*.ipynb))
+# the notebooks of `make test`: four that a newcomer reads first; `make test-all` runs all
+SHORT := $(foreach number,01 02 04 05,$(wildcard notebooks/$(number)_*.ipynb))
 # whole files in three processes: a test waits for compilers, for kernels that start, for a browser
-THREE := -n 3 --dist loadfile --max-worker-restart 0
+THREE := -n 3 --dist loadgroup --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)

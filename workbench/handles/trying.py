@@ -16,7 +16,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
 from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of, restored
 from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
@@ -173,10 +173,11 @@ def _compared(
 ) -> tuple[bool | None, str]:
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
-            with restored(x.module):
+            held = held_inputs(x.original, *given)
+            with restored(x.module, held=held):
                 if seed is not None:
                     torch.manual_seed(seed)
-                args, kwargs = copies(*given)
+                args, kwargs = copies(*given, held)
                 return leaves_of(x(*args, **kwargs))
 
         return outcome
@@ -219,21 +220,20 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     return True, f"Outputs of {who} agree ({tolerance})."
 
 
-def _times(
-    old: OtherTargets, new: OtherTargets, inputs: Any, call: Call
-) -> tuple[float, float] | tuple[None, None]:
+def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] | tuple[None, None]:
     """The median microseconds of a call of each, measured in turn; None for what cannot run."""
     if not _runs_here(old):
         return None, None
     pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
     taken: tuple[list[float], list[float]] = ([], [])
-    with torch.random.fork_rng():
+    with restored(old.module, held=held_inputs(old.original, *inputs)):
         end = time.perf_counter() + _MEASURE_S
         for number in range(_WARM + _PAIRS):
+            counts = number >= _WARM or time.perf_counter() > end  # slow calls are warm by then
             for subject, times in zip(pair, taken, strict=True):
                 start = time.perf_counter()
                 subject.run()
-                if number >= _WARM:
+                if counts:
                     times.append((time.perf_counter() - start) * 1e6)
             if taken[0] and time.perf_counter() > end:
                 break
@@ -243,7 +243,7 @@ def _times(
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
-    args, kwargs = copies(*inputs)
+    args, kwargs = copies(*inputs, held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()

@@ -495,9 +495,10 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
- * `label` say of its kernel what it is and computes, `saved` is a share of `before`, below zero
- * where fusion made it worse: then `why_more` says why.
+ * One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
+ * Where the operators are not known, `before` is `alone`: of its operations, each alone. `kind`
+ * and `label` say of its kernel what it is and computes, `saved` is a share of `before`, below
+ * zero where fusion made it worse: then `why_more` says why.
  */
 export interface Group {
   id: string;
@@ -510,6 +511,7 @@ export interface Group {
   parts: string[];
   nodes: string[];
   before: number;
+  alone: number;
   after: number;
   saved: number | null;
   why_more: string | null;

@@ -15,6 +15,7 @@ from opportunity_cases import (
     Case,
     Pictures,
     activated,
+    attended,
     attended_by_library,
     averaged,
     columns,
@@ -23,6 +24,7 @@ from opportunity_cases import (
     lists,
     run,
     scaled,
+    turned,
 )
 
 import workbench as wb
@@ -76,6 +78,17 @@ def test_attention_by_the_library_and_softmax_alone_are_left_alone() -> None:
     inputs = tuple(torch.randn(2, 32, 16) for _ in range(3))
     assert rules_of(found_in(attended_by_library, inputs)) == []
     assert rules_of(found_in(columns, (torch.randn(64, 16),))) == []
+
+
+def test_scores_that_a_cache_holds_are_left_alone_on_a_cpu() -> None:
+    inputs = tuple(torch.randn(8, 128, 64) for _ in range(3))
+    assert rules_of(found_in(attended, inputs)) == []
+
+
+@pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
+def test_large_complex_numbers_are_left_alone_on_a_cpu() -> None:
+    inputs = torch.randn(32, 128, 64), torch.randn(128, 32), torch.randn(128, 32)
+    assert rules_of(found_in(turned, inputs)) == []
 
 
 def test_float64_that_comes_in_is_left_alone() -> None:

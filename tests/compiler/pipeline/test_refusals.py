@@ -263,6 +263,7 @@ def test_another_default_dtype_is_named() -> None:
         torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_a_negated_view_and_a_conjugated_one_are_told_apart(package: Package) -> None:
     with pytest.raises(wb.ContractError, match=r"negation .* \.resolve_neg\(\)"):
         package(torch.ones(3, dtype=torch.complex64).conj().imag)
@@ -282,6 +283,7 @@ def test_a_jagged_input_is_refused_for_every_target(target: str) -> None:
         wb.compile_async(doubled, (jagged(),), target=target)
 
 
+@pytest.mark.slow
 def test_a_jagged_input_of_a_call_is_named(package: Package) -> None:
     compiled = wb.aot_compile(doubled, (X,), backend="eager")
     for made in (compiled, package):

@@ -61,7 +61,7 @@ def test_charts_draw_what_the_report_holds(sample_report: Report, name: str) -> 
 
 def test_traffic_says_what_fusion_saved() -> None:
     (axes,) = BLOCK.plot("traffic").axes
-    assert "48.4 MB → 26.0 MB through fusion (−46 %)" in axes.get_title(loc="left")
+    assert "33.2 MB → 26.0 MB (−22 % against eager)" in axes.get_title(loc="left")
 
 
 def test_measured_times_go_before_estimates(sample_report: Report) -> None:

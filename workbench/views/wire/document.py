@@ -252,8 +252,9 @@ class Recompile(TypedDict):
 
 
 class Group(TypedDict):
-    """One final group of scheduler nodes: the bytes of its parts alone, and together.
+    """One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
 
+    Where the operators are not known, `before` is `alone`: of its operations, each alone.
     `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
     below zero where fusion made it worse: then `why_more` says why.
     """
@@ -268,6 +269,7 @@ class Group(TypedDict):
     parts: list[str]
     nodes: list[str]
     before: int
+    alone: int
     after: int
     saved: float | None
     why_more: str | None

@@ -51,9 +51,9 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
   );
 }
 
-/** Two bars: what the parts move alone, and together. */
+/** Two bars: what is moved before fusion, and after it. */
 function groupCells(groups: readonly Group[]): Cells<Group> {
-  const share = shareOf(groups, (group) => group.before);
+  const share = shareOf(groups, ({ before, after }) => Math.max(before, after));
   return {
     saved: {
       draw: ({ saved, why_more }) =>
@@ -61,11 +61,11 @@ function groupCells(groups: readonly Group[]): Cells<Group> {
       full: ({ saved, why_more }) => why_more ?? percent(saved),
     },
     traffic: {
-      full: (group) => `grey: ${bytes(group.before)} unfused, blue: ${bytes(group.after)} fused`,
+      full: (group) => `grey: ${bytes(group.before)} before, blue: ${bytes(group.after)} fused`,
       draw: (group) => {
-        const before = share(group);
-        const after = group.before ? (before * group.after) / group.before : 0;
-        return <Bars parts={[{ share: before }, { share: after }]} />;
+        const { before, after } = group;
+        const scale = share(group) / (Math.max(before, after) || 1);
+        return <Bars parts={[{ share: before * scale }, { share: after * scale }]} />;
       },
     },
   };

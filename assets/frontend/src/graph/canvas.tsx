@@ -96,21 +96,23 @@ export function GraphCanvas(props: Props) {
         onDblClick={double}
         onKeyDown={(event) => press(event, { ...now.current, camera, toggle })}
       />
-      <Legend
-        plan={props.plan}
-        caption={props.caption}
-        changes={props.looks.changes !== null}
-        heat={shownCost(props.store).value?.title ?? null}
-      >
-        {props.children}
-      </Legend>
-      <canvas
-        ref={map}
-        class="graph-map"
-        role="img"
-        aria-label="Overview map; drag in it to move the graph"
-        onPointerDown={(event) => jump(event, camera, props.plan, () => sizeOf(canvas))}
-      />
+      <div class="graph-foot">
+        <Legend
+          plan={props.plan}
+          caption={props.caption}
+          changes={props.looks.changes !== null}
+          heat={shownCost(props.store).value?.title ?? null}
+        >
+          {props.children}
+        </Legend>
+        <canvas
+          ref={map}
+          class="graph-map"
+          role="img"
+          aria-label="Overview map; drag in it to move the graph"
+          onPointerDown={(event) => jump(event, camera, props.plan, () => sizeOf(canvas))}
+        />
+      </div>
       {tip && <Tip store={props.store} plan={props.plan} caption={props.caption} at={tip} />}
     </div>
   );
