@@ -87,3 +87,9 @@ def test_what_a_package_cannot_is_one_line(
     assert error.startswith("UsageError: %aot_compile")
     assert message in error
     assert not package_calls
+
+
+def test_every_size_or_none_is_dynamic_in_one_word() -> None:
+    assert options.dynamic(["True"]) == {"dynamic": True, "dynamic_shapes": None}
+    assert options.dynamic(["false"]) == {"dynamic": False, "dynamic_shapes": None}
+    assert options.dynamic([]) == {"dynamic": None, "dynamic_shapes": None}
