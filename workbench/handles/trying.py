@@ -126,7 +126,7 @@ def changed(call: Call, change: Opportunity) -> Call:
             case "mode":
                 options = replace(options, mode=value)
             case "dynamic_shapes":
-                options = replace(options, dynamic_shapes=value)
+                options = replace(options, dynamic_shapes=value, dynamic=None)
             case "float32_matmul_precision":
                 torch.set_float32_matmul_precision(value)
             case "dtype" | "memory_format":
