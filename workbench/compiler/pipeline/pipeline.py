@@ -222,6 +222,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=tf32_uses() if torch.cuda.is_available() else (),
+        fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
 
 

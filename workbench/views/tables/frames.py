@@ -18,6 +18,8 @@ _NUMBERS = {
     "bytes_read": "Int64",
     "bytes_written": "Int64",
     "shared_bytes": "Int64",
+    "operators": "Int64",
+    "bytes_eager": "Int64",
     "bytes_alone": "Int64",
     "bytes_fused": "Int64",
     "flops": "Int64",
