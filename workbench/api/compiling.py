@@ -235,7 +235,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     Examples
     --------
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
-    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
     from workbench.handles.dispatch import recompile as run
 
