@@ -173,7 +173,7 @@ def _subclass(kind: type, old: types.FunctionType, new: types.FunctionType) -> t
     """A class under another one, in which a function is in place of its forward, or of a base's."""
     own = kind.__module__
     owner = next(base for base in kind.__mro__ if vars(base).get("forward") is old)
-    if kind.forward is old:
+    if getattr(kind, "forward", None) is old:
         return type(kind.__name__, (kind,), {"forward": new, "__module__": own})
     between = type(owner.__name__, (owner,), {"forward": new, "__module__": owner.__module__})
     return type(kind.__name__, (kind, between), {"__module__": own})  # between it and its base

@@ -177,7 +177,7 @@ def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tupl
             with restored(x.module, held=held):
                 if seed is not None:
                     torch.manual_seed(seed)
-                args, kwargs = copies(*given, held)
+                args, kwargs = copies(given[0], given[1], held)
                 return leaves_of(x(*args, **kwargs))
 
         return outcome
@@ -243,7 +243,7 @@ def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] |
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
-    args, kwargs = copies(*inputs, held_inputs(x.original, *inputs))
+    args, kwargs = copies(inputs[0], inputs[1], held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()

@@ -49,7 +49,8 @@ def try_break(explanation: Explanation, change: Opportunity) -> Tried:
 
     Raises `UsageError` where the lines cannot be changed in a copy, and what the function raises.
     """
-    recipe, targets = recipe_for(change, explanation), []
+    recipe = recipe_for(change, explanation)
+    targets: list[Any] = []
 
     def rewrite(call: Any) -> Any:
         made = changed(call, change)
