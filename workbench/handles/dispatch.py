@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
+from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.contract.unsupported import check_inputs
@@ -22,7 +24,9 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.request import repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
+from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_module import compiled_from, with_originals
 from workbench.handles.other_targets import OtherTargets
 from workbench.handles.recipe import Recipe
 from workbench.processes.messages import ProgressCallback
@@ -44,6 +48,7 @@ def compile_for_target(
 ) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
     check_args(args, kwargs)
+    target, options = _with_originals(target, options)
     if progress is not None and not callable(progress):
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
@@ -55,7 +60,7 @@ def compile_for_target(
             code = compile_on_gpu(target, args, kwargs, options, progress)
         else:
             code = compile_ahead(target, args, kwargs, options, progress)
-        return Compiled.of(code, recipe_of(target, args, kwargs, options))
+        return compiled_from(code, recipe_of(target, args, kwargs, options))
     _check_call(target, args, kwargs)
     from workbench.handles.cross_compiled import cross_compile
 
@@ -75,12 +80,19 @@ def compile_in_background(
     """
     from workbench.handles import background
 
+    target, options = _with_originals(target, options)
     _check_call(target, args, kwargs)
     recipe = recipe_of(target, args, kwargs, options)
     call = target, tuple(args), dict(kwargs or {})
     if options.gpu is not None:
         return background.cross_compile_in_background(*call, options, recipe)
     return background.compile_in_background(*call, options, recipe)
+
+
+def _with_originals(target: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
+    target, notes = with_originals(target)
+    known = (*options.notes, *(note for note in notes if note not in options.notes))
+    return target, replace(options, notes=known)
 
 
 def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:
@@ -111,13 +123,15 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     What was compiled for a GPU that was not there is compiled for it again.
 
     Raises `ArtifactError` when the original has no importable name and no module is given, and
-    `UsageError` for a package, with the call that makes it again.
+    `UsageError` for a package, with the call that makes it again, and for a choice of fusion that
+    was made with another torch.
     """
     with open_any(path) as opened:
         if opened.package is not None:
             raise UsageError(repackage_command(fspath(path), opened.package))
     with open_file(path) as file:
-        stored = read_artifact(file).manifest.contract
+        manifest = read_artifact(file).manifest
+    stored = manifest.contract
     target = module
     if target is None:
         if stored["receiver"] is not None or stored["reference"] is None:
@@ -129,10 +143,15 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     contract = Contract.from_json(stored["inputs"])
     request = {**stored["request"]}
     request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
-    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract))
+    rows = request.pop("fusion", None)
+    choice = None if rows is None else FusionChoice.of_rows(rows)
+    if choice is not None:
+        refuse_for_other_torch(fspath(path), manifest.versions.torch)
+    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract), fusion=choice)
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
-    return compile_for_target(target, args, kwargs, options)
+    made = compile_for_target(target, args, kwargs, options)
+    return made if choice is None else compiled_again(made, choice)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -11,7 +11,13 @@ import torch
 from torch.export import ExportedProgram
 
 from workbench.compiler.contract.specialized_values import resolve
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored, wrote
+from workbench.compiler.measuring.call_leaves import (
+    copies,
+    held_inputs,
+    leaves_of,
+    restored,
+    wrote,
+)
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare
 from workbench.compiler.measuring.output_comparison import Verification as Verification
@@ -40,13 +46,24 @@ def verify(
     original, name = _reference(compiled, reference)
     module = compiled.module
     no_grad = torch.no_grad if compiled.enters_no_grad else nullcontext
+    held = held_inputs(compiled.original, args, kwargs)
+
+    def run(function: Callable[..., Any], seed: int | None) -> _Outcome:
+        with restored(module, held=held):
+            if seed is not None:
+                torch.manual_seed(seed)
+            call = copies(args, kwargs, held)
+            output = function(*call[0], **call[1])
+            if held:  # what is put back afterwards
+                output, call = copies((output, call), {})[0]
+            return _Outcome(leaves_of(output), call)
 
     def of_compiled(seed: int | None = None) -> _Outcome:
-        return _outcome(compiled, copies(args, kwargs), module, seed)
+        return run(compiled, seed)
 
     def of_original(seed: int | None = None) -> _Outcome:
         with no_grad():
-            return _outcome(original, copies(args, kwargs), module, seed)
+            return run(original, seed)
 
     def compared(left: _Outcome, right: _Outcome) -> list[Comparison]:
         pairs = [("output", left.output, right.output)]
@@ -113,18 +130,10 @@ def _packaged_reference(
 
 @dataclass(frozen=True)
 class _Outcome:
+    """What a call gave and left of its inputs, with the random state of the caller or of a seed."""
+
     output: Any
     inputs: Any
-
-
-def _outcome(
-    function: Callable[..., Any], call: Any, module: torch.nn.Module | None, seed: int | None
-) -> _Outcome:
-    """What a call gave and left of its inputs, with the random state of the caller or of a seed."""
-    with restored(module):
-        if seed is not None:
-            torch.manual_seed(seed)
-        return _Outcome(leaves_of(function(*call[0], **call[1])), call)
 
 
 def refuse_for_host(**wanted: bool) -> None:

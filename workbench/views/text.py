@@ -103,7 +103,7 @@ def _fusion(report: Report) -> Iterator[str]:
     traffic = fusion_traffic(report)
     if traffic is not None:
         yield (
-            f"fusion        {traffic.groups_before} → {traffic.groups_after} groups, "
+            f"fusion        {traffic.groups_before} → {plural(traffic.groups_after, 'group')}, "
             f"{bytes_text(traffic.after)} (estimate)"
         )
         for before in before_fusion(report):

@@ -173,8 +173,10 @@ def _prepare(
     check_inputs(inputs)
     given = (*callee.receiver, *args)
     wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
+    if options.dynamic and wanted is None:
+        wanted = shapes.every_size(inputs)
     dynamic = shapes.read(wanted, inputs)
-    notes = (*callee.notes, *notes)
+    notes = (*options.notes, *callee.notes, *notes)
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
 
 
@@ -206,6 +208,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != run.receiver]
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
+    shown = "every size" if shown is None and run.options.dynamic else shown
     return Request(
         name=run.callee.name,
         kind=run.callee.kind,
@@ -222,6 +225,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=tf32_uses() if torch.cuda.is_available() else (),
+        fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
 
 
@@ -256,7 +260,9 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
     log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
     of_guards = held_back(log, "Error while creating guard", "Created at")
-    with compiling_for_serialization(run.decisions, run.bound), of_guards:
+    log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
+    of_shapes = held_back(log, "failed while attempting to run meta")
+    with compiling_for_serialization(run.decisions, run.bound), of_guards, of_shapes:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

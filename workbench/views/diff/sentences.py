@@ -70,7 +70,7 @@ def _outcome(diff: Diff) -> Iterator[Sentence]:
 def _asked(diff: Diff) -> Iterator[Sentence]:
     # in a log these are the sizes that torch left open: a consequence, not a request
     logged = ("dynamic_shapes",) if {diff.a.request.kind, diff.b.request.kind} == {"trace"} else ()
-    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes", *logged)]
+    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes", "fusion", *logged)]
     words = [f"{c.item} {_short(difference_text(c))}" for c in own]
     if words:
         yield Sentence(f"Asked for differently: {joined(words, 4)}.", "request")
@@ -235,7 +235,7 @@ def _resources(diff: Diff) -> Iterator[Sentence]:
     if kernels:
         order = sorted(kernels.items(), key=lambda item: min(item[1]))
         told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
-        more = f"; {len(order) - _SHOWN} kernels more" if len(order) > _SHOWN else ""
+        more = f"; {plural(len(order) - _SHOWN, 'kernel')} more" if len(order) > _SHOWN else ""
         yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
 
 

@@ -88,7 +88,7 @@ def _inside(kernels_us: float, call: MeasuredCall) -> str:
 
 
 def _part(known: int, count: int) -> str:
-    return "all kernels" if known == count else f"{known} of {count} kernels"
+    return "all kernels" if known == count else f"{known} of {plural(count, 'kernel')}"
 
 
 def _captured(report: Report) -> wire.Figure:

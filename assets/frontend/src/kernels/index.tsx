@@ -5,6 +5,7 @@ import { kindOf, stageOf as lineStage } from "../ids";
 import { roomOf, type Room } from "../shell/size";
 import type { Store } from "../store";
 import { Empty } from "../ui/basics";
+import { PassFilter } from "../ui/pass";
 import type { Kernel } from "../wire";
 import { Chooser, Switch } from "./chooser";
 import { Columns } from "./columns";
@@ -85,6 +86,7 @@ function Opened({ store, state, kernels, kernel }: OpenedProps) {
     <div class="kernels" ref={root}>
       <div class="bar code-bar">
         <AllKernels store={store} kernel={kernel} />
+        <PassFilter store={store} />
         <Chooser store={store} kernels={kernels} kernel={kernel} />
         {config && <ConfigChoice store={store} state={state} kernel={kernel} config={config} />}
         <KernelCopies store={store} kernel={kernel} />
