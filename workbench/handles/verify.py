@@ -90,12 +90,18 @@ def verify_package(
     original, name = _packaged_reference(package, reference)
     module = original if isinstance(original, torch.nn.Module) else None
 
+    def run(function: Callable[..., Any], seed: int | None) -> _Outcome:
+        with restored(module), torch.no_grad():
+            if seed is not None:
+                torch.manual_seed(seed)
+            call = copies(args, kwargs)
+            return _Outcome(leaves_of(function(*call[0], **call[1])), call)
+
     def of_package(seed: int | None = None) -> _Outcome:
-        return _outcome(package, copies(args, kwargs), None, seed)
+        return run(package, seed)
 
     def of_original(seed: int | None = None) -> _Outcome:
-        with torch.no_grad():
-            return _outcome(original, copies(args, kwargs), module, seed)
+        return run(original, seed)
 
     def compared(left: _Outcome, right: _Outcome) -> list[Comparison]:
         pairs = [("output", left.output, right.output)]
