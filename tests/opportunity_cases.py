@@ -197,7 +197,7 @@ CASES = (
         instead=turned_by_parts,
     ),
     Case(
-        "attention", "attention-by-hand", attended, random(*[(8, 128, 64)] * 3),
+        "attention", "attention-by-hand", attended, random(*[(8, 512, 64)] * 3),
         instead=attended_by_library,
     ),
     Case(

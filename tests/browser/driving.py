@@ -42,6 +42,10 @@ DONE = """() => {
     return prompts.length && prompts.every(p => /\\[\\d+\\]/.test(p.textContent))
         && document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'
 }"""
+THEME = """(name) => {
+    jupyterapp.commands.execute('apputils:change-theme', { theme: name });
+    return 1;  // the promise of the command is not awaited: it may never be settled
+}"""
 
 
 class NoChromium(RuntimeError):
@@ -96,6 +100,12 @@ def run_all(page: Any) -> None:
     # the promise of the command is not awaited: it may never be settled
     page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); return 1 }")
     page.wait_for_function(DONE, timeout=120_000)
+
+
+def save_notebook(page: Any) -> None:
+    """Save the notebook that a page shows."""
+    page.evaluate("() => { jupyterapp.commands.execute('docmanager:save'); return 1 }")
+    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
 
 
 @dataclass(frozen=True)

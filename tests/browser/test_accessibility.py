@@ -1,16 +1,24 @@
-"""Every pane passes axe-core: roles, names, contrast, focus."""
+"""Every pane passes axe-core in both themes: roles, names, contrast, focus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.panes import addresses, show
-from tests.browser.saved_pages import violations
+from tests.browser.axe import COLOURS, serious, violations
+from tests.browser.cells import Notebook
+from tests.browser.panes import PANES, addresses, show
 from workbench.report import Report
+
+OTHER = {"light": "dark", "dark": "light"}
+THEME = """(name) => {
+    jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${name}` });
+    return 1;
+}"""
+LIVE = ".jp-OutputArea .wb:not(.wb-saved .wb)"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,10 @@ def test_no_pane_has_a_violation(
         show(page, address)
         assert page.locator(".wb").evaluate("view => getComputedStyle(view).colorScheme") == scheme
         found[pane] = violations(page)
+        page.emulate_media(color_scheme=OTHER[scheme])
+        page.locator(f".wb[data-theme={OTHER[scheme]}]").wait_for()
+        found[pane] += violations(page, rules=COLOURS)
+        page.emulate_media(color_scheme=scheme)
     assert found == {pane: [] for pane in found}
 
 
@@ -35,3 +47,38 @@ def test_a_violation_would_be_found(open_page: Callable[..., Any]) -> None:
     page = open_page().page
     page.set_content('<html lang="en"><title>t</title><main><button></button></main></html>')
     assert "button-name" in [rule for _, rule, _ in violations(page)]
+    assert "button-name" in [rule for _, rule, _ in serious(page, "main")]
+
+
+@pytest.fixture
+def live(open_notebook: Callable[..., Notebook]) -> Iterator[Notebook]:
+    """A notebook in JupyterLab in which a small function was compiled."""
+    notebook = open_notebook("axe.ipynb", "%aot_compile f(x)")
+    notebook.run(1)
+    notebook.ended(1)
+    notebook.page.locator(LIVE).get_by_text("DRAM traffic").first.wait_for()
+    yield notebook
+    assert notebook.watched.errors == notebook.watched.requests == []
+
+
+@pytest.mark.slow
+def test_no_pane_or_dialog_of_a_live_view_has_a_serious_violation(live: Notebook) -> None:
+    page, view = live.page, live.page.locator(LIVE)
+    found = {}
+    for theme in ("Light", "Dark"):
+        page.evaluate(THEME, theme)
+        page.locator(f"{LIVE}[data-theme={theme.lower()}]").wait_for()
+        for tab in view.get_by_role("tab").all():
+            tab.click()
+            found[theme, tab.inner_text()] = serious(page, LIVE)
+        for name in ("Keyboard", "host"):
+            view.get_by_role("button", name=name).click()
+            view.get_by_role("dialog").wait_for()
+            found[theme, name] = serious(page, LIVE)
+            page.keyboard.press("Escape")
+        view.get_by_role("combobox").fill("sum")
+        view.get_by_role("option").first.wait_for()
+        found[theme, "search"] = serious(page, LIVE)
+        page.keyboard.press("Escape")
+    assert found == {place: [] for place in found}
+    assert len(found) == 2 * (len(PANES) + 3)

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import save_notebook
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
+CUT = """() => [...document.querySelectorAll(".th, .td.num, .td:last-child")]
+    .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
 
 
 @pytest.fixture
@@ -73,6 +76,42 @@ def test_the_table_is_filtered_by_words(page: Any) -> None:
     assert first_row(page).startswith("k0")
     page.get_by_label("Filter kernels").fill("softmax")
     page.get_by_text("No kernel has all of these words.").wait_for()
+
+
+def test_the_cost_that_was_chosen_outlives_a_reload_of_the_notebook(
+    lab: Any, open_page: Callable[..., Any]
+) -> None:
+    lab.write("kept.ipynb", f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))")
+    watched = open_page()
+    lab.open(watched, "kept.ipynb")
+    page = watched.page
+    switch = page.locator(".wb:visible").get_by_label("Cost", exact=True)
+    assert switch.input_value() == "bound"
+    switch.select_option("bytes")
+    save_notebook(page)
+    page.reload()
+    page.locator(".heat.hd:visible", has_text="Bytes (est.)").wait_for()
+    assert switch.input_value() == "bytes"
+    assert watched.errors == watched.requests == []
+
+
+def test_no_head_number_or_line_of_the_table_is_cut_and_ops_are_read_by_key(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = open_page().page
+    for name, chosen in (("norm_h100", "k1"), ("block", "k2")):
+        path = tmp_path / f"{name}.html"
+        Report.load(RECORD.with_stem(name)).to_html(path)
+        show(page, f"{path.as_uri()}#pane=kernels&sel={chosen}")  # beside the inspector
+        assert page.evaluate(CUT) == []
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.locator(".wb.narrow").wait_for()
+    assert page.evaluate(CUT) == []
+    page.get_by_role("grid").focus()
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    page.get_by_text("Ops in it: amax, div, exp, full, lt, slice, sub, sum, where").wait_for()
 
 
 def test_profile_measures_in_place_and_the_view_shows_times(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+
+from tests.browser.axe import COLOURS, serious
+from tests.browser.classic import running_classic
+from tests.browser.driving import THEME, save_notebook
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CELLS = (
@@ -49,11 +53,6 @@ def seen(page: Any, **wanted: int) -> None:
     assert page.evaluate(SEEN) == expected
 
 
-def save(page: Any) -> None:
-    page.evaluate("() => { jupyterapp.commands.execute('docmanager:save'); return 1 }")
-    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
-
-
 def of_ours(errors: list[str]) -> list[str]:
     """Without what the widget manager and nbconvert say of themselves."""
     others = ("widget model not found", "ERR_FAILED", "ERR_INTERNET_DISCONNECTED", "is not defined")
@@ -76,7 +75,7 @@ def saved(lab: Any, ran: str, chromium: Any) -> Path:
     watched = type("Watched", (), {"page": page})()
     lab.open(watched, ran)
     page.wait_for_selector(".wb")
-    save(page)
+    save_notebook(page)
     page.evaluate(STOP)
     context.close()
     return Path(lab.folder) / ran
@@ -92,7 +91,7 @@ def test_live_only_the_live_view_is_seen(lab: Any, ran: str, open_page: Callable
     view.get_by_role("tab", name="Fusion").click()
     view.get_by_text("Not fused").first.wait_for()
     assert of_ours(watched.errors) == watched.requests == []
-    save(page)
+    save_notebook(page)
     page.reload()  # the kernel goes on
     page.wait_for_selector(".wb")
     seen(page, live=2)
@@ -165,3 +164,57 @@ def test_the_front_end_is_saved_once_and_outputs_stay_small(saved: Path) -> None
     assert 'wb-bundle" data-hash' in first
     assert 'wb-bundle" data-hash' not in second
     assert len(json.dumps(second)) < 300_000
+
+
+@pytest.fixture(scope="module")
+def classic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pytest.importorskip("notebook")
+    folder, home = (tmp_path_factory.mktemp(name) for name in ("notebooks", "home"))
+    with running_classic(folder, home) as classic:
+        shutil.copy(RECORD, folder)
+        classic.write("views.ipynb", *CELLS[:2])
+        yield classic
+
+
+@pytest.mark.slow
+def test_nothing_serious_in_a_live_view_in_notebook_7(
+    classic: Any, open_page: Callable[..., Any]
+) -> None:
+    watched = open_page()
+    classic.open(watched, "views.ipynb")
+    assert_not_serious(watched.page, ".jp-OutputArea .wb:not(.wb-saved .wb)")
+
+
+@pytest.mark.slow
+def test_nothing_serious_in_a_saved_view(
+    lab: Any, saved: Path, open_page: Callable[..., Any]
+) -> None:
+    watched = open_page()
+    lab.open(watched, saved.name, run=False)
+    assert_not_serious(watched.page, ".wb-saved .wb")
+    watched.page.evaluate(STOP)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_in_converted_html(
+    saved: Path, tmp_path: Path, open_page: Callable[..., Any], theme: str
+) -> None:
+    from nbconvert import HTMLExporter
+
+    page_text, _ = HTMLExporter(theme=theme).from_filename(str(saved))
+    path = tmp_path / "views.html"
+    path.write_text(page_text, encoding="utf-8")
+    page = open_page().page
+    page.route("http*://**/*", lambda route: route.abort())
+    page.goto(path.as_uri())
+    page.locator(f".wb-saved .wb[data-theme={theme}]").first.wait_for()
+    assert serious(page, ".wb-saved .wb") == []
+
+
+def assert_not_serious(page: Any, view: str) -> None:
+    """All rules of axe-core in the light theme of Jupyter, those of colours in the dark one."""
+    for theme, rules in (("light", None), ("dark", COLOURS)):
+        page.evaluate(THEME, f"JupyterLab {theme.title()}")
+        page.locator(f"{view}[data-theme={theme}]").first.wait_for()
+        assert serious(page, view, rules=rules) == []

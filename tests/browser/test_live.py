@@ -11,11 +11,8 @@ import psutil
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import THEME
 
-THEME = """(name) => {
-    jupyterapp.commands.execute('apputils:change-theme', { theme: name });
-    return 1;
-}"""
 INTERRUPT = "() => { jupyterapp.commands.execute('notebook:interrupt-kernel'); return 1 }"
 DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
 

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.browser.axe import violations
 from tests.browser.panes import show
-from tests.browser.saved_pages import violations
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"

@@ -1,103 +1,19 @@
-"""The view where Jupyter is not: marimo, which has a shadow root, and pages without scripts."""
+"""The view where Jupyter is not: what GitHub leaves of it, and pages that are magnified."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import bleach
 import pytest
 
-from tests.browser.driving import free_port, wait_for
-from tests.browser.saved_pages import AXE
 from workbench.report import Report
 from workbench.views.pages.report import fragment
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
-NOTEBOOK = f"""import marimo
-
-app = marimo.App()
-
-
-@app.cell
-def load():
-    import workbench as wb
-
-    report = wb.Report.load({str(RECORD)!r})
-    return report, wb
-
-
-@app.cell
-def show(report, wb):
-    wb.show(report)
-    return
-"""
 GITHUB = {"a", "b", "br", "code", "details", "div", "em", "h1", "h2", "h3", "img", "li", "ol", "p"}
 GITHUB |= {"pre", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"}
-DARK = """() => { for (const each of [document.documentElement, document.body])
-    each.classList.replace('light', 'dark') || each.classList.add('dark') }"""
-SERIOUS = """async () => {
-    const view = { fromShadowDom: ["marimo-anywidget", ".wb"] };
-    const found = await axe.run(view);
-    const bad = found.violations.filter((v) => ["serious", "critical"].includes(v.impact));
-    return [bad.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 160))]), found.passes.length];
-}"""
-
-
-@pytest.fixture(scope="module")
-def marimo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a marimo notebook that shows the recorded block."""
-    pytest.importorskip("marimo")
-    home = tmp_path_factory.mktemp("marimo")
-    (home / "block.py").write_text(NOTEBOOK)
-    port = free_port()
-    command = [sys.executable, "-m", "marimo", "-q", "run", "block.py", "--headless", "--no-token"]
-    with (home / "marimo.log").open("w") as log:
-        server = subprocess.Popen(
-            [*command, f"--port={port}"],
-            cwd=home,
-            env={**os.environ, "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        wait_for(server, f"http://127.0.0.1:{port}/health", home / "marimo.log")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def test_in_marimo_the_view_is_dressed_follows_the_theme_and_keeps_its_keys(
-    marimo: str, open_page: Callable[..., Any]
-) -> None:
-    watched = open_page()
-    page = watched.page
-    page.goto(marimo)
-    view = page.locator(".wb")
-    view.locator("[role=tab]").first.wait_for(timeout=60_000)
-    assert view.evaluate("e => e.getRootNode() instanceof ShadowRoot")
-    assert view.evaluate("e => [e.offsetHeight, getComputedStyle(e).display]") == [620, "grid"]
-    assert view.locator(".insp").count() == 0  # marimo's column is narrow
-    view.locator(".heat", has_text="softmax").click()
-    assert view.locator(".insp").count() == 1
-    for key in "xbd3":
-        page.keyboard.press(key)
-    assert view.locator("[role=tab][aria-selected=true]").inner_text().startswith("Breaks")
-    assert view.get_attribute("data-theme") == "light"
-    page.evaluate(DARK)
-    page.locator(".wb[data-theme=dark]").wait_for()
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: it comes with the front end's packages, by Node.js")
-    page.add_script_tag(path=AXE)
-    bad, rules = page.evaluate(SERIOUS)
-    assert bad == []
-    assert rules > 10
-    assert watched.requests == []
 
 
 def test_what_github_leaves_of_an_output_can_be_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,3 +75,19 @@ def test_names_that_are_not_there_are_refused(together: Any) -> None:
         together.with_fusion(forbid=["k0"])
     with pytest.raises(wb.UsageError, match="Name pairs"):
         together.with_fusion()
+
+
+def test_a_file_that_is_compiled_again_keeps_the_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.randn(64, 64)
+    apart = wb.aot_compile(both, (x,), grad=False).with_fusion(forbid=[("sin", "relu")])
+    apart.save(tmp_path / "apart.aot")
+    again = wb.recompile(tmp_path / "apart.aot", both)
+    assert "forbidden by with_fusion" in again.report.frame("fusion").reason.to_list()
+    assert again.report.request.fusion == apart.report.request.fusion
+    assert again.report.request.notes[-1].startswith("With with_fusion: i0:op")
+    torch.testing.assert_close(again(x), both(x))
+    monkeypatch.setattr(torch, "__version__", "9.9")
+    with pytest.raises(wb.UsageError, match="operations may have other names"):
+        wb.recompile(tmp_path / "apart.aot", both)

@@ -280,6 +280,7 @@ def test_bfloat16_on_an_old_gpu_is_emulated_and_said(worker: CrossCompiler) -> N
     assert "Inductor refuses to generate such a kernel" in str(found.report.matrix[1].note)
 
 
+@pytest.mark.slow  # interrupts of a compilation: tests/compiler/virtual_gpu/test_interrupt.py
 def test_an_interrupt_ends_the_comparison_at_once(normalising: CrossCompiled) -> None:
     own = CrossCompiler()
 

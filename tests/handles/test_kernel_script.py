@@ -92,6 +92,7 @@ def test_a_triton_kernel_alone_agrees_with_eager_on_a_cpu(name: str, tmp_path: P
     assert "the interpreter's time says nothing of a GPU" in ended.stdout
 
 
+@pytest.mark.slow
 def test_kernels_that_share_a_reduction_run_together(tmp_path: Path) -> None:
     columns = wb.aot_compile(torch.amax, (torch.rand(4096, 64), 0), target="h100", grad=False)
     names = [kernel.name for kernel in columns.report.kernels]
@@ -152,6 +153,7 @@ def test_a_record_of_an_earlier_version_says_what_to_do() -> None:
         report.kernel_script("k1")
 
 
+@pytest.mark.slow
 def test_memory_that_is_taken_over_holds_the_value_as_it_lay_before(tmp_path: Path) -> None:
     def transposed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return (x @ w).t().contiguous() @ x  # the copy takes over the product, turned round

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,17 @@ def test_what_cannot_be_measured_says_why(compiled: Compiled, tmp_path: Path) ->
     assert isinstance(eager, Compiled)
     why = "The backend eager generated no kernels to measure."
     assert eager.live_profile.why_not == why
+
+
+def counted(total: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    total.add_(1)
+    return torch.relu(x) + total
+
+
+def test_an_input_that_is_also_bound_is_measured_and_compared_as_it_is() -> None:
+    total = torch.zeros(64)
+    made = wb.aot_compile(partial(counted, total), (total,), grad=False)
+    assert isinstance(made, Compiled)
+    assert made.live_profile.start().result(60).call_us > 0
+    assert made.verify(total).ok
+    assert (total == 0).all()  # put back

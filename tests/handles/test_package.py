@@ -181,6 +181,7 @@ def test_damaged_code_is_not_loaded(small: Any, tmp_path: Path) -> None:
         wb.load(tmp_path / "m.pt2")
 
 
+@pytest.mark.slow
 def test_the_notes_of_the_compilation_are_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def test_weights_in_the_file(tmp_path: Path) -> None:
     torch.testing.assert_close(loaded(x), compiled(x))
 
 
+@pytest.mark.slow
 def test_compiled_in_another_process() -> None:
     module, x = quantised(ao.Int8WeightOnlyConfig(), torch.float32)
     assert wb.compile_async(module, (x,)).result().verify(x).ok

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -33,7 +34,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_before_the_first_phase_it_says_so(
     bare_shell: InteractiveShell, clock: list[float]
 ) -> None:
-    assert ProgressDisplay(bare_shell).text()["text/plain"] == "Compiling: starting, 0 s"
+    assert ProgressDisplay(bare_shell).text()["text/plain"] == "Starting the compiler… · 0 s"
+    elsewhere = ProgressDisplay(bare_shell, target="h100")
+    assert elsewhere.text()["text/plain"] == "Starting the GPU compiler… · 0 s"
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_a_terminal_shows_something_at_once(
+    bare_shell: InteractiveShell,
+    clock: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: type[Exception] | None,
+) -> None:
+    monkeypatch.setattr("workbench.notebook.progress.is_interactive", lambda _: True)
+    with contextlib.suppress(ValueError), ProgressDisplay(bare_shell):
+        assert "Starting the compiler…" in capsys.readouterr().out
+        if error is not None:
+            raise error
+    assert capsys.readouterr().out.endswith("\x1b[K")  # nothing of it is left
 
 
 def test_nothing_is_printed_when_nobody_watches(
@@ -65,7 +84,7 @@ def test_phases_show_their_durations_and_are_nested(
     progress.end("scheduler", 2.0)
     clock.append(4.0)
     text = progress.text()
-    assert text["text/plain"] == "Compiling: Inductor, 4.00 s"
+    assert text["text/plain"] == "Inductor · 4.00 s"
     words = " ".join(re.sub("<[^>]+>", " ", text["text/html"]).split())
     assert words.endswith("▸ Inductor 3.00 s ✓ scheduler 500 ms")
     state = progress.shown()
@@ -161,6 +180,7 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
     assert view.revision == 0
 
 
+@pytest.mark.slow  # without a notebook: tests/handles/test_background.py
 def test_a_virtual_gpu_is_compiled_for_in_the_background(run: Run, user: dict[str, Any]) -> None:
     run("%aot_compile --bg -t h100 -o job f(x)")
     job, view = user["job"], View()

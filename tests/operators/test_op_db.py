@@ -89,7 +89,7 @@ def test_a_sample_of_operators(tmp_path):
     assert what_is_wrong(SAMPLE, "float32", tmp_path) == {}
 
 
-@pytest.mark.parametrize("variant", ["gradients", "bfloat16"])
+@pytest.mark.parametrize("variant", ["gradients", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_a_sample_of_those_that_learn(variant, tmp_path):
     assert what_is_wrong(LEARNING, variant, tmp_path) == {}
 

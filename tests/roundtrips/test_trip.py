@@ -201,6 +201,7 @@ def test_what_is_no_artifact_is_refused() -> None:
         wb.roundtrip(samples.scaled, samples.inputs()[0])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow  # a short one: tests/compiler/packaging/test_outputs.py
 def test_a_package_makes_the_round_trip_too(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model, x = samples.Doubled(torch.nn.Linear(16, 4)).eval(), torch.randn(8, 16)

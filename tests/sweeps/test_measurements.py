@@ -85,7 +85,6 @@ def waited(folder: Path, first_alone: bool, then_alone: bool, seconds: float) ->
 
 
 def test_measuring_is_alone_and_compiling_is_not(tmp_path: Path) -> None:
-    assert waited(tmp_path, first_alone=True, then_alone=True, seconds=1)
     assert waited(tmp_path, first_alone=False, then_alone=True, seconds=1)
     assert not waited(tmp_path, first_alone=False, then_alone=False, seconds=60)
 

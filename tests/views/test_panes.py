@@ -27,7 +27,10 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     assert shown["Run time"] == ("182 µs", "kernels alone, measured")
     assert shown["Captured"] == ("1 graph, 5 ops", "1 graph break")
     assert shown["Kernels"] == ("3", "1 C++, 2 library")
-    assert shown["DRAM traffic"] == ("10.5 MB → 6.31 MB", "−40 % through fusion (estimate)")
+    assert shown["DRAM traffic"] == (
+        "10.5 MB → 6.31 MB",
+        "−40 % against scheduler nodes alone (estimate)",
+    )
     assert shown["Compile time"] == ("4.42 s", "C++ build 3.00 s")
     assert shown["Artifact"] == ("none", "needs one graph without a break")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))

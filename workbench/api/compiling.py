@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def compile_async(
     --------
     >>> job = wb.compile_async(f, (x,))
     >>> job.result()
-    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
     from workbench.compiler.contract.composition import request_of
     from workbench.handles.dispatch import compile_in_background
@@ -230,9 +231,11 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
-    return run(fn, args, dict(kwargs or {}))
+    found = run(fn, args, dict(kwargs or {}))
+    return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
@@ -241,7 +244,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     Examples
     --------
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
-    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernels)
+    Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
     from workbench.handles.dispatch import recompile as run
 

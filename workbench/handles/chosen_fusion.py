@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from workbench.analysis.fusion.fusion import rejected
 from workbench.analysis.fusion.kinds import GENERATED
 from workbench.analysis.fusion.why_not import Apart
-from workbench.compiler.contract.fusion_choice import FusionChoice, Pair, operations_of
+from workbench.compiler.contract.fusion_choice import (
+    FusionChoice,
+    Operations,
+    Pair,
+    operations_of,
+)
 from workbench.errors import UsageError
 from workbench.report import Report
 
+Names = tuple[str, str]
 _GONE = (
     "The function is not alive here: fusion can be chosen for what aot_compile returned, not for a "
     "record or a file."
@@ -40,6 +48,33 @@ def with_fusion(
         return replace(call, options=wanted)
 
     made, _, _ = compiled.recipe.compile_changed(chosen)
+    return _with_note(made, choice, forbid, force)
+
+
+def refuse_for_other_torch(path: str, made_with: str) -> None:
+    """Raise `UsageError` where the operations of a file may have other names here."""
+    if made_with != torch.__version__:
+        raise UsageError(
+            f"{path} was compiled with with_fusion by torch {made_with}, and here is torch "
+            f"{torch.__version__}, whose operations may have other names. Compile the original "
+            "with wb.aot_compile and choose again with with_fusion."
+        )
+
+
+def compiled_again(made: Any, choice: FusionChoice) -> Any:
+    """What a file was compiled to, with its choice; raises `UsageError` where it does not hold."""
+    named = [[(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)]
+    return _with_note(made, choice, *named)
+
+
+def _names(operations: Operations) -> str:
+    return " + ".join(sorted(operations))
+
+
+def _with_note(
+    made: Any, choice: FusionChoice, forbid: Sequence[Names], force: Sequence[Names]
+) -> Any:
+    """The same, its report saying what was chosen; raises `UsageError` where it was not fused."""
     for names, pair in zip(force, choice.force, strict=True):
         _check(made.report, names, pair)
     said = [f"{a} and {b} were kept apart" for a, b in forbid]

@@ -16,6 +16,7 @@ from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of, with_memory
+from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.contract.unsupported import check_inputs
@@ -23,6 +24,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.request import repackage_command
 from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
+from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_module import compiled_from, with_originals
 from workbench.handles.other_targets import OtherTargets
@@ -122,13 +124,15 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     What was compiled for a GPU that was not there is compiled for it again.
 
     Raises `ArtifactError` when the original has no importable name and no module is given, and
-    `UsageError` for a package, with the call that makes it again.
+    `UsageError` for a package, with the call that makes it again, and for a choice of fusion that
+    was made with another torch.
     """
     with open_any(path) as opened:
         if opened.package is not None:
             raise UsageError(repackage_command(fspath(path), opened.package))
     with open_file(path) as file:
-        stored = read_artifact(file).manifest.contract
+        manifest = read_artifact(file).manifest
+    stored = manifest.contract
     target = module
     if target is None:
         if stored["receiver"] is not None or stored["reference"] is None:
@@ -140,10 +144,15 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     contract = Contract.from_json(stored["inputs"])
     request = {**stored["request"]}
     request["options"] = {n: ast.literal_eval(v) for n, v in request["options"]}
-    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract))
+    rows = request.pop("fusion", None)
+    choice = None if rows is None else FusionChoice.of_rows(rows)
+    if choice is not None:
+        refuse_for_other_torch(fspath(path), manifest.versions.torch)
+    options = CompileOptions(**request, dynamic_shapes=dynamic_shapes_of(contract), fusion=choice)
     inputs = inputs_of(contract, "meta" if options.gpu else None)
     args, kwargs = _as_call(target, inputs)
-    return compile_for_target(target, args, kwargs, options)
+    made = compile_for_target(target, args, kwargs, options)
+    return made if choice is None else compiled_again(made, choice)
 
 
 def _as_call(target: Any, inputs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

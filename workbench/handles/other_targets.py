@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 
@@ -29,7 +30,14 @@ class OtherTargets(ReportHolder):
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
         inputs = ", ".join(self.report.request.inputs)
-        return f"Compiled({self.name}({inputs}), {self.target}, {len(self.report.kernels)} kernels)"
+        kernels = plural(len(self.report.kernels), "kernel")
+        return f"Compiled({self.name}({inputs}), {self.target}, {kernels})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Its summary, where it is the value of a cell."""
+        from workbench.views.widgets.displayed import summary_bundle
+
+        return summary_bundle(self)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.gpu_model.kernel_roofline import with_measured
-from workbench.compiler.measuring.call_leaves import copies
+from workbench.compiler.measuring.call_leaves import copies, held_inputs, restored
 from workbench.compiler.measuring.call_timer import (
     LONGEST_S,
     RepeatableCall,
@@ -69,17 +69,20 @@ def profile_compiled(
     eager = compiled.original
     if eager is not None and compiled.enters_no_grad:
         eager = torch.no_grad()(eager)
-    found = profile(
-        compiled,
-        args,
-        kwargs,
-        compiled.report,
-        eager=eager,
-        parameters=parameters,
-        seconds=seconds,
-        notes=notes,
-        progress=progress,
-    )
+    held = held_inputs(compiled.original, args, kwargs)
+    with restored(None, held=held):
+        found = profile(
+            compiled,
+            args,
+            kwargs,
+            compiled.report,
+            eager=eager,
+            parameters=parameters,
+            seconds=seconds,
+            notes=notes,
+            progress=progress,
+            held=held,
+        )
     compiled.update(found.report)
     return found
 
@@ -97,6 +100,7 @@ def profile(
     seconds: float | None = None,
     notes: tuple[str, ...] = (),
     progress: ProgressCallback | None = None,
+    held: Sequence[torch.Tensor] = (),
 ) -> Profile:
     """Measure one call: each kernel and library call, the whole, and the eager original.
 
@@ -104,7 +108,8 @@ def profile(
     by proxies that read the clock, on a GPU by events in its stream. Inputs are copied, gradients
     are computed but not accumulated, the random state is restored. `machine` takes the facts
     measured by an earlier profile. With `seconds`, that is the longest for each measurement, and
-    the operators of the original are not timed. `notes` are what to know of the inputs.
+    the operators of the original are not timed. `notes` are what to know of the inputs; those that
+    are `held` by the callable itself are not copied.
 
     Raises
     ------
@@ -113,7 +118,7 @@ def profile(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices=devices):
-        copied = copies(args, kwargs or {})
+        copied = copies(args, kwargs, held)
         longest = LONGEST_S if seconds is None else seconds
         subject = RepeatableCall(call, *copied, tuple(parameters), longest_s=longest)
         with step(progress, "finding the generated programs"):

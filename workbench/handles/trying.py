@@ -16,7 +16,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried, cost_of
 from workbench.compiler.contract.request import TARGETS
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.measuring.call_leaves import copies, leaves_of, restored
+from workbench.compiler.measuring.call_leaves import copies, held_inputs, leaves_of, restored
 from workbench.compiler.measuring.call_timer import RepeatableCall
 from workbench.compiler.measuring.chance import compare_runs
 from workbench.compiler.measuring.output_comparison import Comparison, compare, compare_tensors
@@ -55,7 +55,7 @@ def _runs_here(x: Any) -> bool:
     return x.target in TARGETS
 
 
-def _recipe(change: Opportunity, compiled: Any) -> Recipe:
+def recipe_for(change: Opportunity, compiled: Any) -> Recipe:
     """The call to compile again; raises `UsageError` where the change cannot be tried."""
     why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
     if why is not None or recipe is None:
@@ -76,12 +76,12 @@ def try_opportunity(
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
     Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
     """
-    recipe = _recipe(change, compiled)
+    recipe = recipe_for(change, compiled)
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
     if _runs_here(compiled):
-        agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
+        agrees, checked = compared(compiled, made, inputs, call, change.changes_numbers)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
@@ -102,7 +102,7 @@ def try_opportunity(
 
 def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
-    _recipe(change, compiled)
+    recipe_for(change, compiled)
 
     def stop() -> None:  # this process stops at the compiler's next word
         if not _runs_here(compiled):
@@ -168,25 +168,26 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     return _verdict(list(found.rows), "the changed program and the original")
 
 
-def _compared(
-    old: Any, new: Any, inputs: Any, call: Call, changes: bool
-) -> tuple[bool | None, str]:
+def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
+    """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
+
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
-            with restored(x.module):
+            held = held_inputs(x.original, *given)
+            with restored(x.module, held=held):
                 if seed is not None:
                     torch.manual_seed(seed)
-                args, kwargs = copies(*given)
+                args, kwargs = copies(given[0], given[1], held)
                 return leaves_of(x(*args, **kwargs))
 
         return outcome
 
-    def compared(left: Any, right: Any) -> list[Comparison]:
+    def rows(left: Any, right: Any) -> list[Comparison]:
         return list(compare("output", left, right, None, None))
 
     before, after = run(old, inputs), run(new, (call.args, call.kwargs))
     if not changes:
-        return _verdict(compare_runs(after, before, compared), "what there was and the copy")
+        return _verdict(compare_runs(after, before, rows), "what there was and the copy")
     pairs = zip(before(None), after(None), strict=True)
     errors = [
         compare_tensors(name, left, right.to(left.dtype), None, None)
@@ -219,21 +220,20 @@ def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
     return True, f"Outputs of {who} agree ({tolerance})."
 
 
-def _times(
-    old: OtherTargets, new: OtherTargets, inputs: Any, call: Call
-) -> tuple[float, float] | tuple[None, None]:
+def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] | tuple[None, None]:
     """The median microseconds of a call of each, measured in turn; None for what cannot run."""
     if not _runs_here(old):
         return None, None
     pair = [_repeatable(old, inputs), _repeatable(new, (call.args, call.kwargs))]
     taken: tuple[list[float], list[float]] = ([], [])
-    with torch.random.fork_rng():
+    with restored(old.module, held=held_inputs(old.original, *inputs)):
         end = time.perf_counter() + _MEASURE_S
         for number in range(_WARM + _PAIRS):
+            counts = number >= _WARM or time.perf_counter() > end  # slow calls are warm by then
             for subject, times in zip(pair, taken, strict=True):
                 start = time.perf_counter()
                 subject.run()
-                if number >= _WARM:
+                if counts:
                     times.append((time.perf_counter() - start) * 1e6)
             if taken[0] and time.perf_counter() > end:
                 break
@@ -243,7 +243,7 @@ def _times(
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
-    args, kwargs = copies(*inputs)
+    args, kwargs = copies(inputs[0], inputs[1], held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()

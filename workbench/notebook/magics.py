@@ -21,8 +21,10 @@ from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
+from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import show
+from workbench.views.widgets.displayed import displayed
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
@@ -173,7 +175,7 @@ class WorkbenchMagics(Magics):
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
         if not chosen.no_view:
-            show_job(self.shell, job, chosen.output or "_", call.short)
+            show_job(self.shell, job, chosen.output or "_", call.short, chosen.target)
         return self._bound(job, chosen.output)
 
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
@@ -224,7 +226,10 @@ class WorkbenchMagics(Magics):
         self, call: WrittenCall, chosen: Namespace, make: Callable[[Any, Present], Any]
     ) -> Any:
         """Compile with progress and show the record, that of a failure or an interrupt too."""
-        with ProgressDisplay(self.shell, call.short, is_viewed=not chosen.no_view) as progress:
+        shown = ProgressDisplay(
+            self.shell, call.short, target=chosen.target, is_viewed=not chosen.no_view
+        )
+        with shown as progress:
 
             def present(x: Any, saved: tuple[str, int] | None = None) -> None:
                 context = ViewContext(chosen.output or "_", saved=saved)
@@ -248,6 +253,8 @@ class WorkbenchMagics(Magics):
             if not name.isidentifier():
                 raise UsageError(f"-o {name}: expected a name, such as -o fast.")
             self.shell.user_ns[name] = result
+        if isinstance(result, ReportHolder):
+            displayed().note(result)
         return result
 
 

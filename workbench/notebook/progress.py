@@ -16,6 +16,7 @@ from workbench.views.answers.short import progress
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import live_output, publish, publish_live, show, take_back
 from workbench.views.wire.document import Progress
+from workbench.views.words.progress import progress_words
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
@@ -45,12 +46,20 @@ class ProgressDisplay(Steps):
     """Call it with a phase and the elapsed seconds; silent when nobody is watching.
 
     In a notebook a live view shows it, unless `is_viewed` is false: then a line of text. At the end
-    `result`, when it was set, is displayed in its place. `call` is what is compiled.
+    `result`, when it was set, is displayed in its place. `call` is what is compiled, for `target`.
     """
 
-    def __init__(self, shell: InteractiveShell, call: str = "", *, is_viewed: bool = True):
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        call: str = "",
+        *,
+        target: str | None = None,
+        is_viewed: bool = True,
+    ):
         super().__init__(self._draw)
         self._call = call
+        self._target = target
         self.result: Any = None
         self.view: View | None = None
         self._shell = shell
@@ -71,6 +80,7 @@ class ProgressDisplay(Steps):
 
     def _open(self) -> None:
         if not self._in_notebook:
+            self._draw()
             return
         if not self._is_viewed:
             self._handle = display(self.text(), raw=True, display_id=True)
@@ -106,7 +116,7 @@ class ProgressDisplay(Steps):
         if isinstance(error, KeyboardInterrupt):
             status = "cancelled"
         told = self.state()
-        return {
+        made: Progress = {
             "status": status,
             "title": titled(status, self._call),
             "elapsed_s": self.elapsed(),
@@ -115,13 +125,13 @@ class ProgressDisplay(Steps):
             "can_cancel": False,
             "error": None if error is None else str(error) or type(error).__name__,
         }
+        return {**made, "words": progress_words(made, self._target)}
 
     def text(self) -> dict[str, str]:
         """What runs, for how long in all, and the last phases with their durations."""
         now, steps = self.elapsed(), self.state()["steps"]
         running = [step for step in steps if step["duration_s"] is None][-1:]
-        name = running[0]["name"] if running else "starting"
-        title = f"Compiling: {name}, {seconds_text(now)}"
+        title = f"{self.shown()['words']} · {seconds_text(now)}"
         rows = []
         for step in steps[-_LINES:]:
             taken = step["duration_s"]
@@ -150,7 +160,10 @@ class ProgressDisplay(Steps):
 class JobView:
     """Follows a job until it ends, then shows its report in place."""
 
-    def __init__(self, job: Any, view: View, context: ViewContext, call: str):
+    def __init__(
+        self, job: Any, view: View, context: ViewContext, call: str, target: str | None = None
+    ):
+        self._target = target
         self._job = job
         self._view = view
         self._context = context
@@ -165,10 +178,10 @@ class JobView:
         while not self._job.done():
             self._changed.wait(timeout=1.0)
             self._changed.clear()
-            self._view.follow(state(self._job, self._call))
+            self._view.follow(state(self._job, self._call, self._target))
             self._job.wait(_SHORTEST_OF_JOB)
         self._present()
-        self._view.follow(state(self._job, self._call))
+        self._view.follow(state(self._job, self._call, self._target))
 
     def _present(self) -> None:
         try:
@@ -183,19 +196,22 @@ class JobView:
         self._thread.join(timeout)
 
 
-def state(job: Any, call: str) -> Progress:
+def state(job: Any, call: str, target: str | None = None) -> Progress:
     """What a job is doing, under the name of the call."""
     found: Progress = job.progress
-    return {**found, "title": titled(found["status"], call)}
+    words = progress_words(found, target)
+    return {**found, "title": titled(found["status"], call), "words": words}
 
 
-def show_job(shell: InteractiveShell, job: Any, name: str, call: str) -> JobView | None:
+def show_job(
+    shell: InteractiveShell, job: Any, name: str, call: str, target: str | None = None
+) -> JobView | None:
     """Publish the live view of a job; None where nobody is watching a notebook."""
     if getattr(shell, "kernel", None) is None or not is_interactive(shell):
         return None
     from workbench.views.widgets.report_view import View
 
     view = View(cancel=job.cancel)
-    view.follow(state(job, call))
+    view.follow(state(job, call, target))
     publish(shell, live_output(view))
-    return JobView(job, view, ViewContext(f"{name}.result()"), call)
+    return JobView(job, view, ViewContext(f"{name}.result()"), call, target)

@@ -34,7 +34,9 @@ class Steps:
 
     def __call__(self, name: str, elapsed: float) -> None:
         """A phase begins."""
-        self._steps.append({"name": name, "start_s": self.elapsed(), "duration_s": None})
+        began, known = self.elapsed(), len(self._kernels)
+        step = {"name": name, "start_s": began, "duration_s": None, "kernels": known}
+        self._steps.append(step)
         self._heard()
 
     def end(self, name: str, elapsed: float) -> None:

@@ -31,8 +31,8 @@ def _picked(
     values = table.columns.get(column, ())
     kept = list(compress(range(len(values)), map(wanted.__contains__, values)))
     for name in names:
-        part = table.columns.get(name, ())
-        yield [part[row] for row in kept]
+        part = table.columns.get(name)
+        yield [part[row] for row in kept] if part else [None] * len(kept)
 
 
 def linked_pairs(report: Report, relation: str) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,8 @@ class Environment:
 class Request:
     """What was asked for; `options` are the compiler options that differ from their default.
 
-    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions".
+    `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions". `fusion`
+    holds what `with_fusion` chose: "forbid" or "force", and the operations of both ends.
     """
 
     name: str = ""
@@ -50,6 +51,7 @@ class Request:
     inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tf32: tuple[str, ...] = ()
+    fusion: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)

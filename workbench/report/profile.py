@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+from workbench.number_text import plural
 from workbench.report.presenting import presenter
 from workbench.report.record import Report
 
@@ -122,7 +123,7 @@ class Profile:
 
     def __repr__(self) -> str:
         """A short stable summary: no times."""
-        inside = [self.report.request.name or "?", f"{len(self.kernels)} kernels"]
+        inside = [self.report.request.name or "?", plural(len(self.kernels), "kernel")]
         if self.operators:
-            inside.append(f"{len(self.operators)} eager operators")
+            inside.append(plural(len(self.operators), "eager operator"))
         return f"Profile({', '.join(inside)})"

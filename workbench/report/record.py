@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
+from workbench.number_text import plural
 from workbench.report.atomic import atomic_file
 from workbench.report.header import SCHEMA, Environment, Outcome, Request
 from workbench.report.presenting import presenter
@@ -88,7 +89,8 @@ class Report(Tables):
 
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
-        counts = [f"{len(getattr(self, name))} {name}" for name in ("kernels", "breaks", "guards")]
+        nouns = ("kernel", "break", "guard")
+        counts = [plural(len(getattr(self, f"{noun}s")), noun) for noun in nouns]
         state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"

@@ -59,7 +59,8 @@ class Node:
     """One FX node; `inputs` are node ids of the same graph; sizes may be symbolic.
 
     `file` and `line` are the innermost user line; `called_from` the `L:` ids of the lines that
-    called its function, nearest first.
+    called its function, nearest first. `operator` is the ATen operator that autograd called, of a
+    node of a joint graph that is a part of it: its name, and after `#` the number of the call.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Node:
     line: int | None = None
     module_path: str | None = None
     called_from: tuple[str, ...] = ()
+    operator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

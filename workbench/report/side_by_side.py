@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import groupby, zip_longest
 from typing import Literal, NamedTuple
 
+from workbench.number_text import plural
+
 Kind = Literal["same", "changed", "added", "removed"]
 
 LONGEST = 6_000
@@ -170,7 +172,8 @@ class Difference:
 
     def __repr__(self) -> str:
         """Both listings beside each other, changed rows marked; equal stretches are left out."""
-        head = f"{self.kernel}, {self.stage}: {self.a} and {self.b}, {self.changed} rows differ"
+        changed = f"{plural(self.changed, 'row')} {'differs' if self.changed == 1 else 'differ'}"
+        head = f"{self.kernel}, {self.stage}: {self.a} and {self.b}, {changed}"
         lines = [head]
         is_open = True
         for row in self.rows:

@@ -11,6 +11,7 @@ from workbench.compiler.machine_code.ranking import LIBRARY
 from workbench.compiler.virtual_gpu.kernel_choice import kernel_named, triton_kernels
 from workbench.errors import UsageError
 from workbench.handles.ranked import changeable, rank_changed
+from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
@@ -22,7 +23,7 @@ def by_bounds(trial: Trial, report: Report) -> Trial:
     calls = {kernel.id: _calls(kernel) for kernel in report.kernels}
     known = [bounds[id] * calls[id] for id in calls if id in bounds]
     missing = len(calls) - len(known)
-    warning = f"{missing} of {len(calls)} kernels have no bound" if missing else None
+    warning = f"no bound for {missing} of {plural(len(calls), 'kernel')}" if missing else None
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
 
 
@@ -45,14 +46,16 @@ def by_configs(
         ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
         report, best = ranked.report, ranked.rows[0]
         if best.model_us is None:
-            asked = filter(None, (best.choice, f"{best.warps} warps", f"{best.stages} stages"))
+            sizes = plural(best.warps, "warp"), plural(best.stages, "stage")
+            asked = filter(None, (best.choice, *sizes))
             why = best.rejection or best.note or "there is no model for its grid"
             reason = f"{best.kernel} with {', '.join(asked)}: {why}"
             return replace(trial, status="failed", reason=reason, is_model=True), report
         times.append(best.model_us * _calls(kernel))
     known = [time for time in times if time is not None]
     missing = len(times) - len(known)
-    warning = f"a model has no time for {missing} of {len(times)} kernels" if missing else None
+    count = plural(len(times), "kernel")
+    warning = f"a model has no time for {missing} of {count}" if missing else None
     return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning), report
 
 

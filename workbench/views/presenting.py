@@ -83,11 +83,15 @@ def fragment(record: Any) -> str | None:
     return pages_of(record).fragment(record)
 
 
-def view(record: Diff) -> anywidget.AnyWidget:
-    """A live view of its own: only a difference has one."""
-    from workbench.views.diff.view import DiffView
+def view(record: Diff | Sweep) -> anywidget.AnyWidget:
+    """A live view of its own: a difference and a sweep have one."""
+    if isinstance(record, Diff):
+        from workbench.views.diff.view import DiffView
 
-    return DiffView(record)
+        return DiffView(record)
+    from workbench.views.sweep.view import SweepView
+
+    return SweepView(record)
 
 
 def display(record: Any) -> None:

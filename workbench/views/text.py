@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from workbench.analysis.cost.costs import Cost, CostKind, best_cost
-from workbench.analysis.fusion.fusion import rejected, traffic_before_and_after
+from workbench.analysis.fusion.fusion import before_fusion, rejected
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
@@ -102,12 +102,13 @@ def _opportunities(report: Report) -> Iterator[str]:
 def _fusion(report: Report) -> Iterator[str]:
     traffic = fusion_traffic(report)
     if traffic is not None:
-        before, after = traffic_before_and_after(report) or (traffic.before, traffic.after)
-        change = percent_text(after - before, before)
         yield (
-            f"fusion        {traffic.groups_before} → {traffic.groups_after} groups, "
-            f"{bytes_text(before)} → {bytes_text(after)} ({change}, estimate)"
+            f"fusion        {traffic.groups_before} → {plural(traffic.groups_after, 'group')}, "
+            f"{bytes_text(traffic.after)} (estimate)"
         )
+        for before in before_fusion(report):
+            change = percent_text(traffic.after - before.bytes, before.bytes)
+            yield f"  {change} against {before.words}, {bytes_text(before.bytes)}"
     reasons = Counter(pair.reason for pair in rejected(report))
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FEW]:
         yield f"  not fused, {plural(count, 'pair')}: {reason}"

@@ -110,14 +110,17 @@ function keepAddress(store: Store): () => void {
   });
 }
 
-/** Keeps the pane and the selection in the model, so that a reload finds them again. */
+/** Keeps the pane, the selection and the cost in the model, so that a reload finds them again. */
 function keepPlace(store: Store, model: Model): () => void {
+  const cost = chosenCost(store);
+  cost.value = model.get("cost") as CostKind | null;
   const pane = model.get("pane") as PaneId | undefined;
   const selected = model.get("selected") as string | null | undefined;
   store.begin({ pane: pane ?? store.pane.peek(), selected: selected ?? null });
   return effect(() => {
     model.set("pane", store.pane.value);
     model.set("selected", store.selected.value);
+    model.set("cost", cost.value);
     model.save_changes();
   });
 }

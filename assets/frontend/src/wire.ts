@@ -283,6 +283,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
 
+export type Side = "" | "forward" | "backward";
+
 export type CostKind = "time" | "bound" | "bytes";
 
 export type Cell = string | number | boolean | null;
@@ -372,6 +374,7 @@ export interface Kernel {
   language: string;
   graph: string;
   is_backward: boolean;
+  side: Side;
   ops: string[];
   nodes: string[];
   lines: string[];
@@ -403,6 +406,7 @@ export interface GraphHead {
   compile_id: string | null;
   node_count: number;
   is_backward: boolean;
+  side: Side;
   part: string;
   next: string[];
 }
@@ -491,13 +495,15 @@ export interface Recompile {
 }
 
 /**
- * One final group of scheduler nodes: the bytes of its parts alone, and together. `kind` and
- * `label` say of its kernel what it is and computes, `saved` is a share of `before`, below zero
- * where fusion made it worse: then `why_more` says why.
+ * One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
+ * Where the operators are not known, `before` is `alone`: of its operations, each alone. `kind`
+ * and `label` say of its kernel what it is and computes, `saved` is a share of `before`, below
+ * zero where fusion made it worse: then `why_more` says why.
  */
 export interface Group {
   id: string;
   graph: string;
+  side: Side;
   name: string;
   kernel: string | null;
   kind: string;
@@ -505,6 +511,7 @@ export interface Group {
   parts: string[];
   nodes: string[];
   before: number;
+  alone: number;
   after: number;
   saved: number | null;
   why_more: string | null;
@@ -517,6 +524,7 @@ export interface Group {
 export interface Rejected {
   id: string;
   graph: string;
+  side: Side;
   a: string;
   b: string;
   a_nodes: string[];
@@ -542,6 +550,7 @@ export interface Phase {
   self_s: number;
   depth: number;
   thread: string;
+  side: Side;
 }
 
 /**
@@ -747,18 +756,20 @@ export interface Answer {
 }
 
 /**
- * One phase of a running compilation.
+ * One phase of a running compilation; `kernels` were generated before it.
  */
 export interface StepState {
   name: string;
   start_s: number;
   duration_s: number | null;
+  kernels?: number;
 }
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried. `can_cancel` is
- * true only where a button works (a compilation in a worker process).
+ * true only where a button works (a compilation in a worker process). `words` are what it does
+ * now, in plain words.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";
@@ -769,6 +780,7 @@ export interface Progress {
   can_cancel: boolean;
   error: string | null;
   task?: "measurement" | "trial";
+  words?: string;
 }
 
 /**

@@ -12,7 +12,7 @@ def test_nothing_of_the_source_is_left_in_the_record(sample_report: Report) -> N
     text = json.dumps(clean.to_json())
     for secret in ("torch.relu", "vectorised", "h.abs()", "heads == 16", "TensorVariable"):
         assert secret not in text
-    assert any("functions" in words for words in dropped)
+    assert any("function" in words for words in dropped)
 
 
 def test_shapes_counts_and_times_stay(sample_report: Report) -> None:

@@ -1,8 +1,9 @@
 import dataclasses
+import os
 
 import pytest
 
-from workbench.compiler.cold_start.warm_up import WarmUp, _alone, warm_in_background
+from workbench.compiler.cold_start.warm_up import WarmUp, _alone, _Done, warm_in_background
 from workbench.processes.child import Child
 from workbench.settings import Settings
 
@@ -65,3 +66,25 @@ def test_it_leaves_a_header_behind(tmp_path):
     assert warm_up.wait(300) == "done", warm_up.error
     assert list(settings.cache_folder.glob("*/precompiled_headers/*.ready"))
     assert list(settings.cache_folder.glob("*/precompiled_headers/*.gch"))
+    assert _Done.of(settings).is_so()
+
+
+def test_a_machine_that_is_warm_is_left_alone(tmp_path):
+    settings = Settings(tmp_path / "cache", tmp_path)
+    (tmp_path / "cache" / "torch").mkdir(parents=True)
+    done = _Done.of(settings)
+    assert not done.is_so()
+    done.write(tmp_path / "cache" / "torch")
+    warm_up = warm_in_background(settings)
+    assert warm_up.wait(60) == "done"
+    assert list((tmp_path / "cache" / "torch").iterdir()) == []  # nothing was compiled
+
+
+def test_it_is_warmed_again_after_a_restart_and_without_its_cache(tmp_path):
+    done = _Done.of(Settings(tmp_path, tmp_path))
+    done.write(tmp_path)
+    assert done.is_so()
+    os.utime(done.note, (1, 1))
+    assert not done.is_so()
+    done.write(tmp_path / "deleted")
+    assert not done.is_so()

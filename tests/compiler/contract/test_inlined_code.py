@@ -63,6 +63,16 @@ def test_a_helper_that_is_defined_again() -> None:
     assert "helper (of cell): it was compiled in, and is gone" in refusal(compiled)
 
 
+def test_a_helper_that_is_written_again_on_another_line_is_the_same() -> None:
+    scope = notebook("def helper(x): return x + 1\ndef g(x): return helper(x) * 2")
+    compiled = compile_eager(scope["g"], (X,))
+    exec("\n\ndef helper(x):\n    return x + 1", scope)
+    assert compiled(X).tolist() == [4.0] * 4
+    assert compiled.check_globals()["helper (of cell)"] == "ok"
+    exec("\n\ndef helper(x, y=1):\n    return x + 1", scope)
+    assert "helper (of cell): its code was compiled in" in refusal(compiled)
+
+
 def test_the_function_itself_may_lose_its_name_but_not_its_code() -> None:
     scope = notebook("def g(x): return x + 1")
     function = scope["g"]

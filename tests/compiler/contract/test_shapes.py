@@ -101,6 +101,7 @@ def without_one(x: torch.Tensor) -> torch.Tensor:
 RAISED = "n starts at 2, though less was declared: torch specialises the sizes 0 and 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [Dim("n"), pytest.param(Dim("n", max=64), marks=pytest.mark.slow)])
 def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
     rows: Any, tmp_path: Path
@@ -121,6 +122,7 @@ def test_where_the_code_is_another_for_1_it_is_said_that_nobody_declared_2(
     assert any(RAISED in note for note in compiled.report.request.notes) is (guarded == outside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Dim.AUTO, pytest.param(Dim.DYNAMIC, marks=pytest.mark.slow)])
 def test_the_bounds_of_a_hint_hold(kind: Any, tmp_path: Path) -> None:
     spec = ({0: kind(min=2, max=8)}, None)

@@ -73,6 +73,7 @@ def test_in_several_sizes(tmp_path: Path) -> None:
     torch.testing.assert_close(found.total, X * 2)
 
 
+@pytest.mark.slow
 def test_a_class_that_cannot_be_imported_is_a_dict_with_a_note(tmp_path: Path) -> None:
     @dataclass
     class Local:
@@ -84,6 +85,7 @@ def test_a_class_that_cannot_be_imported_is_a_dict_with_a_note(tmp_path: Path) -
     assert "Local comes back as a dict" in package.notes[0]
 
 
+@pytest.mark.slow
 def test_a_registered_data_class_and_an_output_of_transformers(tmp_path: Path) -> None:
     outputs = pytest.importorskip("transformers.modeling_outputs")
 

@@ -62,6 +62,7 @@ def test_its_example_inputs_and_its_ranges_are_those_of_the_package(
     assert "packaged from an exported program, which is all that is known" in package.notes[0]
 
 
+@pytest.mark.slow
 def test_a_program_of_functional_operators_that_writes_into_its_input(tmp_path: Path) -> None:
     class Writing(torch.nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -87,6 +88,7 @@ def test_nested_inputs_and_weights_that_come_later(tmp_path: Path) -> None:
     torch.testing.assert_close(found["out"], model(*args, **kwargs)["out"])
 
 
+@pytest.mark.slow
 def test_a_round_trip_and_a_project_in_cpp(tmp_path: Path) -> None:
     package = wb.package(exported(), path=tmp_path / "p.pt2")
     trip = wb.roundtrip(package, (X,), {"shift": SHIFT}, ways=("eager", "ours"))

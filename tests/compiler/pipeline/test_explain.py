@@ -42,7 +42,7 @@ def test_a_clean_function_is_one_graph() -> None:
     assert (explanation.breaks, explanation.graph_count) == ((), 1)
     assert explanation.op_count > 3
     assert explanation.guards
-    assert repr(explanation).startswith("Explanation(0 breaks, 1 graphs")
+    assert repr(explanation).startswith("Explanation(0 breaks, 1 graph,")
     assert "no graph break" in str(explanation)
 
 

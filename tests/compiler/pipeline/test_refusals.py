@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -75,6 +76,13 @@ def unequal(x: Tensor) -> Tensor:
     return x @ torch.ones(7, 7)
 
 
+LINEAR = nn.Linear(3, 3)
+
+
+def narrow(x: Tensor) -> Tensor:
+    return LINEAR(x)
+
+
 def counted(x: Tensor) -> Tensor:
     global CALLS
     CALLS = CALLS + 1
@@ -136,7 +144,7 @@ def test_inputs_without_plain_memory(
     [
         (sized, "sized computes no tensor, so there is nothing to compile"),
         (counted, "counted gives a new value to the global CALLS"),
-        (unequal, "unequal fails on these inputs: RuntimeError: a and b must have same"),
+        (unequal, "unequal fails on these inputs: matmul does not take tensors of shapes [3]"),
         (CallsScript(), "A module that torch.jit.trace or torch.jit.script made is called"),
     ],
 )
@@ -145,6 +153,27 @@ def test_the_plain_cause_comes_first(fn: Any, words: str) -> None:
         wb.aot_compile(fn, (torch.ones(3, 3) if isinstance(fn, nn.Module) else X,))
     assert words in str(caught.value)
     assert "Explanation: \n" not in str(caught.value)
+
+
+def test_shapes_that_do_not_fit_lead_with_the_operator_and_the_line_of_the_user(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addHandler(caplog.handler)
+    try:
+        with pytest.raises(wb.CaptureError) as caught:
+            wb.aot_compile(narrow, (torch.ones(2, 7),), backend="eager")
+    finally:
+        log.removeHandler(caplog.handler)
+    head, own, inside, *_ = str(caught.value).splitlines()
+    assert head == (
+        "narrow fails on these inputs: linear does not take tensors of shapes [2, 7], [3, 3] and "
+        "[3]: a and b must have same reduction dim, but got [2, 7] X [3, 3]."
+    )
+    assert own.endswith('in narrow: "return LINEAR(x)"')
+    assert "in forward" in inside
+    logged = [row for row in caplog.records if row.levelno >= logging.WARNING]
+    assert not logged  # what the error says is not logged in red as well
 
 
 def test_a_lock_of_a_first_call_is_told_with_the_cure() -> None:
@@ -234,6 +263,7 @@ def test_another_default_dtype_is_named() -> None:
         torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_a_negated_view_and_a_conjugated_one_are_told_apart(package: Package) -> None:
     with pytest.raises(wb.ContractError, match=r"negation .* \.resolve_neg\(\)"):
         package(torch.ones(3, dtype=torch.complex64).conj().imag)
@@ -253,6 +283,7 @@ def test_a_jagged_input_is_refused_for_every_target(target: str) -> None:
         wb.compile_async(doubled, (jagged(),), target=target)
 
 
+@pytest.mark.slow
 def test_a_jagged_input_of_a_call_is_named(package: Package) -> None:
     compiled = wb.aot_compile(doubled, (X,), backend="eager")
     for made in (compiled, package):
@@ -279,6 +310,10 @@ def test_gradients_taken_inside_name_the_switch_that_captures_them(
     x = torch.randn(3, requires_grad=True)
     with pytest.raises(wb.CaptureError, match=r"Cure: .*patch\(trace_autograd_ops=True\)"):
         wb.aot_compile(function, (x,), backend="eager")
+    with pytest.raises(wb.CaptureError) as caught:
+        wb.aot_compile(function, (x,), backend="eager")
+    is_told = "Compile the loss; its backward comes along" in str(caught.value)
+    assert is_told == (function is backward)
     with torch._dynamo.config.patch(trace_autograd_ops=True):
         compiled = wb.aot_compile(function, (x,), backend="aot_eager")
     torch.testing.assert_close(compiled(x), function(x))

@@ -183,6 +183,7 @@ class OneElement(torch.nn.Module):
         return x * self.scale + self.calls
 
 
+@pytest.mark.slow
 def test_weights_and_buffers_of_one_element_are_no_constants(tmp_path: Path) -> None:
     module, x, path = OneElement().eval(), torch.zeros(3), tmp_path / "one.pt2"
     wb.package(module, (x,), path=path).close()

@@ -103,7 +103,7 @@ def test_two_listings_are_compared_by_the_last_stage_that_both_have() -> None:
     found = matrix().diff("k0", "a100", "h100")
     assert (found.stage, found.changed) == ("sass", 1)
     assert "-MOV R1, c[0x0][0x28] ;\n+LDC R1, c[0x0][0x28] ;" in found.unified()
-    assert repr(found).startswith("k0, sass: a100 and h100, 1 rows differ\n~ MOV R1")
+    assert repr(found).startswith("k0, sass: a100 and h100, 1 row differs\n~ MOV R1")
 
 
 @pytest.mark.parametrize(

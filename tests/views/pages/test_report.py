@@ -124,7 +124,7 @@ def test_redaction_drops_sources_and_says_so(sample_report: Report) -> None:
     assert not set(SECRETS) & set(re.findall("|".join(map(re.escape, SECRETS)), json.dumps(record)))
     assert record["document"]["notes"][0]["title"] == "Dropped before sharing:"
     assert "Dropped before sharing" in text
-    assert "the text of 1 functions" in text
+    assert "the text of 1 function" in text
     assert "cpp_fused_add_mul_relu_0" in text or "k0" in text
 
 

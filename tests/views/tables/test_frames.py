@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from workbench.views.tables.derived import DERIVED
 from workbench.views.tables.frames import target_frame, targets_frame
 
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")
+TRAINING = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")
 
 PROMISED = {
     "kernels": "name language ops lines bytes_read bytes_written flops time_us",
@@ -54,6 +56,24 @@ def test_missing_numbers_do_not_turn_bytes_into_floats(sample_report: Report) ->
 def test_texts_are_texts(sample_report: Report) -> None:
     assert "void kernel" in sample_report.frame("kernels")["text"][0]
     assert sample_report.frame("breaks")["text"][0] == "if h.abs().max() > 1e4:"
+
+
+@pytest.mark.parametrize("name", sorted((*TABLES, *DERIVED)))
+def test_every_id_in_a_frame_is_one_that_is_shown_or_that_a_frame_explains(name: str) -> None:
+    known = {id for each in ("graphs", "sources") for id in TRAINING.frame(each).id}
+    frame = TRAINING.frame(name)
+    cells = [cell for column in frame for cell in frame[column] if column != "text"]
+    values = {v for cell in cells for v in (cell if isinstance(cell, tuple) else (cell,))}
+    for value in values:
+        if isinstance(value, str) and re.fullmatch(r"L:\w+:\d+|[ig]\d+", value):
+            assert value in known
+
+
+def test_forward_and_backward_are_told_apart_in_a_frame() -> None:
+    kernels = TRAINING.frame("kernels")
+    assert set(kernels.graph) == {"forward", "backward"}
+    assert set(TRAINING.frame("not_fused").graph) <= {"forward", "backward"}
+    assert all(re.fullmatch(r".+:\d+", line) for lines in kernels.lines for line in lines)
 
 
 def test_traffic_adds_up_to_that_of_all_operations_and_of_all_groups() -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.number_text import plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile import measured_call
@@ -64,7 +65,7 @@ def _time(report: Report) -> Cost:
     call = measured_call(report)
     source = "measured"
     if call is not None:
-        source = "; ".join((f"measured, median of {call.repeats} calls", *call.notes))
+        source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *call.notes))
     return Cost("time", "µs", source, "not measured", _known(report, lambda k: k.time_us))
 
 

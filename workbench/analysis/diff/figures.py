@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workbench.analysis.diff.difference import Change, KernelMatch, kernels_of, relation
 from workbench.analysis.diff.kernels import label_of, moved
+from workbench.analysis.fusion.eager import eager_bytes
 from workbench.analysis.fusion.traffic import known_sum, moved_bytes, operation_bytes
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import Resources
 
 ALL = "all kernels"
-UNFUSED = "every operation alone"
+EAGER = "eager's operators"
+UNFUSED = "every lowered operation alone"
 WHOLE = "the whole compilation"
 _NUMBER = re.compile(r"_\d+$")
 _FIGURES = {
@@ -35,9 +37,10 @@ def traffic_changes(
     left, right = kernels_of(a), kernels_of(b)
     one, other = (known_sum(map(moved_bytes, side.values())) for side in (left, right))
     yield _number("traffic", ALL, one, other, "bytes")
-    one, other = (operation_bytes(report) for report in (a, b))
-    if one is not None and other is not None:  # unknown where sizes are symbolic
-        yield _number("traffic", UNFUSED, one, other, "bytes")
+    for item, counted in ((EAGER, eager_bytes), (UNFUSED, operation_bytes)):
+        one, other = counted(a), counted(b)
+        if one is not None and other is not None:  # unknown where sizes are symbolic
+            yield _number("traffic", item, one, other, "bytes")
     for match in matches:
         ones, others = match.rows(left, right)
         moved_a, moved_b = moved(ones), moved(others)

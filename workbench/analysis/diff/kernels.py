@@ -10,6 +10,7 @@ from workbench.analysis.diff.schedule import Tokens
 from workbench.analysis.diff.sources import canonical, joined_source, source_blocks
 from workbench.analysis.fusion.lineage import together
 from workbench.analysis.fusion.traffic import known_sum, moved_bytes
+from workbench.number_text import plural
 from workbench.report import Kernel, Report
 
 _Group = tuple[tuple[str, ...], tuple[str, ...]]
@@ -155,7 +156,8 @@ def _shared_sources(match: KernelMatch, a: _Side, b: _Side) -> tuple[str, ...]:
     calls = [sum(max(kernel.calls, 1) for kernel in side) for side in (ones, others)]
     if calls[0] != calls[1] or len(ones) == len(others):
         return ()
-    return (f"{calls[0]} calls in both, of {len(ones)} and of {len(others)} sources",)
+    sources = f"{len(ones)} and of {plural(len(others), 'source')}"
+    return (f"{plural(calls[0], 'call')} in both, of {sources}",)
 
 
 def _why(
@@ -166,7 +168,7 @@ def _why(
     elif a.language not in ("triton", "cpp") and a.name != b.name:
         yield f"{label_of(a)} became {label_of(b)}"
     if lines and a.language == b.language:
-        yield f"{lines} {'line' if lines == 1 else 'lines'} of source"
+        yield f"{plural(lines, 'line')} of source"
     elif before is not None and after is None and a.language == b.language:
         yield "its source is not in b"
     if before and after and a.language == b.language:
@@ -177,7 +179,7 @@ def _why(
         elif more < 0 or fixed < 0:
             yield "sizes became constants"
     if a.calls != b.calls:
-        yield f"{a.calls} calls became {b.calls}"
+        yield f"{plural(a.calls, 'call')} became {b.calls}"
 
 
 def _order(a: _Side, b: _Side) -> Callable[[KernelMatch], float]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from workbench.analysis.fusion.eager import Operator, eager_bytes, eager_operators
 from workbench.analysis.fusion.traffic import (
     bytes_by_node,
     bytes_of,
     fusion_traffic,
+    known_sum,
     operation_bytes,
 )
 from workbench.analysis.fusion.worse import why_more
@@ -21,10 +23,12 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class Saving:
-    """One final group: bytes of its operations alone (else of its scheduler nodes), and together.
+    """One final group: bytes of eager's operators, of its operations alone, and together.
 
-    An operation that several groups compute counts for the first of them. `operations` counts what
-    `before` is the sum of.
+    `alone` is the sum of its `operations` (else of its scheduler nodes); one that several groups
+    compute counts for the first of them. `eager` is shared out by what the parts of an operator
+    would move alone, `operators` count where most of each ended; both are None where the record
+    does not tell. `before` is `eager` where it is known.
     """
 
     id: str
@@ -34,25 +38,46 @@ class Saving:
     before: int
     after: int
     operations: int = 1
+    alone: int = 0
+    eager: int | None = None
+    operators: int | None = None
 
 
 @dataclass(frozen=True)
 class KernelTraffic:
     """What fusion saved in one kernel, all the groups that it runs added up.
 
-    `bytes_alone` is what its `operations` would move one by one, `bytes_fused` what the kernel
-    moves, by Inductor's own model. Without the lowered graphs the scheduler's nodes stand for the
-    operations. A group whose kernel was not found has the scheduler's name and no `kernel`.
-    `why_more` explains a generated kernel that moves more than its operations alone.
+    `bytes_eager` is what eager mode's `operators` read and write, an operator of several kernels
+    shared out between them; None where the record does not tell. `bytes_alone` is what the
+    `operations` that they were taken apart into would move one by one (without the lowered graphs
+    the scheduler's nodes), `bytes_fused` what the kernel moves, by Inductor's own model. A group
+    whose kernel was not found has the scheduler's name and no `kernel`, as have the operators that
+    no kernel computes. `why_more` explains a generated kernel that moves more than its operations
+    alone.
     """
 
     kernel: str | None
     name: str
     groups: int
+    operators: int | None
     operations: int
+    bytes_eager: int | None
     bytes_alone: int
     bytes_fused: int
     why_more: str | None = None
+
+    @property
+    def bytes_before(self) -> int:
+        """What it moved before fusion: eager's operators, else the operations alone."""
+        return self.bytes_alone if self.bytes_eager is None else self.bytes_eager
+
+
+@dataclass(frozen=True)
+class Before:
+    """What fusion is compared with, in bytes: `words` name it."""
+
+    bytes: int
+    words: str
 
 
 @dataclass(frozen=True)
@@ -71,24 +96,33 @@ class Rejected:
     row: int
 
 
-def traffic_before_and_after(report: Report) -> tuple[int, int] | None:
-    """Bytes of all operations alone and of the final groups (an estimate); None when unknown.
+def before_fusion(report: Report) -> list[Before]:
+    """What the final groups are compared with: eager's operators first, where they are known.
 
-    Without the lowered graphs the scheduler's own nodes stand for the operations.
+    Without the lowered graphs the scheduler's own nodes stand for the operations. Empty where no
+    scheduler node has bytes.
     """
     groups = fusion_traffic(report)
     if groups is None:
-        return None
-    return operation_bytes(report) or groups.before, groups.after
+        return []
+    eager, alone = eager_bytes(report), operation_bytes(report)
+    found = [] if eager is None else [Before(eager, "eager")]
+    if alone:
+        return [*found, Before(alone, "lowered operations alone")]
+    return found or [Before(groups.before, "scheduler nodes alone")]
 
 
 def savings(report: Report) -> list[Saving]:
     """Final groups with their bytes before and after, biggest saving first."""
+    return _savings(report, eager_operators(report))
+
+
+def _savings(report: Report, operators: Sequence[Operator] | None) -> list[Saving]:
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
     moved_by = bytes_by_node(report)
-    counted: set[str] = set()
-    found = []
+    owner: dict[str, str] = {}
+    found: dict[str, Saving] = {}
     for node in report.scheduler_nodes:
         if node.phase != "after" or bytes_of(node) is None:
             continue
@@ -96,35 +130,90 @@ def savings(report: Report) -> list[Saving]:
         origins = [o for part in parts if part for o in part.origins if o in moved_by]
         known = [moved for part in parts if part and (moved := bytes_of(part)) is not None]
         if origins:
-            known = [moved_by[o] for o in dict.fromkeys(origins) if o not in counted]
-            counted.update(origins)
+            own = [o for o in dict.fromkeys(origins) if o not in owner]
+            known = [moved_by[o] for o in own]
+            owner.update(dict.fromkeys(own, node.id))
         after = bytes_of(node) or 0
         alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
         kernel = of_group(node, kernels)
-        found.append(Saving(node.id, node.name, kernel, max(len(parts), 1), alone, after, count))
-    return sorted(found, key=lambda s: s.after - s.before)
+        found[node.id] = Saving(
+            node.id, node.name, kernel, max(len(parts), 1), alone, after, count, alone
+        )
+    if operators is not None:
+        found = _with_eager(found, operators, owner, moved_by)
+    return sorted(found.values(), key=lambda s: s.after - s.before)
+
+
+def _with_eager(
+    groups: Mapping[str, Saving],
+    operators: Sequence[Operator],
+    owner: Mapping[str, str],
+    moved_by: Mapping[str, int],
+) -> dict[str, Saving]:
+    """The groups with what eager's operators move, each shared out to those that compute it."""
+    moved, count = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
+    for operator in operators:
+        weights: dict[str, int] = {}
+        for node in operator.became:
+            if node in owner:
+                weights[owner[node]] = weights.get(owner[node], 0) + moved_by[node]
+        if weights:
+            count[max(weights, key=weights.__getitem__)] += 1
+        for group, share in _shared_out(operator.bytes, weights).items():
+            moved[group] += share
+    return {
+        id: replace(row, before=moved[id], eager=moved[id], operators=count[id])
+        for id, row in groups.items()
+    }
+
+
+def _shared_out(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """An amount in whole parts by weight; equal ones where no part has any."""
+    parts = weights if any(weights.values()) else dict.fromkeys(weights, 1)
+    found, seen, given = {}, 0, 0
+    for key, weight in parts.items():
+        seen += weight
+        found[key] = amount * seen // sum(parts.values()) - given
+        given += found[key]
+    return found
 
 
 def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
-    """What fusion saved in each kernel, biggest saving first."""
+    """What fusion saved in each kernel, biggest saving first; then what no kernel computes."""
     names = {kernel.id: kernel.name for kernel in report.kernels}
+    operators = eager_operators(report)
     found: dict[str, KernelTraffic] = {}
-    for part in savings(report):
-        if part.kernel is None and not part.before and not part.after:
+    parts = _savings(report, operators)
+    for part in parts:
+        if part.kernel is None and not (part.before or part.alone or part.after):
             continue  # only a name for one of several results
         key = part.kernel or part.id
-        start = KernelTraffic(part.kernel, names.get(key, part.name), 0, 0, 0, 0)
-        known = found.get(key, start)
+        name = names.get(key, part.name)
+        none = None if part.eager is None else 0
+        known = found.get(key) or KernelTraffic(part.kernel, name, 0, none, 0, none, 0, 0)
         found[key] = replace(
             known,
             groups=known.groups + 1,
+            operators=known_sum((known.operators, part.operators)),
             operations=known.operations + part.operations,
-            bytes_alone=known.bytes_alone + part.before,
+            bytes_eager=known_sum((known.bytes_eager, part.eager)),
+            bytes_alone=known.bytes_alone + part.alone,
             bytes_fused=known.bytes_fused + part.after,
         )
     why = why_more(report, {key: (k.bytes_alone, k.bytes_fused) for key, k in found.items()})
     rows = (replace(row, why_more=why.get(key)) for key, row in found.items())
-    return sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_alone)
+    ranked = sorted(rows, key=lambda kernel: kernel.bytes_fused - kernel.bytes_before)
+    return [*ranked, *_in_no_kernel(operators or (), parts)]
+
+
+def _in_no_kernel(
+    operators: Sequence[Operator], parts: Sequence[Saving]
+) -> Iterator[KernelTraffic]:
+    """What the compiler removed or calculated ahead, as one row."""
+    left = sum(operator.bytes for operator in operators) - sum(part.eager or 0 for part in parts)
+    count = len(operators) - sum(part.operators or 0 for part in parts)
+    if parts and left:
+        yield KernelTraffic(None, "in no kernel", 0, count, 0, left, 0, 0)
 
 
 def rejected(report: Report) -> list[Rejected]:

@@ -19,7 +19,10 @@ _VIEWS = frozenset((
     "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_reshape_alias",
 ))
 # fmt: on
-_LOOKUPS = frozenset(("embedding", "gather", "index", "index_select", "take", "take_along_dim"))
+_LOOKUPS = frozenset(
+    ("embedding", "gather", "getitem", "index", "index_select", "take", "take_along_dim")
+)
+_INDEXES_FIRST = "torch.nn.functional.embedding"
 _STAGE = "after_post_grad"
 
 
@@ -36,6 +39,7 @@ class NodeFacts(NamedTuple):
     dtype: str | None
     shape: tuple[int | str, ...] | None
     bytes: int | None
+    operator: str | None = None
 
 
 def nodes_with(report: Report, column: str, wanted: Collection[str]) -> dict[str, NodeFacts]:
@@ -88,44 +92,62 @@ def operation_bytes(report: Report) -> int | None:
     Every operation reads its inputs and writes its output once, views are free, of a table only
     what is looked up counts. None where a size is symbolic, or no lowered graph was recorded.
     """
-    chosen = _lowered(report)
+    chosen = lowered_graphs(report)
     nodes = nodes_with(report, "graph", chosen)
-    return _total(_moved(node, nodes) for node in nodes.values()) if chosen else None
+    return total(operation_traffic(node, nodes) for node in nodes.values()) if chosen else None
 
 
 def bytes_by_node(report: Report) -> dict[str, int]:
     """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
-    nodes = nodes_with(report, "graph", _lowered(report))
-    found = {id: _moved(node, nodes) for id, node in nodes.items()}
+    nodes = nodes_with(report, "graph", lowered_graphs(report))
+    found = {id: operation_traffic(node, nodes) for id, node in nodes.items()}
     return {id: moved for id, moved in found.items() if moved is not None}
 
 
-def _lowered(report: Report) -> set[str]:
+def lowered_graphs(report: Report) -> set[str]:
+    """The ids of the graphs that the scheduler got."""
     graphs = {graph.id for graph in report.graphs if graph.stage == _STAGE}
     lowered = {graph for graph, _ in linked_pairs(report, "graph-lowered")}
     return graphs & lowered or graphs
 
 
-def _total(sizes: Iterable[int | None]) -> int | None:
-    total = 0
+def total(sizes: Iterable[int | None]) -> int | None:
+    """The sum of sizes; None when one is not known."""
+    found = 0
     for size in sizes:
         if size is None:
             return None
-        total += size
-    return total
+        found += size
+    return found
 
 
-def _base(target: str) -> str:
+def base_name(target: str) -> str:
+    """The name of an operation without its library, its overload and its underscore in front."""
     parts = target.split(".")
     return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims", "operator") else parts[-1]
 
 
-def _moved(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
-    """What an operation reads and writes: views, numbers and inputs do not touch memory."""
+def is_view(node: NodeFacts) -> bool:
+    """Whether an operation shows memory that is there already, by its name."""
+    return base_name(node.target) in _VIEWS
+
+
+def operation_traffic(
+    node: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None = None
+) -> int | None:
+    """What an operation reads and writes: views, numbers and inputs do not touch memory.
+
+    `free` are the ids of the nodes that only hand on what they got; without it their names tell.
+    None where a size is symbolic.
+    """
     is_call = node.op in ("call_function", "call_module", "call_method")
-    if not is_call or _base(node.target) in _VIEWS or _is_number(node):
+    if not is_call or _hands_on(node, free) or _is_number(node):
         return 0
-    return _total((_read(node, nodes), node.bytes))
+    return total((_read(node, nodes, free), node.bytes))
+
+
+def _hands_on(node: NodeFacts, free: Collection[str] | None) -> bool:
+    return is_view(node) if free is None else node.id in free
 
 
 def _is_number(node: NodeFacts) -> bool:
@@ -137,20 +159,25 @@ def _size(node: NodeFacts) -> int | None:
     return 0 if _is_number(node) else node.bytes
 
 
-def _read(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
+def _read(
+    node: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None
+) -> int | None:
     inputs = node.inputs
-    if _base(node.target) == "copy_":  # the first one is only written
+    if base_name(node.target) == "copy_":  # the first one is only written
         inputs = inputs[1:]
-    sizes = [_touched(nodes[name], nodes) for name in inputs if name in nodes]
-    if _base(node.target) in _LOOKUPS and sizes and sizes[0] is not None:
-        sizes[0] = None if node.bytes is None else min(sizes[0], node.bytes)
-    return _total(sizes)
+    sizes = [read_bytes(nodes[name], nodes, free) for name in inputs if name in nodes]
+    table = int(node.target == _INDEXES_FIRST)
+    if base_name(node.target) in _LOOKUPS and len(sizes) > table and sizes[table] is not None:
+        sizes[table] = None if node.bytes is None else min(sizes[table] or 0, node.bytes)
+    return total(sizes)
 
 
-def _touched(value: NodeFacts, nodes: Mapping[str, NodeFacts]) -> int | None:
+def read_bytes(
+    value: NodeFacts, nodes: Mapping[str, NodeFacts], free: Collection[str] | None = None
+) -> int | None:
     """Bytes behind an input: a view touches no more than what it shows, or what it is made of."""
     size = _size(value)
-    while size is not None and _base(value.target) in _VIEWS and value.inputs:
+    while size is not None and _hands_on(value, free) and value.inputs:
         value = nodes[value.inputs[0]]
         whole = _size(value)
         if whole is None:

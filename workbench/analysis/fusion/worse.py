@@ -28,7 +28,9 @@ def why_more(report: Report, moved: Moved) -> dict[str, str]:
             continue
         parts = [*_again(report, kernel, moved), *_partial(report, kernel)]
         reason = " ".join(parts) or "The record does not say what it reads or writes besides."
-        more = f"It moves {_bytes(together)}, its operators alone {_bytes(alone)} (estimates)."
+        more = (
+            f"It moves {_bytes(together)}, its operations, each alone, {_bytes(alone)} (estimates)."
+        )
         found[id] = f"{more} {reason}"
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
@@ -77,7 +77,7 @@ def _place(row: RankedConfig) -> tuple[float, float, float, float]:
 
 def _reasons(row: RankedConfig, best: RankedConfig) -> Iterator[str]:
     if row.spills and not best.spills:
-        yield f"spills: {row.spills} stores and loads"
+        yield f"spills: {plural(row.spills, 'store or load', 'stores and loads')}"
     if row.occupancy is not None and row.occupancy < _EMPTIER * (best.occupancy or 0.0):
         its, most = (number_text(each.occupancy, "percent") for each in (row, best))
         words = f"occupancy {its}, the best has {most}"

@@ -93,6 +93,12 @@ class Facts:
                 saved += (buffer.bytes or 0) * (2 if alone else 1)
         return saved
 
+    def neighbours(self, kernel: Kernel) -> list[Kernel]:
+        """The generated kernels that exchange buffers with a kernel."""
+        uses = (*self.written(kernel), *self.read(kernel))
+        found = {k.id: k for _, others in uses for k in others if is_generated(k)}
+        return list(found.values())
+
     @cached_property
     def gpu(self) -> str | None:
         """The GPU that the roofline is of; None where the code is for a CPU."""

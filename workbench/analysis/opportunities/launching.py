@@ -10,6 +10,7 @@ from workbench.analysis.fusion.kinds import is_library
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.number_text import plural
 from workbench.report import Buffer, Kernel
 
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
@@ -73,8 +74,9 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         id="",
         rule="cuda-graphs",
         kind="mode",
-        text=f"Record CUDA graphs: the GPU waits for the launches of {len(model.rows)} kernels, "
-        "which are shorter than that; as a graph they start at once. Inputs are copied first.",
+        text="Record CUDA graphs: the GPU waits for the launches of "
+        f"{plural(len(model.rows), 'kernel')}, which are shorter than that; as a graph they "
+        "start at once. Inputs are copied first.",
         sure="measured elsewhere",
         source=f"{_MODEL}; kernels at their bounds, so the high end is the most that it can be",
         kernels=tuple(kernel.id for kernel in facts.kernels),

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.topk_line import with_max
 from workbench.report import Buffer, Kernel
 
 _NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
 _PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
 _VIEWS = frozenset(("view_as_complex", "view_as_real"))
+_ONE_CALL = 1 << 18
+"""Bytes of complex numbers above which a CPU gains nothing, as measured: what separate calls cost
+is small beside them, and C++ for every second element is not vectorized."""
+_CACHED = 1 << 22
+"""Bytes of scores below which attention by the library is not faster on a CPU, as measured."""
 
 
 def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
@@ -24,24 +30,31 @@ def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
         own = moved_bytes(kernel) or 0
         if not saved:
             continue
-        time = facts.microseconds(saved, [kernel])
+        concerned = [kernel, *facts.neighbours(kernel)]  # their work stays: bytes are what goes
+        time = facts.microseconds(saved, concerned)
+        place = facts.place([top])
+        line = facts.line_at(place["file"], place["line"]) if place else None
+        after = None if line is None else with_max(line[1])
+        if line is not None and "largest=False" in line[1]:
+            continue
         yield Opportunity(
             id="",
             rule="topk-of-one",
-            kind="replacement operator",
+            kind="replacement operator" if after is None else "rewrite",
             text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
             "here: Inductor has no code for topk, so what comes before it is written to memory "
             "for it, and max is fused.",
             sure="likely",
-            source=f"{_NEIGHBOURS}{facts.time_source([kernel])}; the operator moves {own} bytes",
+            source=f"{_NEIGHBOURS}{facts.time_source(concerned)}; the operator moves {own} bytes",
             kernels=(kernel.id,),
-            **facts.place([top]),
+            **place,
             saved_bytes_low=saved,
             saved_bytes_high=saved,
             saved_us_low=time,
             saved_us_high=time,
             fewer_kernels=1,
-            after=("values, indices = torch.max(x, dim, keepdim=True)",),
+            before=() if line is None or after is None else (line[1],),
+            after=(after or "values, indices = torch.max(x, dim, keepdim=True)",),
         )
 
 
@@ -63,7 +76,7 @@ def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         if any(_is_complex(facts, node) for node in nodes)
     ]
     computing = [k for k in found if not {base(op) for op in k.ops} <= _VIEWS]
-    if not computing:
+    if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
         return
     views = sum(moved_bytes(k) or 0 for k in found if k not in computing)
     low = sum(facts.between(k) for k in found)
@@ -95,6 +108,10 @@ def _is_complex(facts: Facts, node: NodeFacts) -> bool:
     return any((value.dtype or "").startswith("complex") for value in values)
 
 
+def _largest(facts: Facts, kernels: list[Kernel]) -> int:
+    return max((b.bytes or 0 for k in kernels for b, _ in facts.written(k)), default=0)
+
+
 def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
     """Product, softmax, product, with the whole matrix of scores in memory between them."""
     for kernel in facts.kernels:
@@ -105,9 +122,11 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
         scores = [b for b, _ in (*into, *out)]
         if not into or not out or not all(map(_is_own, scores)) or not _is_square(out[0][0]):
             continue
+        if facts.gpu is None and max(buffer.bytes or 0 for buffer in scores) < _CACHED:
+            continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
         concerned = [*into[0][1], kernel, *out[0][1]]
-        time = facts.microseconds(saved, concerned)
+        time = facts.microseconds(saved, [kernel])  # the products are computed as before
         yield Opportunity(
             id="",
             rule="attention-by-hand",
@@ -117,7 +136,7 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             "before and after the softmax.",
             sure="likely",
             source="counted: the scores, written and read before and after the softmax"
-            + facts.time_source(concerned),
+            + facts.time_source([kernel]),
             kernels=tuple(k.id for k in concerned),
             **facts.place(facts.nodes_of(kernel)),
             saved_bytes_low=saved,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from workbench.number_text import plural
 from workbench.report import Report, Table, Texts
 from workbench.report.profile import MEASURED
 
@@ -21,21 +22,21 @@ _BREAK: Mapping[str, Callable[[Any], Any]] = {
 }
 _SIZES = {"shape": lambda text: text if not text or text.startswith("[") else HIDDEN}
 _NOTE = {"note": lambda text: text and HIDDEN}
-_DROPPED: Mapping[str, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {
-    "sources": ("the text of {} functions", _NO_TEXT),
-    "graphs": ("the text of {} graphs", _NO_TEXT),
-    "kernels": ("the code of {} kernels", _NO_TEXT),
-    "wrappers": ("{} generated programs", _NO_TEXT),
-    "assembly": ("{} texts of compiled kernels", _NO_TEXT),
-    "autotune": ("the code of choices among {} of the autotuner", _NO_TEXT),
-    "breaks": ("the line and the context of {} graph breaks", _BREAK),
-    "guards": ("the compared values of {} guards", {"code": lambda _: ()}),
-    "recompiles": ("the reasons of {} recompilations", {"reason": lambda _: HIDDEN}),
-    "contract": ("constants among {} inputs of the file", _SIZES),
-    "roundtrip": ("notes on {} ways of the round trip", _NOTE),
-    "roundtrip_leaves": ("notes on {} outputs of the round trip", _NOTE),
+_DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
+    "sources": ("the text of {}", "function", _NO_TEXT),
+    "graphs": ("the text of {}", "graph", _NO_TEXT),
+    "kernels": ("the code of {}", "kernel", _NO_TEXT),
+    "wrappers": ("{}", "generated program", _NO_TEXT),
+    "assembly": ("{} of compiled kernels", "text", _NO_TEXT),
+    "autotune": ("the code among {} of the autotuner", "choice", _NO_TEXT),
+    "breaks": ("the line and the context of {}", "graph break", _BREAK),
+    "guards": ("the compared values of {}", "guard", {"code": lambda _: ()}),
+    "recompiles": ("the reasons of {}", "recompilation", {"reason": lambda _: HIDDEN}),
+    "contract": ("constants among {} of the file", "input", _SIZES),
+    "roundtrip": ("notes on {} of the round trip", "way", _NOTE),
+    "roundtrip_leaves": ("notes on {} of the round trip", "output", _NOTE),
 }
-"""By table: what is dropped in words, and what becomes of its columns."""
+"""By table: what is dropped in words, what is counted, and what becomes of its columns."""
 
 
 def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
@@ -45,7 +46,7 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     """
     tables = dict(report.tables)
     dropped = []
-    for name, (words, columns) in _DROPPED.items():
+    for name, (words, noun, columns) in _DROPPED.items():
         table = tables.get(name)
         if table is None or not len(table):
             continue
@@ -53,7 +54,7 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
         for column, change in columns.items():
             changed[column] = [change(value) for value in changed[column]]
         tables[name] = Table(table.row_type, changed, table.omitted)
-        dropped.append(words.format(len(table)))
+        dropped.append(words.format(plural(len(table), noun)))
     outcome = report.outcome
     if outcome.error is not None:
         outcome = replace(outcome, error=HIDDEN)

@@ -174,3 +174,7 @@ class Sweep(Presented):
 
     def _ipython_display_(self) -> None:
         presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)

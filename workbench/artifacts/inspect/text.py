@@ -12,7 +12,7 @@ from workbench.artifacts.inspect.rows import (
     ConstantFacts,
     ValueFacts,
 )
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.report import ArtifactReport
@@ -107,12 +107,13 @@ def _code(report: ArtifactReport) -> Iterator[str]:
         yield _line("sources", f"{len(report.texts)}, {total}: .source(name)")
     if report.kernels:
         names = {row.name for row in report.kernels}
-        words = f"{len(names)} for the GPU in {len(report.kernels)} configurations"
+        words = f"{len(names)} for the GPU in {plural(len(report.kernels), 'configuration')}"
         yield _line("kernels", words)
     if report.libraries:
         machines = ", ".join(sorted({row.machine for row in report.libraries if row.machine}))
         exports = sum(row.exports for row in report.libraries)
-        yield _line("libraries", f"{len(report.libraries)} for {machines}, {exports} symbols given")
+        given = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} given"
+        yield _line("libraries", given)
     for row in report.libraries:
         if row.problem:
             yield _line("", f"{row.member}: {row.problem}")

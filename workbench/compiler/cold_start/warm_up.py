@@ -5,7 +5,11 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
+import platform
+import sys
+import time
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -90,8 +94,11 @@ def _alone(folder: Path) -> IO[bytes] | None:
     return lock
 
 
-def _warm(settings: Settings) -> None:
-    """Compile a small function with the header, then let torch's own trial confirm the choice."""
+def _warm(settings: Settings) -> Path:
+    """Compile a small function with the header, then let torch's own trial confirm the choice.
+
+    Returns the folder of the cache.
+    """
     import torch
 
     from workbench.compiler.cold_start.compile_cache import cache_folder, fast_start, trial_marker
@@ -105,8 +112,36 @@ def _warm(settings: Settings) -> None:
         torch.compile(small, fullgraph=True)(torch.ones(64))
         isa = tp.PICK_VEC_ISA.get()()
         agreed = not isa.build_arch_flags() or trial(isa, tp.ISA_TRIAL_CODE.get())
+    folder = cache_folder(settings)
     if not agreed:
-        trial_marker(cache_folder(settings)).write_text(f"{isa}\n")
+        trial_marker(folder).write_text(f"{isa}\n")
+    return folder
+
+
+@dataclass(frozen=True)
+class _Done:
+    """The note that this machine is warm: with it another warm-up does not even import torch."""
+
+    note: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> _Done:
+        python = f"py{sys.version_info.major}{sys.version_info.minor}"
+        return cls(
+            settings.cache_folder / f"warm-torch-{version('torch')}-{python}-{platform.node()}"
+        )
+
+    def is_so(self) -> bool:
+        """True while the cache is there, until the next start: then files are read anew."""
+        started = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        try:
+            folder = Path(self.note.read_text())
+            return folder.is_dir() and self.note.stat().st_mtime > started
+        except FileNotFoundError:
+            return False
+
+    def write(self, folder: Path) -> None:
+        self.note.write_text(str(folder))
 
 
 def main(parent: Parent) -> int:
@@ -116,5 +151,7 @@ def main(parent: Parent) -> int:
     lock = _alone(settings.cache_folder)
     if lock is None:
         return _BUSY
-    _warm(settings)
+    done = _Done.of(settings)
+    if not done.is_so():
+        done.write(_warm(settings))
     return 0

@@ -15,6 +15,7 @@ from typing import Any
 _HAS_DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
 
 
+@lru_cache(maxsize=256)  # asked for in each call where a function was defined again
 def digest(code: types.CodeType) -> str:
     """SHA-256 of what the code does: no line numbers, no file, no docstring."""
     return hashlib.sha256(repr(_content(code)).encode()).hexdigest()

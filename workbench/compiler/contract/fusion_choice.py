@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from workbench.errors import UsageError
 from workbench.report import Report
@@ -10,6 +12,7 @@ from workbench.report import Report
 Operations = frozenset[str]
 """Ids of scheduler nodes before fusion, such as "i0:op1"."""
 Pair = tuple[Operations, Operations]
+Rows = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,19 @@ class FusionChoice:
     def has(self, pairs: tuple[Pair, ...], a: Operations, b: Operations) -> bool:
         """Whether two groups hold the two ends of one of the pairs."""
         return any((one & a and two & b) or (one & b and two & a) for one, two in pairs)
+
+    def rows(self) -> Rows:
+        """The pairs as `Request.fusion` holds them."""
+        named = [("forbid", pair) for pair in self.forbid] + [("force", p) for p in self.force]
+        return tuple((word, tuple(sorted(a)), tuple(sorted(b))) for word, (a, b) in named)
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Sequence[Any]]) -> FusionChoice:
+        """The pairs out of these rows, as JSON gives them back, too."""
+        found: dict[str, list[Pair]] = {"forbid": [], "force": []}
+        for word, a, b in rows:
+            found[word].append((frozenset(a), frozenset(b)))
+        return cls(tuple(found["forbid"]), tuple(found["force"]))
 
 
 def operations_of(report: Report, name: str) -> Operations:

@@ -23,6 +23,7 @@ from workbench.compiler.contract.specialized_values import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import CaptureError
+from workbench.number_text import plural
 
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 # dropped without losing a check
@@ -191,7 +192,7 @@ def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:
     ]
     if lost:
         raise CaptureError(
-            f"guards='strict': {len(lost)} guards cannot be kept in a file:\n"
+            f"guards='strict': {plural(len(lost), 'guard')} cannot be kept in a file:\n"
             + "\n".join(lost)
             + "\nCompile with guards='portable', which reports them, or remove what they depend on."
         )

@@ -110,6 +110,7 @@ class CallPlan:
                 "target": request.target,
                 "guards": request.guards if request.guards in GUARD_POLICIES else "portable",
                 "capture": request.capture,
+                **({"fusion": request.fusion} if request.fusion else {}),
             },
             "kind": self.kind,
             "inputs": self.contract.to_json(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import types
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,12 +14,46 @@ from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.internals.tensor_subclass import can_be_flattened, dense_parts
 
 
+def held_inputs(
+    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
+) -> tuple[torch.Tensor, ...]:
+    """The inputs that a callable reads otherwise, too: from its closure, a global, its module.
+
+    What functools.partial bound is in the closure of what is compiled. Code that was compiled for
+    such an input accepts no copy of it.
+    """
+    own = {id(tensor) for tensor in _held_by(function, frozenset())}
+    given = leaves((args, dict(kwargs or {})), Path("call")) if own else ()
+    return tuple(leaf for _, leaf in given if id(leaf) in own)
+
+
+def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(owner := getattr(value, "__self__", value), torch.nn.Module):
+        yield from (*owner.parameters(), *owner.buffers())
+    elif isinstance(value, types.FunctionType) and id(value) not in within:
+        names = value.__code__.co_names
+        named = [found for n in names if _is_data(found := value.__globals__.get(n))]
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        for _, leaf in leaves([*named, *cells], Path("read")):
+            yield from _held_by(leaf, within | {id(value)})
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, torch.Tensor | torch.nn.Module | list | tuple | dict)
+
+
 def copies(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    held: Collection[torch.Tensor] = (),
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same inputs again: tensors of their own, modules shared."""
-    memo: dict[int, Any] = {}
+    """The same inputs again: tensors of their own, but those that are `held`; modules shared."""
+    memo: dict[int, Any] = {id(tensor): tensor for tensor in held}
     for _, leaf in leaves((args, dict(kwargs or {})), Path("call")):
+        if id(leaf) in memo:
+            continue
         if isinstance(leaf, torch.Tensor):
             twin = leaf.detach().clone(memory_format=torch.preserve_format)
             memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
@@ -38,10 +73,14 @@ def wrote(args: Any, kwargs: Any, after: Any) -> bool:
 
 
 @contextlib.contextmanager
-def restored(module: torch.nn.Module | None, gpus: Sequence[int] | None = None) -> Iterator[None]:
-    """Put the random state (that of all GPUs, or of some) and the module's buffers back."""
-    held = () if module is None else module.buffers()
-    buffers = [(part, part.detach().clone()) for b in held for part in dense_parts(b)]
+def restored(
+    module: torch.nn.Module | None,
+    gpus: Sequence[int] | None = None,
+    held: Collection[torch.Tensor] = (),
+) -> Iterator[None]:
+    """Put the random state (of all GPUs, or of some), the module's buffers and `held` back."""
+    changing = (*(() if module is None else module.buffers()), *held)
+    buffers = [(part, part.detach().clone()) for b in changing for part in dense_parts(b)]
     with torch.random.fork_rng(gpus):
         try:
             yield

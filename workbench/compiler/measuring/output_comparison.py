@@ -11,6 +11,7 @@ import torch
 
 from workbench.compiler.measuring.call_leaves import has_equality, leaves_of
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report.presenting import FormerTable, presenter
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ class Verification:
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
         leaves_checked = count if known == len(self.rows) else f"{known} of {count} checked"
         names = {row.kernel for row in self.kernels}
-        done = f"{len(names) - len(self.unchecked)} of {len(names)} kernels checked"
-        notes = f", {len(self.notes)} notes" if self.notes else ""
+        done = f"{len(names) - len(self.unchecked)} of {plural(len(names), 'kernel')} checked"
+        notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""
         parts = f"{verdict}, {leaves_checked}{f', {done}' if names else ''}"
         return f"Verification({parts} against {self.reference}{notes})"
 

@@ -18,6 +18,7 @@ from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import Patches, held_back, without_torch_warnings
 from workbench.compiler.measuring.call_leaves import copies, restored
 from workbench.compiler.recording.capture import Recorder
+from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
 
 _TRIES_IN_LOOP = 10
@@ -38,24 +39,29 @@ _OPS = ("call_function", "call_method", "call_module")
 
 @dataclass(frozen=True)
 class Explanation:
-    """What stops a function from being one graph; `report` holds the graphs and their sources."""
+    """What stops a function from being one graph; `report` holds the graphs and their sources.
+
+    `recipe` is the call, to try a rewrite of it; None for one that is not alive.
+    """
 
     breaks: tuple[Break, ...]
     graph_count: int
     op_count: int
     guards: tuple[Guard, ...]
     report: Report = field(repr=False)
+    recipe: Any = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """A short stable summary."""
         return (
-            f"Explanation({len(self.breaks)} breaks, {self.graph_count} graphs, "
-            f"{self.op_count} operators, {len(self.guards)} guards)"
+            f"Explanation({plural(len(self.breaks), 'break')}, "
+            f"{plural(self.graph_count, 'graph')}, {plural(self.op_count, 'operator')}, "
+            f"{plural(len(self.guards), 'guard')})"
         )
 
     def __str__(self) -> str:
         """The summary and one paragraph for each break."""
-        lines = [f"{self.graph_count} graphs with {self.op_count} operators"]
+        lines = [f"{plural(self.graph_count, 'graph')} with {plural(self.op_count, 'operator')}"]
         if not self.breaks:
             lines.append("no graph break")
         for b in self.breaks:

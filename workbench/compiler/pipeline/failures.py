@@ -11,11 +11,11 @@ from workbench.compiler.contract import dim_errors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.sources.break_messages import break_message
+from workbench.compiler.sources.refused_inputs import refused_inputs
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, WorkbenchError
+from workbench.errors import CaptureError, WorkbenchError, first_line
 from workbench.report import Outcome
 
-_RAISED = re.compile(r"with fake tensors: .*?: got (\w+)\((['\"])(.*?)\2\)", re.DOTALL)
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
     "torch captures torch.autograd.grad and backward() when it is asked to: compile inside `with "
@@ -41,6 +41,7 @@ def recorded(
         words = words or ("interrupted" if isinstance(error, KeyboardInterrupt) else repr(error))
     elif not isinstance(error, WorkbenchError):
         shown = explained(error)
+        words = first_line(shown) if refused_inputs(str(error)) else words
     shown.report = recorder.report(Outcome(ok=False, step=step, error=words))  # type: ignore[attr-defined]
     return shown
 
@@ -75,8 +76,8 @@ def _words(error: Exception, name: str, places: Places) -> str:
             "backend keeps its class, which is made while the program runs, in what it saves. "
             "Compile with backend='inductor', which does not."
         )
-    if eager := _RAISED.search(words):
-        return _raised(error, name, places, eager)
+    if refused := refused_inputs(words):
+        return _raised(error, name, places, refused)
     cause = error.__cause__ or error
     first = "\n".join([line for line in words.splitlines() if line.strip()][:6])
     return (
@@ -86,22 +87,26 @@ def _words(error: Exception, name: str, places: Places) -> str:
     )
 
 
-def _raised(error: Any, name: str, places: Places, eager: re.Match[str]) -> str:
+def _raised(error: Any, name: str, places: Places, refused: str) -> str:
     """An operator that refuses the example inputs, as it does without a compiler."""
-    reason = eager[3].strip()
-    found = [f"{name} fails on these inputs: {eager[1]}: {reason}.", *_line(error, places)]
+    found = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
     return "\n".join([*found, "Call it without compiling to see the same error, and mend that."])
 
 
 def _line(error: Any, places: Places) -> list[str]:
+    """The user's own line, then the one inside a library that it led to."""
     stack = list(getattr(error, "real_stack", None) or [])
     if stack:
-        frame = stack[-1]
-        place = f"{places.shown(frame.filename)}:{frame.lineno}"
-        return [f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"']
+        own = [frame for frame in stack if places.is_own(frame.filename)]
+        return list(dict.fromkeys(_at(frame, places) for frame in (*own[-1:], stack[-1])))
     cause = error.__cause__
     frames = traceback.extract_tb(cause.__traceback__) if cause else []
     return [f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}"] if frames else []
+
+
+def _at(frame: Any, places: Places) -> str:
+    place = f"{places.shown(frame.filename)}:{frame.lineno}"
+    return f'  at {place} in {frame.name}: "{(frame.line or "").strip()}"'
 
 
 def _graph_break(error: Any, name: str, places: Places) -> str:
@@ -109,10 +114,9 @@ def _graph_break(error: Any, name: str, places: Places) -> str:
     found = [f"{name} cannot be captured in one graph: {parts.kind or 'unsupported code'}."]
     found += _line(error, places)
     found += [f"  Explanation: {parts.explanation}"] if parts.explanation else []
-    if any(_AUTOGRAD in hint for hint in parts.hints):
-        found.append(f"  Cure: {_TRACE_AUTOGRAD}")
-    else:
-        found += [f"  Hint: {hint}" for hint in parts.hints]
+    for hint in parts.hints:
+        is_switch = _AUTOGRAD in hint
+        found.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
     found.append(
         "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
         "function."

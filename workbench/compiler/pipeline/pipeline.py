@@ -225,6 +225,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         inputs=tuple(f"{leaf.path}: {leaf.text}" for leaf in inputs if leaf.kind == "tensor"),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=tf32_uses() if torch.cuda.is_available() else (),
+        fusion=() if run.options.fusion is None else run.options.fusion.rows(),
     )
 
 
@@ -259,7 +260,9 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
     log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
     of_guards = held_back(log, "Error while creating guard", "Created at")
-    with compiling_for_serialization(run.decisions, run.bound), of_guards:
+    log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
+    of_shapes = held_back(log, "failed while attempting to run meta")
+    with compiling_for_serialization(run.decisions, run.bound), of_guards, of_shapes:
         return tp.AOT_COMPILE_FULLGRAPH.get()(
             run.callee.entry, (run.args, dict(run.kwargs)), hooks, backend, dynamic=False
         )

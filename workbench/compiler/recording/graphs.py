@@ -111,13 +111,13 @@ class GraphRecorder:
         self.graphs.append(kept)
 
     def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
-        rows = [self._row(node, kept.id) for node in nodes]
+        rows = [self._row(node, kept) for node in nodes]
         kept.names = frozenset(row[2] for row in rows)
         for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
             column.extend(values)
 
-    def _row(self, node: Any, graph: str) -> tuple[Any, ...]:
-        meta = node.meta
+    def _row(self, node: Any, kept: KeptGraph) -> tuple[Any, ...]:
+        meta, graph = node.meta, kept.id
         value = meta.get("val")
         if value is None:
             value = meta.get("example_value")
@@ -141,7 +141,15 @@ class GraphRecorder:
             None if frame is None else frame.line,
             self._names.module_path(meta),
             trace,  # becomes the call sites in `node_table`
+            self._operator(meta) if kept.stage == "joint" else None,
         )
+
+    def _operator(self, meta: Mapping[str, Any]) -> str | None:
+        """The ATen operator that autograd called, before it was taken apart, and which call."""
+        operator = meta.get("original_aten")
+        if operator is None or meta.get("from_node"):
+            return None
+        return f"{self._names.target(operator)}#{meta.get('seq_nr')}"
 
     def _link(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
         parent = self._parent(kept)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from workbench.compiler.sources.refused_inputs import refused_inputs
+
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 IN_LOOP = "graph break in loop"
@@ -27,6 +29,14 @@ _OF_LOCK = (
     "then, call the function once before it is compiled."
     "\n  Hint: Otherwise take the lock around the call of what is compiled."
 )
+_BACKWARD = "tracing `Tensor.backward()`"
+_OF_BACKWARD = (
+    "backward() is called inside of what is compiled."
+    "\n  Hint: Compile the loss; its backward comes along: return the loss, and call .backward() "
+    "on what the compiled function returns."
+    "\n  Hint: To capture the call itself, set torch._dynamo.config.trace_autograd_ops."
+)
+_CALL_IT = "Call it without compiling to see the same error, and mend that."
 _STACK = "\nUser stack trace:"
 
 
@@ -48,11 +58,15 @@ def break_message(message: str) -> BreakMessage:
         rest = _OF_SCRIPT
     elif _LOCK in rest:
         rest = _OF_LOCK
+    elif _BACKWARD in rest:
+        rest = _OF_BACKWARD
     url = _URL.search(message)
     body, _, context = rest.partition("\n  Developer debug context: ")
     explanation, *hints = re.split(r"\n\s*Hint: ", body)
     context = context.partition("\n\n For more details")[0].strip()
     kind = head.partition("\n")[0].strip()
+    if refused := refused_inputs(message):
+        explanation, hints, context = f"{refused}. {_CALL_IT}", [], ""
     return BreakMessage(
         kind=kind,
         reason=f"{kind}: {_flat(context)}" if context else kind,

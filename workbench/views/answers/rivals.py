@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.views.words.units import ms_text, number_text
+from workbench.views.words.units import ms_text, number_text, plural
 
 if TYPE_CHECKING:
     from workbench.report.rivals import Rivals
@@ -30,7 +30,7 @@ def text(found: Rivals) -> str:
     parts = [sentence(found)]
     for choice, code in codes(found):
         lines = code.split("\n")
-        more = [f"… {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+        more = [f"… {plural(len(lines) - _LINES, 'more line')}"] if len(lines) > _LINES else []
         parts.append("\n".join([f"--- {choice}", *lines[:_LINES], *more]))
     return "\n".join(parts)
 

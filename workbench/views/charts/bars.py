@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from workbench.analysis.cost.costs import CostKind, best_cost
 from workbench.analysis.fusion.fusion import (
     KernelTraffic,
-    traffic_before_and_after,
+    before_fusion,
     traffic_by_kernel,
 )
 from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
-from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet, unit_of
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
 from workbench.views.words.places import few_words, ops_of, short
 from workbench.views.words.units import bytes_text, ms_text, percent_text, us_text
 
@@ -62,11 +62,12 @@ def traffic(report: Report) -> Figure:
     size, unit = unit_of(max(moved, default=0))
     reads = [(k.bytes_read or 0) * max(k.calls, 1) / size for k in shown]
     writes = [(k.bytes_written or 0) * max(k.calls, 1) / size for k in shown]
-    total, change = traffic_before_and_after(report), ""
-    if total is not None:
-        before, after = total
-        less = percent_text(after - before, before)
-        change = f": {bytes_text(before)} → {bytes_text(after)} through fusion ({less})"
+    groups, change = fusion_traffic(report), ""
+    if groups is not None:
+        before, after = before_fusion(report)[0], groups.after
+        less = percent_text(after - before.bytes, before.bytes)
+        sizes_text = f"{bytes_text(before.bytes)} → {bytes_text(after)}"
+        change = f": {sizes_text} ({less} against {before.words})"
     title = _title(f"DRAM traffic (estimate){change}", len(ranked), "most first")
     sizes, words = [m / size for m in moved], [bytes_text(m) for m in moved]
     with _chart(_names(report, shown), sizes, words, unit, title) as (figure, axes, rows):
@@ -76,23 +77,24 @@ def traffic(report: Report) -> Figure:
 
 
 def fusion(report: Report) -> Figure:
-    """The groups that fusion changed, by what it saved: their operations alone, and together."""
+    """The groups that fusion changed, by what it saved: what eager moves for them, and together."""
     groups = [
-        group for group in traffic_by_kernel(report) if group.bytes_alone != group.bytes_fused
+        group for group in traffic_by_kernel(report) if group.bytes_before != group.bytes_fused
     ]
     if not groups:
         raise UsageError("Nothing to draw for 'fusion': it changed the traffic of no group.")
     shown = groups[:MOST]
-    size, unit = unit_of(max(max(group.bytes_alone, group.bytes_fused) for group in shown))
+    size, unit = unit_of(max(max(group.bytes_before, group.bytes_fused) for group in shown))
     by_id = {kernel.id: kernel for kernel in report.kernels}
     names = [_of_group(group, by_id.get(group.kernel or "")) for group in shown]
-    before = [group.bytes_alone / size for group in shown]
+    before = [group.bytes_before / size for group in shown]
     after = [group.bytes_fused / size for group in shown]
-    words = [f"{bytes_text(g.bytes_alone)} → {bytes_text(g.bytes_fused)}" for g in shown]
+    words_before = before_fusion(report)[0].words
+    words = [f"{bytes_text(g.bytes_before)} → {bytes_text(g.bytes_fused)}" for g in shown]
     what = "DRAM traffic of each group before and after fusion (estimate)"
     title = _title(what, len(groups), "greatest saving first")
     with _chart(names, list(map(max, before, after)), words, unit, title) as (figure, axes, rows):
-        axes.barh(rows, before, height=0.75, color=PALE, label="each operation alone")
+        axes.barh(rows, before, height=0.75, color=PALE, label=words_before)
         bars = axes.barh(rows, after, height=0.4, color=_READ, label="fused")
         worse = [bar for bar, row in zip(bars, shown, strict=True) if row.why_more is not None]
         for number, bar in enumerate(worse):
@@ -165,7 +167,7 @@ def _dress(bar: object, mark: str) -> None:
     if mark.startswith("g"):
         bar.set_facecolor(KERNEL_COLOURS[int(mark[1:])])
     else:
-        bar.set_facecolor("#ffffff")
+        bar.set_facecolor(NONE)
         bar.set_edgecolor("#808b98")
         bar.set_linestyle("--" if mark == "fb" else "-")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.analysis.diff.difference import MEASURED, Change, Diff, KernelMatch
-from workbench.analysis.diff.figures import ALL, UNFUSED, WHOLE
+from workbench.analysis.diff.figures import ALL, EAGER, UNFUSED, WHOLE
 from workbench.analysis.diff.kernels import label_of
 from workbench.views.diff.words import difference_text, joined, value_text
 from workbench.views.words.places import short
@@ -70,7 +70,7 @@ def _outcome(diff: Diff) -> Iterator[Sentence]:
 def _asked(diff: Diff) -> Iterator[Sentence]:
     # in a log these are the sizes that torch left open: a consequence, not a request
     logged = ("dynamic_shapes",) if {diff.a.request.kind, diff.b.request.kind} == {"trace"} else ()
-    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes", *logged)]
+    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes", "fusion", *logged)]
     words = [f"{c.item} {_short(difference_text(c))}" for c in own]
     if words:
         yield Sentence(f"Asked for differently: {joined(words, 4)}.", "request")
@@ -143,7 +143,7 @@ def _traffic(diff: Diff) -> Iterator[Sentence]:
     for change in rows:
         if change.item == ALL:
             worst = sorted(
-                (c for c in rows if c.item not in (ALL, UNFUSED)),
+                (c for c in rows if c.item not in (ALL, EAGER, UNFUSED)),
                 key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)),
             )
             most = f", most of it in {worst[0].item}" if worst else ""
@@ -235,7 +235,7 @@ def _resources(diff: Diff) -> Iterator[Sentence]:
     if kernels:
         order = sorted(kernels.items(), key=lambda item: min(item[1]))
         told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
-        more = f"; {len(order) - _SHOWN} kernels more" if len(order) > _SHOWN else ""
+        more = f"; {plural(len(order) - _SHOWN, 'kernel')} more" if len(order) > _SHOWN else ""
         yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
 
 

@@ -146,7 +146,7 @@ def text(matrix: Matrix) -> str:
     notes = [cell for cell in matrix.report.matrix if cell.note]
     lines += [f"  {cell.config}: {cell.note}" for cell in notes[:_ROWS]]
     if len(notes) > _ROWS:
-        lines.append(f"  {len(notes) - _ROWS} more remarks in .frame()")
+        lines.append(f"  {plural(len(notes) - _ROWS, 'more remark')} in .frame()")
     lines.append("  occupancy and bounds are estimates of a model: nothing was run")
     return "\n".join(lines)
 

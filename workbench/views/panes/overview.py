@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from workbench.analysis.cost.costs import costs
-from workbench.analysis.fusion.fusion import traffic_before_and_after
-from workbench.analysis.fusion.traffic import moved_bytes
+from workbench.analysis.fusion.fusion import before_fusion
+from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
 from workbench.report import Report
 from workbench.report.profile import MeasuredCall, measured_call
 from workbench.views.lookups.source_marks import sources
@@ -88,7 +88,7 @@ def _inside(kernels_us: float, call: MeasuredCall) -> str:
 
 
 def _part(known: int, count: int) -> str:
-    return "all kernels" if known == count else f"{known} of {count} kernels"
+    return "all kernels" if known == count else f"{known} of {plural(count, 'kernel')}"
 
 
 def _captured(report: Report) -> wire.Figure:
@@ -107,13 +107,13 @@ def _kernels(report: Report) -> wire.Figure:
 
 
 def _traffic(report: Report) -> wire.Figure:
-    traffic = traffic_before_and_after(report)
+    traffic = fusion_traffic(report)
     if traffic is None:
         return _kernels_traffic(report)
-    before, after = traffic
-    change = percent_text(after - before, before)
-    value = f"{bytes_text(before)} → {bytes_text(after)}"
-    return _figure("DRAM traffic", value, f"{change} through fusion (estimate)", "fusion")
+    before = before_fusion(report)[0]
+    change = percent_text(traffic.after - before.bytes, before.bytes)
+    value = f"{bytes_text(before.bytes)} → {bytes_text(traffic.after)}"
+    return _figure("DRAM traffic", value, f"{change} against {before.words} (estimate)", "fusion")
 
 
 def _kernels_traffic(report: Report) -> wire.Figure:

@@ -63,45 +63,51 @@ def _figure(
 
 
 _KERNEL = Column("kernel", "Kernel", "64px", kind="kernel")
+_SIDE = Column("side", "Pass", "64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
 _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
+_BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
+_ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
 _ONE_CALL = "Of one call, an estimate"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "costs": (
         replace(_KERNEL, field="id", width="52px"),
-        _number("cost", "Cost", "100px"),
+        _number("cost", "Cost", "98px"),
         _number(
-            "share", "Share", "78px", "share", field="cost", hint="Its part of that of all kernels"
+            "share", "Share", "70px", "share", field="cost", hint="Its part of that of all kernels"
         ),
         _number("calls", "Calls", "36px", "count"),
-        _number("read", "Read", "62px", "B", field="bytes_read", hint=_ONE_CALL),
-        _number("written", "Written", "62px", "B", field="bytes_written", hint=_ONE_CALL),
-        _number("flops", "FLOP", "56px", "amount", hint=_ONE_CALL, is_wide=True),
-        Column("bound", "Bound by", "68px", is_optional=True),
-        _number("registers", "Registers", "66px", "count", is_wide=True, is_optional=True),
+        _number("read", "Read", "53px", "B", field="bytes_read", hint=_ONE_CALL),
+        _number("written", "Written", "53px", "B", field="bytes_written", hint=_ONE_CALL),
+        _number("flops", "FLOP", "46px", "amount", hint=_ONE_CALL, is_wide=True),
+        replace(_SIDE, width="60px"),
+        Column("bound", "Bound by", "66px", is_optional=True),
+        _number("registers", "Registers", "65px", "count", is_wide=True, is_optional=True),
         _number(
             "occupancy",
             "Occupancy",
-            "76px",
+            "74px",
             "share",
             hint=_OCCUPANCY,
             is_wide=True,
             is_optional=True,
         ),
-        Column("ops", "Ops in it", "minmax(70px, 1.6fr)", "label", "code"),
-        Column("lines", "Lines", "minmax(44px, 0.5fr)", kind="length", is_optional=True),
+        Column("ops", "Ops in it", "minmax(120px, 2fr)", "label", "code"),
+        Column("lines", "Lines", "minmax(60px, 0.4fr)", kind="length", is_optional=True),
     ),
     "groups": (
         replace(_KERNEL, width="72px"),
         Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
+        _SIDE,
         Column("label", "Ops in it", "minmax(90px, 1.6fr)", kind="code"),
         Column("parts", "Parts", "56px", kind="length", is_wide=True),
-        _number("before", "Unfused", "76px", "B"),
+        _number("before", "Before", "76px", "B", hint=_BEFORE),
+        _number("alone", "Alone", "76px", "B", hint=_ALONE, is_wide=True),
         _number("after", "Fused", "76px", "B"),
         _number("saved", "Saved", "72px", "share"),
         Column("traffic", "Traffic", "minmax(60px, 0.9fr)", "before", "bar"),
@@ -109,6 +115,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "rejected": (
         Column("pair", "Pair", "124px", "a_kernel"),
         Column("ops", "Operations", "minmax(80px, 0.8fr)", "a", "code", is_wide=True),
+        _SIDE,
         Column("reason", "Reason", "minmax(120px, 1.5fr)", full="why"),
         _number("shared", "Shared", "80px", "B", field="shared_bytes"),
         _number("rounds", "Rounds", "70px"),
@@ -133,6 +140,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "phases": (
         Column("name", "Phase", "minmax(120px, 2fr)"),
+        _SIDE,
         Column("thread", "Thread", "minmax(60px, 0.5fr)", look="mut", is_wide=True),
         _number("start", "Start", "76px", "s", field="start_s"),
         _number("total", "Total", "76px", "s", field="duration_s"),
@@ -151,7 +159,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("rank", "Rank", "44px"),
         _number("warps", "Warps", "48px", "count"),
         _number("stages", "Stages", "48px", "count"),
-        _number("registers", "Registers", "64px", "count", is_wide=True),
+        _number("registers", "Registers", "66px", "count", is_wide=True),
         _number("spills", "Spills", "46px", "count"),
         _number("shared", "Shared", "64px", "B", field="smem_bytes", is_wide=True),
         _number("occupancy", "Occupancy (est.)", "116px", "share", hint="An estimate"),

@@ -11,12 +11,15 @@ from workbench.report import TABLES, Report
 from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.derived import DERIVED
+from workbench.views.tables.readable import Readable
 
 _NUMBERS = {
     "bytes": "Int64",
     "bytes_read": "Int64",
     "bytes_written": "Int64",
     "shared_bytes": "Int64",
+    "operators": "Int64",
+    "bytes_eager": "Int64",
     "bytes_alone": "Int64",
     "bytes_fused": "Int64",
     "flops": "Int64",
@@ -47,19 +50,23 @@ _TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly", "autotune")
 def frame(report: Report, name: str) -> pandas.DataFrame:
     """One table of the report: one that was recorded, or one that is derived from the record.
 
+    Lines are written `model.py:12` and lowered graphs `forward` and `backward`; other ids are those
+    that the view shows (`k4`), or the `id` of a row of another table (`g9:relu` of `nodes`).
     Raises `UsageError` when there is no table of that name; the message lists the names.
     """
+    readable = Readable(report)
     if name in DERIVED:
         columns = DERIVED[name].table(report).columns
         names = _columns(DERIVED[name].row_type)
-        return _typed(pandas.DataFrame({column: list(columns[column]) for column in names}))
+        shown = {column: readable.column(column, list(columns[column])) for column in names}
+        return _typed(pandas.DataFrame(shown))
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))
         raise UsageError(f"There is no table {name!r}. Take one of: {known}.")
     first = FIRST_COLUMNS.get(name, [])
     order = [*first, *(c for c in _columns(TABLES[name]) if c not in first)]
     columns = getattr(report, name).columns
-    values = {column: list(columns.get(column, ())) for column in order}
+    values = {column: readable.column(column, list(columns.get(column, ()))) for column in order}
     if name in _TEXTS:
         values["text"] = [report.texts.get(key) for key in values["text"]]
     return _typed(pandas.DataFrame(values))

@@ -44,6 +44,7 @@ class View(Answering):
     revision = traitlets.Int(0).tag(sync=True)
     pane = traitlets.Unicode("overview").tag(sync=True)
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    cost = traitlets.Unicode(None, allow_none=True).tag(sync=True)
 
     def __init__(
         self,

@@ -47,6 +47,8 @@ PaneId = Literal[
     "matrix",
     "artifact",
 ]
+Side = Literal["", "forward", "backward"]
+"""The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes"]
 Cell = str | int | float | bool | None
 
@@ -135,6 +137,7 @@ class Kernel(TypedDict):
     language: str
     graph: str
     is_backward: bool
+    side: Side
     ops: list[str]
     nodes: list[str]
     lines: list[str]
@@ -165,6 +168,7 @@ class GraphHead(TypedDict):
     compile_id: str | None
     node_count: int
     is_backward: bool
+    side: Side
     part: str
     next: list[str]
 
@@ -248,14 +252,16 @@ class Recompile(TypedDict):
 
 
 class Group(TypedDict):
-    """One final group of scheduler nodes: the bytes of its parts alone, and together.
+    """One final group of scheduler nodes: bytes of eager's operators (`before`), and together.
 
+    Where the operators are not known, `before` is `alone`: of its operations, each alone.
     `kind` and `label` say of its kernel what it is and computes, `saved` is a share of `before`,
     below zero where fusion made it worse: then `why_more` says why.
     """
 
     id: str
     graph: str
+    side: Side
     name: str
     kernel: str | None
     kind: str
@@ -263,6 +269,7 @@ class Group(TypedDict):
     parts: list[str]
     nodes: list[str]
     before: int
+    alone: int
     after: int
     saved: float | None
     why_more: str | None
@@ -276,6 +283,7 @@ class Rejected(TypedDict):
 
     id: str
     graph: str
+    side: Side
     a: str
     b: str
     a_nodes: list[str]
@@ -300,6 +308,7 @@ class Phase(TypedDict):
     self_s: float
     depth: int
     thread: str
+    side: Side
 
 
 class Choice(TypedDict):
@@ -508,18 +517,20 @@ class Answer(TypedDict):
 
 
 class StepState(TypedDict):
-    """One phase of a running compilation."""
+    """One phase of a running compilation; `kernels` were generated before it."""
 
     name: str
     start_s: float
     duration_s: float | None
+    kernels: NotRequired[int]
 
 
 class Progress(TypedDict):
     """A running or ended compilation: phases so far, kernels as they are generated.
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried.
-    `can_cancel` is true only where a button works (a compilation in a worker process).
+    `can_cancel` is true only where a button works (a compilation in a worker process). `words`
+    are what it does now, in plain words.
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]
@@ -530,6 +541,7 @@ class Progress(TypedDict):
     can_cancel: bool
     error: str | None
     task: NotRequired[Literal["measurement", "trial"]]
+    words: NotRequired[str]
 
 
 class State(TypedDict):

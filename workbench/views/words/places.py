@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Kernel, Report
+from workbench.views.words.units import plural
 
 _FILES = 2  # named beside a kernel
 
@@ -42,7 +43,7 @@ def line_numbers(report: Report, kernel: Kernel) -> str:
         else f"{file.rpartition('/')[2]}:{_ranges(sorted(set(numbers)))}"
         for file, numbers in by_file.items()
     ]
-    rest = f" and {len(parts) - _FILES} more files" if len(parts) > _FILES else ""
+    rest = f" and {plural(len(parts) - _FILES, 'more file')}" if len(parts) > _FILES else ""
     return "; ".join(parts[:_FILES]) + rest
 
 

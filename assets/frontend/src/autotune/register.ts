@@ -1,5 +1,6 @@
 // The Autotune pane and its things: choices that were timed, configurations that a model ranked.
 
+import { plural } from "../format";
 import { kindOf } from "../ids";
 import { RankedCard } from "../ranked/card";
 import type { Registration } from "../registration";
@@ -25,5 +26,5 @@ export const autotune: Registration<Store> = {
 
 function rankedName(id: string, store: Store): string {
   const row = store.doc.value?.ranked.find((each) => each.id === id);
-  return row ? `${row.kernel} with ${row.choice}, ${row.warps} warps` : id;
+  return row ? `${row.kernel} with ${row.choice}, ${plural(row.warps, "warp")}` : id;
 }

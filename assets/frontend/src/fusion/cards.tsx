@@ -42,8 +42,9 @@ export function GroupCard({ store, id }: CardProps) {
   if (!group) return <h2>{id}</h2>;
   const saved = group.before > group.after ? percent(1 - group.after / group.before) : "–";
   const rows: [string, string][] = [
-    ["Parts alone", bytes(group.before)],
-    ["Together", bytes(group.after)],
+    ["Before", bytes(group.before)],
+    ["Lowered, each alone", bytes(group.alone)],
+    ["Fused", bytes(group.after)],
     ["Saved", saved],
     ["Parts", String(group.parts.length)],
   ];

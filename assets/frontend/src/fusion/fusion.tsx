@@ -7,16 +7,20 @@ import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
+import { PassFilter, ofPass } from "../ui/pass";
 import type { Group, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
 
 export function FusionPane({ store }: { store: Store }) {
   const report = store.doc.value;
+  const side = store.side.value;
+  const groups = useMemo(() => ofPass(store, report?.groups ?? []), [report, side]);
+  const pairs = useMemo(() => ofPass(store, report?.rejected ?? []), [report, side]);
   if (!report) return null;
   return (
     <>
-      <Groups store={store} groups={report.groups} />
-      <NotFused store={store} pairs={report.rejected} omitted={report.omitted["fusion"] ?? 0} />
+      <Groups store={store} groups={groups} />
+      <NotFused store={store} pairs={pairs} omitted={report.omitted["fusion"] ?? 0} />
       <CudaGraphs store={store} />
     </>
   );
@@ -31,6 +35,7 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
         <h2>Groups</h2>
         <span class="faint cut">{`${plural(groups.length, "group")}; bytes are Inductor's estimate of DRAM traffic`}</span>
         <span class="grow" />
+        <PassFilter store={store} />
         <Frame store={store} name="traffic" />
       </div>
       <Table
@@ -46,9 +51,9 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
   );
 }
 
-/** Two bars: what the parts move alone, and together. */
+/** Two bars: what is moved before fusion, and after it. */
 function groupCells(groups: readonly Group[]): Cells<Group> {
-  const share = shareOf(groups, (group) => group.before);
+  const share = shareOf(groups, ({ before, after }) => Math.max(before, after));
   return {
     saved: {
       draw: ({ saved, why_more }) =>
@@ -56,11 +61,11 @@ function groupCells(groups: readonly Group[]): Cells<Group> {
       full: ({ saved, why_more }) => why_more ?? percent(saved),
     },
     traffic: {
-      full: (group) => `grey: ${bytes(group.before)} unfused, blue: ${bytes(group.after)} fused`,
+      full: (group) => `grey: ${bytes(group.before)} before, blue: ${bytes(group.after)} fused`,
       draw: (group) => {
-        const before = share(group);
-        const after = group.before ? (before * group.after) / group.before : 0;
-        return <Bars parts={[{ share: before }, { share: after }]} />;
+        const { before, after } = group;
+        const scale = share(group) / (Math.max(before, after) || 1);
+        return <Bars parts={[{ share: before * scale }, { share: after * scale }]} />;
       },
     },
   };
@@ -76,7 +81,7 @@ function NotFused({ store, pairs, omitted }: { store: Store; pairs: Rejected[]; 
   const cells = useMemo(() => pairCells(store), [store]);
   const columns = useColumns(store, "rejected", rows, cells);
   const count = omitted
-    ? `${pairs.length} of ${pairs.length + omitted} pairs`
+    ? `${pairs.length} of ${plural(pairs.length + omitted, "pair")}`
     : plural(pairs.length, "pair");
   return (
     <section class="half" aria-label="Not fused">

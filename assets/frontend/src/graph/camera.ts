@@ -3,7 +3,6 @@
 import type { PlacedBox, Scene } from "./scene";
 import { fitted, panned, revealed, zoomed, type Rect, type View } from "./viewport";
 
-const FOOT = 30; // the height of what lies over the lower edge
 const READING = 0.9; // the zoom to read a node that was looked for
 
 export interface Screen {
@@ -37,12 +36,12 @@ export class Camera {
     const whole = { x: 0, y: 0, width: scene.width, height: scene.height };
     // On a very wide screen a small graph may grow, but not to the size of a poster.
     const most = Math.min(2, Math.max(1.15, width / 1400));
-    this.look(fitted(whole, width, height, { most, margin: 8, foot: FOOT }), true);
+    this.look(fitted(whole, width, height, { most, margin: 8 }), true);
   }
 
   fit(rect: Rect, most: number): void {
     const { width, height } = this.screen();
-    this.look(fitted(rect, width, height, { most, margin: 50, foot: FOOT }));
+    this.look(fitted(rect, width, height, { most, margin: 50 }));
     this.fits = most;
   }
 

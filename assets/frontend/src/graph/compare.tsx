@@ -1,5 +1,6 @@
 // Two stages side by side: which nodes the passes between them added, removed and replaced.
 
+import { plural } from "../format";
 import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { nameOf } from "../ids";
@@ -142,9 +143,8 @@ function Lists({
   return (
     <div class="scroll graph-pad">
       <p class="mut">
-        {isSame
-          ? `Nothing changed: ${kept} nodes are the same.`
-          : `${kept} nodes are the same in both.`}
+        {isSame && "Nothing changed. "}
+        {plural(kept, "node")} alike in both.
       </p>
       <List
         title="Added"

@@ -1,6 +1,6 @@
 // What is hidden or collapsed, and the buttons that change it.
 
-import { whole } from "../format";
+import { plural, whole } from "../format";
 import type { Grouping } from "./groups";
 import type { Model } from "./model";
 import { openAll, type GraphState } from "./state";
@@ -20,7 +20,7 @@ export function Folding({ state, model, hidden, grouping }: Props) {
   return (
     <>
       <span class="mut">
-        {whole(count - hidden)} of {whole(count)} nodes
+        {whole(count - hidden)} of {plural(count, "node")}
         {hidden > 0 && <span class="wide"> · views, casts, weights hidden</span>}
       </span>
       {hasQuiet && (

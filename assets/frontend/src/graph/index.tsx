@@ -1,5 +1,6 @@
 // The Graphs pane: every stage on one canvas, collapsed and searched as the reader likes.
 
+import { plural } from "../format";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shownCost } from "../cost/cost";
 import { graphOf, kindOf } from "../ids";
@@ -109,6 +110,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
     reveal: (node) => handle.current?.reveal(node),
     fitAll: () => handle.current?.fitAll(),
     fitSelection: () => handle.current?.fitSelection(),
+    save: (kind) => handle.current?.save(kind),
   };
   const shown = { model, grouping, canvas, isLit: looks.isAny };
   return (
@@ -198,7 +200,7 @@ function useCaptions(store: Store, model: Model) {
 
 function labelFor(head: GraphHead, hidden: number): string {
   return (
-    `${head.title}: ${head.node_count - hidden} of ${head.node_count} nodes. ` +
+    `${head.title}: ${head.node_count - hidden} of ${plural(head.node_count, "node")}. ` +
     "Arrows walk along edges and siblings, space opens and closes a box, Enter shows the code, " +
     "Home fits all, Page Up and Page Down zoom. The button Table shows the same as a table."
   );

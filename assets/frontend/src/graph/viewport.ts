@@ -36,15 +36,14 @@ export function panned(view: View, dx: number, dy: number): View {
   return { ...view, x: view.x + dx, y: view.y + dy };
 }
 
-/** Shows a rectangle whole, no larger than `most`, no smaller than `least`, `foot` px kept free below. */
+/** Shows a rectangle whole, no larger than `most`, no smaller than `least`. */
 export function fitted(
   rect: Rect,
   width: number,
   height: number,
-  { most = 1.15, least = LEAST, margin = 16, foot = 0 } = {},
+  { most = 1.15, least = LEAST, margin = 16 } = {},
 ): View {
-  const free = height - foot;
-  const room = { width: Math.max(1, width - margin * 2), height: Math.max(1, free - margin * 2) };
+  const room = { width: Math.max(1, width - margin * 2), height: Math.max(1, height - margin * 2) };
   const fit = Math.min(
     room.width / Math.max(1, rect.width),
     room.height / Math.max(1, rect.height),
@@ -53,7 +52,7 @@ export function fitted(
   return {
     zoom,
     x: width / 2 - (rect.x + rect.width / 2) * zoom,
-    y: free / 2 - (rect.y + rect.height / 2) * zoom,
+    y: height / 2 - (rect.y + rect.height / 2) * zoom,
   };
 }
 

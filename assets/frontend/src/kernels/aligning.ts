@@ -1,5 +1,6 @@
 // Two texts of a stage side by side: rows of equal height, with what differs and what is folded.
 
+import { plural } from "../format";
 import type { ComparePart } from "../wire";
 import { pickedRows, type Difference, type Rows } from "./rows";
 
@@ -92,7 +93,7 @@ class Side {
   }
 
   fold(count: number): void {
-    this.text.push(`⋯ ${count} lines alike`);
+    this.text.push(`⋯ ${plural(count, "line")} alike`);
     this.from.push(null);
     this.kinds.push("fold");
   }

@@ -1,5 +1,6 @@
 // What stands in one column: its head and its rows, or why there are none.
 
+import { plural } from "../format";
 import type { Rows } from "./rows";
 
 export interface Content {
@@ -15,6 +16,6 @@ export interface Content {
 /** How many lines there are, and how many of them are in sight. */
 export function lineCount(rows: Rows | null, all: Rows | null = rows): string {
   if (!rows || !all) return "";
-  const total = `${all.ids.length} lines`;
+  const total = plural(all.ids.length, "line");
   return rows.ids.length < all.ids.length ? `${rows.ids.length} of ${total}` : total;
 }

@@ -1,5 +1,6 @@
 // What stands in each column for one kernel, as its parts arrive.
 
+import { plural } from "../format";
 import { useMemo } from "preact/hooks";
 import { graphOf } from "../ids";
 import { noSource } from "../overview/overview";
@@ -45,7 +46,7 @@ export function useContents(
     },
     nodes: {
       title: "FX",
-      note: kernel.nodes.length === 1 ? "1 node" : `${kernel.nodes.length} nodes`,
+      note: plural(kernel.nodes.length, "node"),
       rows: nodes,
       missing: "The record does not say which nodes this kernel computes.",
     },

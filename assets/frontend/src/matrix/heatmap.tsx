@@ -123,7 +123,7 @@ interface CellProps {
 function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, open }: CellProps) {
   const value = valueOf(cell, figure);
   const shade = value === null ? 0 : shadeOf(value, row, figure);
-  const why = cell === null ? "It was not compiled for this GPU." : cell.note;
+  const tip = cell && (cell.note ?? `${row.kernel} on ${target}: ${words(value, figure)}`);
   const look = `${isSelected ? "sel" : ""} ${isPartner ? "second" : ""} ${value === null ? "void" : ""}`;
   return (
     <span
@@ -131,12 +131,18 @@ function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, op
       role="gridcell"
       aria-selected={isSelected}
       class={`hm-cell num ${look}`}
-      data-tip={why ?? `${row.kernel} on ${target}: ${words(value, figure)}`}
+      data-tip={tip ?? ""}
       style={{ "--shade": shade.toFixed(3) }}
       onClick={(event) => choose(event.shiftKey)}
       onDblClick={open}
     >
-      {value === null ? (cell?.note ? "no code" : "–") : figure.write(value)}
+      {value === null
+        ? cell
+          ? cell.note
+            ? "no code"
+            : "–"
+          : "not compiled"
+        : figure.write(value)}
       {value !== null && <i aria-hidden="true" />}
     </span>
   );

@@ -45,6 +45,7 @@ export function ProgressView({ store }: { store: Store }) {
             </button>
           )}
         </div>
+        {isRunning && progress.words && <p role="status">{progress.words}</p>}
         <Steps progress={progress} since={since} />
         {isRunning && <p class="mut">{endWords(progress)}</p>}
       </section>

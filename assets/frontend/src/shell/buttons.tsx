@@ -20,8 +20,8 @@ export function IconButton({ name, label, keys, disabled, isPressed, press }: Ic
       aria-label={label}
       aria-pressed={isPressed}
       data-tip={keys ? `${label} (${keys})` : label}
-      disabled={disabled}
-      onClick={press}
+      aria-disabled={disabled}
+      onClick={() => disabled || press()}
     >
       <Icon name={name} />
     </button>

@@ -38,7 +38,8 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   const px = (value: number) => place(Math.min(value, ends[1]), ends, [left, width - RIGHT]);
   const far = shown.flatMap((row) => row.rounds.slice(3)).filter((value) => value > ends[1]).length;
   const height = lines.length * ROW + BOTTOM;
-  const more = rows.length > shown.length ? ` ${shown.length} of ${rows.length} settings.` : "";
+  const more =
+    rows.length > shown.length ? ` ${shown.length} of ${plural(rows.length, "setting")}.` : "";
   return (
     <div class="scroll sweep-chart" ref={box} tabIndex={0} role="region" aria-label="Forest plot">
       <p class="mut">

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from workbench.compiler.sources.break_messages import break_message
+from workbench.compiler.sources.refused_inputs import refused_inputs
+
+HEAD = "RuntimeError when making fake tensor call\n  Explanation: Dynamo failed to run FX node "
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "with fake tensors: call_function <built-in method cat of type object at 0x7f>"
+            "(*([FakeTensor(..., size=(2, 3)), FakeTensor(..., size=(2, 4))],), **{}): got "
+            "RuntimeError('Sizes of tensors must match')\n  Hint: x",
+            "cat does not take tensors of shapes [2, 3] and [2, 4]: Sizes of tensors must match",
+        ),
+        (
+            "with fake tensors: call_method view(*(FakeTensor(..., size=(6,)), 3, 5), **{}): got "
+            "RuntimeError(\"shape '[3, 5]' is invalid for input of size 6\")",
+            "view does not take a tensor of shape [6]: shape '[3, 5]' is invalid for input of "
+            "size 6",
+        ),
+        (
+            "with fake tensors: call_function <function embedding at 0x7f>(*(FakeTensor(..., "
+            "size=(2, 3), dtype=torch.int8), FakeTensor(..., size=(3, 4))), **{}): got "
+            "TypeError('no.')",
+            "embedding does not take tensors of shapes [2, 3] of int8 and [3, 4]: TypeError: no",
+        ),
+    ],
+)
+def test_an_operator_that_refuses_its_inputs_is_named_with_their_shapes(
+    message: str, words: str
+) -> None:
+    assert refused_inputs(HEAD + message) == words
+    found = break_message(HEAD + message)
+    assert found.explanation.startswith(words)
+    assert not found.hints
+
+
+def test_another_message_is_none_of_these() -> None:
+    assert refused_inputs("Unsupported Tensor.backward() call\n  Explanation: no") is None
