@@ -144,8 +144,8 @@ class Compiled(OtherTargets):
         """What another compilation sees in place of the guards and the machine code."""
         if self._original is None:
             reason = f"{self.name} is compiled code from a file, without its original"
-            opaque: Callable[..., Any] = torch.compiler.disable(self._opaque, reason=reason)
-            return opaque
+            disable: Any = torch.compiler.disable
+            return disable(self._opaque, reason=reason)  # type: ignore[no-any-return]
         return torch.no_grad()(self._original) if self.enters_no_grad else self._original
 
     def _opaque(self, *args: Any, **kwargs: Any) -> Any:

@@ -37,7 +37,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         return self(*args, **kwargs)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]  # a plain attribute in torch
+    def training(self) -> bool:
         """The mode of the original module."""
         return bool(self._plan.receiver[0].training)
 
@@ -109,7 +109,7 @@ def compiled_as(
 
 def compiled_from(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
     """What a compilation left behind, made callable."""
-    rest = {"original": code.original, "example": code.example}
+    rest: dict[str, Any] = {"original": code.original, "example": code.example}
     return compiled_as(code.aot_fn, code.plan, code.report, **rest, recipe=recipe)
 
 

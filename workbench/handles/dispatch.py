@@ -15,7 +15,7 @@ from workbench.artifacts.archive.container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
+from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of, with_memory
 from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
@@ -54,6 +54,7 @@ def compile_for_target(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
     if options.gpu is None:
+        args, kwargs = with_memory((tuple(args), dict(kwargs or {})))
         if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
             from workbench.handles.local_gpu import compile_on_gpu
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import workbench as wb
 from workbench.compiler.contract.composition import given_there, request_of
@@ -70,3 +71,11 @@ def test_a_module_wrapped_for_data_parallelism_is_unwrapped(tmp_path: Path) -> N
         torch.distributed.destroy_process_group()
     assert "unwrapped DistributedDataParallel" in compiled.report.request.notes[0]
     assert compiled.module is model
+
+
+def test_fake_inputs_compile_for_real_ones() -> None:
+    with FakeTensorMode():
+        fake = torch.empty(4, 8)
+    compiled = wb.aot_compile(add, (fake,), backend="eager")
+    torch.testing.assert_close(compiled(X), add(X))
+    assert compiled.report.request.inputs == ("x: float32 [4, 8] on cpu",)

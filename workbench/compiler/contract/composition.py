@@ -66,8 +66,12 @@ def request_of(
     if there is None:
         asked = backend or "inductor", mode, options or {}
         return CompileOptions(*asked, dynamic_shapes=dynamic_shapes, dynamic=dynamic, **rest)
-    own = {"backend": backend, "mode": mode, "options": options}
-    own |= {"dynamic": dynamic_shapes if dynamic is None else dynamic}
+    own = {
+        "backend": backend,
+        "mode": mode,
+        "options": options,
+        "dynamic": dynamic_shapes if dynamic is None else dynamic,
+    }
     same_backend = backend is None or backend == (there.backend or "inductor")
     keeps = same_backend and mode is None
     if dynamic is None and dynamic_shapes is None:
@@ -85,9 +89,14 @@ def request_of(
 
 def _notes(there: GivenThere, own: Mapping[str, Any], *, keeps: bool) -> tuple[str, ...]:
     """What was taken over and what was not, in a sentence each."""
-    given = {"backend": there.backend_name, "mode": there.mode, "options": dict(there.options)}
-    given |= {"dynamic": there.dynamic}
-    taken, replaced = [], []
+    given: dict[str, Any] = {
+        "backend": there.backend_name,
+        "mode": there.mode,
+        "options": dict(there.options),
+        "dynamic": there.dynamic,
+    }
+    taken: list[str] = []
+    replaced: list[str] = []
     for name, value in given.items():
         if value is None or value == {}:
             continue
