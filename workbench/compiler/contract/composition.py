@@ -15,7 +15,6 @@ from workbench.compiler.contract.request import MODES, Backend, CompileOptions, 
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
-_LINKS = ("_torchdynamo_orig_callable", "_torchdynamo_orig_backend")
 _DEPTH = 16  # wrappers that torch puts around a backend; there are three
 
 
@@ -124,18 +123,20 @@ def given_there(target: Any) -> GivenThere | None:
     if uncompiled(target) is None:
         return None
     context = _context_of(target)
-    found = getattr(context, "callback", None)
+    found = getattr(context, tp.COMPILED_CALLBACK, None)
     for _ in range(_DEPTH):
         if isinstance(found, tp.INDUCTOR_WRAPPER.get() | tp.BACKEND_WRAPPER.get()):
             return _read(found, context)
-        found = next((vars(found)[n] for n in _LINKS if n in getattr(found, "__dict__", {})), None)
+        found = next(
+            (vars(found)[n] for n in tp.CALLBACK_LINKS if n in getattr(found, "__dict__", {})), None
+        )
     return GivenThere()
 
 
 def _context_of(compiled: Any) -> Any:
     """What torch keeps of the settings: in a module's attribute, in a function's closure."""
     if isinstance(compiled, torch.nn.Module):
-        return compiled.__dict__.get("dynamo_ctx")
+        return compiled.__dict__.get(tp.COMPILED_MODULE_CONTEXT)
     return inspect.getclosurevars(compiled).nonlocals.get("self")
 
 
