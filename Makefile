@@ -1,4 +1,5 @@
-# `make lab` opens the tutorial, `make demo` shows the whole way without a browser, `make test` tests.
+# `make lab` opens the tutorial, `make demo` shows the whole way without a browser, `make test` tests,
+# `make docs` builds the site.
 # TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
@@ -15,7 +16,7 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
 .PHONY: setup lab demo test test-all test-newest test-gpu check bench browser packages frontend \
-	screenshots notebooks
+	screenshots notebooks docs
 setup: .venv/.lab
 
 .venv/.python:
@@ -32,6 +33,10 @@ setup: .venv/.lab
 
 .venv/.test: .venv/.torch pyproject.toml
 	$(BIN)/pip $(CONSTRAINED) --editable '.[lab,test,dev]'
+	touch $@ .venv/.lab .venv/.docs
+
+.venv/.docs: .venv/.torch pyproject.toml
+	$(BIN)/pip $(CONSTRAINED) --editable '.[lab,docs]'
 	touch $@ .venv/.lab
 
 lab: .venv/.lab
@@ -63,6 +68,11 @@ test-gpu: .venv/.test
 notebooks: .venv/.test
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(sort $(wildcard notebooks/*.ipynb)) \
 		--ExecutePreprocessor.store_widget_state=False --ExecutePreprocessor.record_timing=False
+
+# a site that is read without a network, by opening out/site/index.html; no notebook is run
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --config-file docs/mkdocs.yml
+	$(BIN)/python -m docs.generate.links out/site
 
 .venv-newest/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-newest

@@ -52,5 +52,6 @@ class _ByGroupOrFile(LoadGroupScheduling):
         return nodeid.partition("::")[0] if scope == nodeid else scope
 
 
+@pytest.hookimpl(optionalhook=True)  # where plugins are not loaded by themselves
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByGroupOrFile | None:
     return _ByGroupOrFile(config, log) if config.getoption("dist") == "loadgroup" else None

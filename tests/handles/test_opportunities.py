@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from opportunity_cases import Copying, Pictures, copied, scaled
+from opportunity_cases import Copying, Pictures, best, copied, scaled
 
 import workbench as wb
+from workbench.analysis.opportunities.topk_line import with_max
 from workbench.compiler.measuring.output_comparison import compare
 from workbench.handles.opportunities import Opportunities
 from workbench.handles.rewriting import rewritten
@@ -48,6 +49,21 @@ def test_a_module_shares_its_weights_with_the_copy_and_stays_as_it_was() -> None
     assert found[0].try_().agrees
 
 
+class Scaled(Copying):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * 2
+
+
+def test_a_forward_that_is_reached_through_super_is_changed_in_a_copy() -> None:
+    module, x = Scaled().eval(), torch.randn(4, 96)
+    found = wb.opportunities(wb.aot_compile(module, (x,), grad=False))
+    tried = found["copied-matrix"].try_()
+    assert tried.agrees
+    assert tried.fewer_kernels == 1
+    assert type(module).__mro__[1] is Copying
+    torch.testing.assert_close(tried.compiled(x), module(x))
+
+
 def helper(x: torch.Tensor) -> torch.Tensor:
     return x.t().contiguous()
 
@@ -83,6 +99,30 @@ def test_what_a_copy_would_leave_out_is_refused_in_a_sentence() -> None:
     found = wb.opportunities(wb.aot_compile(product, inputs, grad=False))
     with pytest.raises(wb.UsageError, match="lambda or has a decorator"):
         found[0].try_()
+
+
+def test_topk_of_one_is_a_maximum_in_the_same_line() -> None:
+    found = wb.opportunities(wb.aot_compile(best, (torch.randn(16, 100),), grad=False))
+    assert (
+        found[0].after[0].strip() == "values, places = torch.max(torch.relu(x), -1, keepdim=True)"
+    )
+    tried = found[0].try_()
+    assert tried.agrees
+    assert tried.saved_bytes == found[0].saved_bytes_high
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("    return x.topk(1)[0]", "    return x.max(-1, keepdim=True)[0]"),
+        ("top = torch.topk(x, k=1, dim=0).values", "top = torch.max(x, 0, keepdim=True).values"),
+        ("top = x.topk(1, largest=False)", None),
+        ("top = x.topk(k)", None),
+        ("top = torch.topk(", None),
+    ],
+)
+def test_only_the_largest_one_is_a_maximum(line: str, after: str | None) -> None:
+    assert with_max(line) == after
 
 
 def test_numbers_that_are_meant_to_change_are_shown_and_not_judged() -> None:

@@ -9,7 +9,7 @@ from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from torch.export import Dim
 
 from workbench.errors import UsageError
-from workbench.notebook.options import dynamic_shapes
+from workbench.notebook.options import dynamic, dynamic_shapes
 
 Run = Callable[[str], ExecutionResult]
 
@@ -87,3 +87,9 @@ def test_what_a_package_cannot_is_one_line(
     assert error.startswith("UsageError: %aot_compile")
     assert message in error
     assert not package_calls
+
+
+def test_every_size_or_none_is_dynamic_in_one_word() -> None:
+    assert dynamic(["True"]) == {"dynamic": True, "dynamic_shapes": None}
+    assert dynamic(["false"]) == {"dynamic": False, "dynamic_shapes": None}
+    assert dynamic([]) == {"dynamic": None, "dynamic_shapes": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,10 @@ def aot_compile(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    backend: str | Callable[..., Any] = "inductor",
+    backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
+    dynamic: bool | None = None,
     dynamic_shapes: Any = None,
     grad: bool | None = None,
     target: str = "host",
@@ -40,11 +42,16 @@ def aot_compile(
     ----------
     fn
         A function, closure, lambda, bound method, functools.partial, callable object or nn.Module;
-        what torch.compile returned is unwrapped.
+        what torch.compile returned is unwrapped, DistributedDataParallel too.
     args, kwargs
         Example inputs; they fix shapes, dtypes and devices of later calls.
     backend, mode, options
-        As in torch.compile; mode and options may be given together, an option wins.
+        As in torch.compile; mode and options may be given together, an option wins. What is not
+        given here is taken over from the torch.compile around `fn`, else it is "inductor"; a note
+        in the report says what was taken over and what an argument given here replaces.
+    dynamic
+        True lets every size of 2 or more vary where torch can keep it so, False and None compile
+        for the sizes of the example; taken over in the same way.
     dynamic_shapes
         As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
         Dim without a minimum takes the sizes 0 and 1 too, where torch can compile one code for
@@ -81,11 +88,12 @@ def aot_compile(
     >>> flexible(x[:3]).shape
     torch.Size([3, 64])
     """
-    from workbench.compiler.contract.request import CompileOptions
+    from workbench.compiler.contract.composition import request_of
     from workbench.handles.dispatch import compile_for_target
 
-    asked = backend, mode, options or {}, dynamic_shapes, grad, target, guards, capture
-    return compile_for_target(fn, args, kwargs, CompileOptions(*asked), progress)
+    asked = backend, mode, options, dynamic, dynamic_shapes
+    request = request_of(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    return compile_for_target(fn, args, kwargs, request, progress)
 
 
 def compile_async(
@@ -93,9 +101,10 @@ def compile_async(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    backend: str | Callable[..., Any] = "inductor",
+    backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
+    dynamic: bool | None = None,
     dynamic_shapes: Any = None,
     grad: bool | None = None,
     target: str = "host",
@@ -119,11 +128,12 @@ def compile_async(
     >>> job.result()
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
-    from workbench.compiler.contract.request import CompileOptions
+    from workbench.compiler.contract.composition import request_of
     from workbench.handles.dispatch import compile_in_background
 
-    asked = backend, mode, options or {}, dynamic_shapes, grad, target, guards, capture
-    return compile_in_background(fn, args, kwargs, CompileOptions(*asked))
+    asked = backend, mode, options, dynamic, dynamic_shapes
+    request = request_of(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    return compile_in_background(fn, args, kwargs, request)
 
 
 def package(
@@ -221,9 +231,11 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
+    from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
-    return run(fn, args, dict(kwargs or {}))
+    found = run(fn, args, dict(kwargs or {}))
+    return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:

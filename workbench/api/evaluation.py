@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.package import Package
     from workbench.handles.verify import Verification
     from workbench.processes.messages import ProgressCallback
     from workbench.report.profile import Profile
@@ -25,7 +26,7 @@ __all__ = ["matrix", "profile", "roundtrip", "sweep", "verify"]
 
 
 def verify(
-    x: Compiled | CrossCompiled,
+    x: Compiled | CrossCompiled | Package,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -65,7 +66,8 @@ def verify(
     from workbench.compiler.contract.request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.verify import refuse_for_host
+    from workbench.handles.package import Package
+    from workbench.handles.verify import refuse_for_host, verify_package
     from workbench.handles.verify import verify as run
 
     check_args(args, kwargs)
@@ -77,12 +79,14 @@ def verify(
             tuple(args), dict(kwargs or {}), reference, per_kernel, float64, Tolerance(rtol, atol)
         )
         return verify_program(x.program, x.original, asked)
-    if not isinstance(x, Compiled):
+    if not isinstance(x, Compiled | Package):
         raise UsageError(
-            "verify takes what aot_compile made, or load of an .aot file; this is a "
-            f"{type(x).__name__}. A package is compared with its original by wb.roundtrip(x, args)."
+            "verify takes what aot_compile, package or load made; this is of type "
+            f"{type(x).__name__}."
         )
     refuse_for_host(per_kernel=per_kernel, float64=float64)
+    if isinstance(x, Package):
+        return verify_package(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 
@@ -101,6 +105,7 @@ def profile(
     from workbench.compiler.contract.request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.package import NO_KERNEL_TIMES
     from workbench.handles.profile import profile_compiled
 
     check_args(args, kwargs)
@@ -109,8 +114,7 @@ def profile(
     if not isinstance(x, Compiled):
         raise UsageError(
             "profile takes what aot_compile made, or load of an .aot file; this is of type "
-            f"{type(x).__name__}. The kernels of a package are inside its library, where "
-            "they cannot be timed one by one."
+            f"{type(x).__name__}. {NO_KERNEL_TIMES}"
         )
     return profile_compiled(x, args, dict(kwargs or {}))
 

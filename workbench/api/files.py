@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from workbench.errors import UsageError
 
@@ -20,7 +20,7 @@ __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 
 
 def load(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | BinaryIO,
     *,
     module: Any | None = None,
     external_data: Mapping[str, Any] | None = None,
@@ -35,6 +35,8 @@ def load(
 
     Parameters
     ----------
+    path
+        A path, or a binary file-like object such as io.BytesIO, read from its beginning.
     module
         The module (or other object) that an `.aot` file is called on, when its weights are not in
         the file; one on the meta device is filled from bundled weights. For a `.pt2` the module or
@@ -68,27 +70,31 @@ def load(
     >>> torch.equal(loaded(x), f(x))
     True
     """
+    from workbench.artifacts.archive.file_objects import with_path
     from workbench.handles.load_package import is_package, load_package
 
-    if is_package(path):
-        _only_for(".aot", external_data=external_data, f_globals=f_globals)
-        return load_package(
-            path,
-            module=module,
-            trust=trust,
-            num_runners=num_runners,
-            check=check,
-            package_class=_package_class,
-        )
-    from workbench.handles.load import load_compiled
+    def opened(path: str | PathLike[str]) -> Compiled | Package:
+        if is_package(path):
+            _only_for(".aot", external_data=external_data, f_globals=f_globals)
+            return load_package(
+                path,
+                module=module,
+                trust=trust,
+                num_runners=num_runners,
+                check=check,
+                package_class=_package_class,
+            )
+        from workbench.handles.load import load_compiled
 
-    _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
-    compiled = load_compiled(
-        path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
-    )
-    if not check:
-        compiled.disable_guard_check()
-    return compiled
+        _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
+        compiled = load_compiled(
+            path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
+        )
+        if not check:
+            compiled.disable_guard_check()
+        return compiled
+
+    return with_path(path, opened)
 
 
 def _package_class() -> type[Package]:
@@ -103,7 +109,7 @@ def _only_for(kind: str, **given: Any) -> None:
         raise UsageError(f"{named[0]} is for {kind} files: leave it out for this one.")
 
 
-def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactReport:
+def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> ArtifactReport:
     """Look inside a file of any kind; nothing from it is executed.
 
     Members with sizes, inputs and outputs, constants, guards kept and dropped, what it needs of a
@@ -113,8 +119,8 @@ def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactRepor
     Parameters
     ----------
     path
-        An `.aot` or `.pt2` file of this workbench, or what torch's `save_compiled_function`,
-        `aoti_compile_and_package` or `torch.export.save` wrote.
+        A path or a binary file-like object: an `.aot` or `.pt2` file of this workbench, or what
+        torch's `save_compiled_function`, `aoti_compile_and_package` or `torch.export.save` wrote.
     verify
         Compare every byte with its hash; without it members beyond 64 MiB, the smallest first,
         are said to be "not hashed".
@@ -129,12 +135,13 @@ def inspect(path: str | PathLike[str], *, verify: bool = False) -> ArtifactRepor
     >>> wb.inspect("f.aot").frame("inputs").name.to_list()
     ['x']
     """
+    from workbench.artifacts.archive.file_objects import with_path
     from workbench.artifacts.inspect.inspection import inspect as run
 
-    return run(path, verify=verify)
+    return with_path(path, lambda path: run(path, verify=verify))
 
 
-def check(path: str | PathLike[str], machine: Any = None) -> Check:
+def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     """Compare what a file needs with a machine: each requirement pass, warn or fail.
 
     Takes every kind of file that `inspect` takes; nothing from it is executed.
@@ -153,9 +160,10 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     >>> wb.check("f.aot", {"torch": "2.12.0"}).ok
     False
     """
+    from workbench.artifacts.archive.file_objects import with_path
     from workbench.artifacts.preflight.check import check as run
 
-    return run(path, machine)
+    return with_path(path, lambda path: run(path, machine))
 
 
 def machine() -> Machine:

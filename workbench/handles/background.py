@@ -17,6 +17,7 @@ from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_module import compiled_as, compiled_from
 from workbench.handles.cross_compiled import CrossCompiled, job_for
 from workbench.handles.load import load_compiled
 from workbench.handles.recipe import Recipe
@@ -110,7 +111,7 @@ def _loaded(path: str, digest: str, callee: Callee, example: Example, recipe: Re
     loaded = load_compiled(path, module=owner, external_data=outside, f_globals=scope, trust=digest)
     callee.share_closure(loaded.aot_fn)
     plan, report = loaded.plan, loaded.report
-    return Compiled(
+    return compiled_as(
         loaded.aot_fn, plan, report, original=callee.entry, example=example, recipe=recipe
     )
 
@@ -167,7 +168,7 @@ def main(parent: Parent) -> None:
             with parcel["state"].reproduced():
                 call = (parcel["function"], parcel["args"], parcel["kwargs"], parcel["options"])
                 parent.send(Ready())
-                compiled = Compiled.of(compile_ahead(*call, parent))
+                compiled = compiled_from(compile_ahead(*call, parent))
                 parent("saving", 0.0)
                 digest = save_compiled(compiled, folder / RESULT, weights="later")
                 parent.end("saving", 0.0)

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 
 from workbench.compiler.contract.calling import FastCheck, caller
 from workbench.compiler.contract.guard_policy import fast_guard
@@ -21,7 +22,6 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.report import Report
 
 if TYPE_CHECKING:
-    from workbench.compiler.pipeline.pipeline import CompiledCode
     from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
@@ -58,21 +58,16 @@ class Compiled(OtherTargets):
         self.report = report
         self._checked = True
         self._call = self._build_call()
-
-    @classmethod
-    def of(cls, code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
-        """What a compilation left behind, made callable."""
-        return cls(
-            code.aot_fn,
-            code.plan,
-            code.report,
-            original=code.original,
-            example=code.example,
-            recipe=recipe,
-        )
+        self._traced = self._for_tracing()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the compiled code on inputs that fit the contract."""
+        """Run the compiled code on inputs that fit the contract.
+
+        Where another compilation traces the call, the original's code becomes a part of that one;
+        what was loaded without its original is a graph break there.
+        """
+        if is_compiling():
+            return self._traced(*args, **kwargs)
         try:
             return self._call(*args, **kwargs)
         except TypeError as error:
@@ -144,6 +139,17 @@ class Compiled(OtherTargets):
             quick=self._quick() if self._checked else None,
             grad_switch=(torch.is_grad_enabled, tp.SET_GRAD_ENABLED.get()) if no_grad else None,
         )
+
+    def _for_tracing(self) -> Callable[..., Any]:
+        """What another compilation sees in place of the guards and the machine code."""
+        if self._original is None:
+            reason = f"{self.name} is compiled code from a file, without its original"
+            disable: Any = torch.compiler.disable
+            return disable(self._opaque, reason=reason)  # type: ignore[no-any-return]
+        return torch.no_grad()(self._original) if self.enters_no_grad else self._original
+
+    def _opaque(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
 
     def _quick(self) -> FastCheck | None:
         """One expression that stands before the guards, where the signature is plain."""

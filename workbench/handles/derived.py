@@ -109,6 +109,7 @@ class Derived:
         kwargs: Mapping[str, Any] | None = None,
         *,
         model: str | None = None,
+        libraries: Sequence[str | PathLike[str]] = (),
         overwrite: bool = False,
     ) -> Path:
         """Write a small CMake project that runs one model of the package from C++, without Python.
@@ -125,13 +126,17 @@ class Derived:
             fit the contract: random numbers, and zeros for whole numbers.
         model
             The name of the model, where the package holds several.
+        libraries
+            Shared libraries that register the custom operators which the model calls; they are
+            linked.
         overwrite
             Whether the files of an earlier project in the folder may be replaced.
 
         Raises
         ------
         UsageError
-            The folder is not empty, or the package has no contract (torch itself wrote it).
+            The folder is not empty, the package has no contract (torch itself wrote it), or it
+            calls a custom operator and no library is given.
         ContractError
             `args` do not fit what was compiled.
         """
@@ -140,5 +145,11 @@ class Derived:
         loaded = self[self.manifest.model(model).name]
         example = None if args is None else (args, kwargs or {})
         return project_of(
-            folder, Path(self.path), self.manifest, loaded, example, overwrite=overwrite
+            folder,
+            Path(self.path),
+            self.manifest,
+            loaded,
+            example,
+            libraries=libraries,
+            overwrite=overwrite,
         )

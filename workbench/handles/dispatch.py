@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from workbench.artifacts.archive.container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.contract import callables
 from workbench.compiler.contract.contract import Contract
-from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of
+from workbench.compiler.contract.examples import dynamic_shapes_of, inputs_of, with_memory
 from workbench.compiler.contract.fusion_choice import FusionChoice
 from workbench.compiler.contract.request import CompileOptions, check_args
 from workbench.compiler.contract.specialized_values import resolve
@@ -25,6 +26,7 @@ from workbench.compiler.pipeline.pipeline import bind, compile_ahead
 from workbench.errors import ArtifactError, UsageError
 from workbench.handles.chosen_fusion import compiled_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_module import compiled_from, with_originals
 from workbench.handles.other_targets import OtherTargets
 from workbench.handles.recipe import Recipe
 from workbench.processes.messages import ProgressCallback
@@ -46,18 +48,20 @@ def compile_for_target(
 ) -> Compiled | CrossCompiled:
     """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
     check_args(args, kwargs)
+    target, options = _with_originals(target, options)
     if progress is not None and not callable(progress):
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
     if options.gpu is None:
+        args, kwargs = with_memory((tuple(args), dict(kwargs or {})))
         if options.backend == "inductor" and _is_on_gpu(target, args, kwargs or {}):
             from workbench.handles.local_gpu import compile_on_gpu
 
             code = compile_on_gpu(target, args, kwargs, options, progress)
         else:
             code = compile_ahead(target, args, kwargs, options, progress)
-        return Compiled.of(code, recipe_of(target, args, kwargs, options))
+        return compiled_from(code, recipe_of(target, args, kwargs, options))
     _check_call(target, args, kwargs)
     from workbench.handles.cross_compiled import cross_compile
 
@@ -77,12 +81,19 @@ def compile_in_background(
     """
     from workbench.handles import background
 
+    target, options = _with_originals(target, options)
     _check_call(target, args, kwargs)
     recipe = recipe_of(target, args, kwargs, options)
     call = target, tuple(args), dict(kwargs or {})
     if options.gpu is not None:
         return background.cross_compile_in_background(*call, options, recipe)
     return background.compile_in_background(*call, options, recipe)
+
+
+def _with_originals(target: Any, options: CompileOptions) -> tuple[Any, CompileOptions]:
+    target, notes = with_originals(target)
+    known = (*options.notes, *(note for note in notes if note not in options.notes))
+    return target, replace(options, notes=known)
 
 
 def _check_call(target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> None:

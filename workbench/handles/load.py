@@ -14,6 +14,7 @@ from workbench.compiler.contract.plan import CallPlan
 from workbench.compiler.contract.specialized_values import SpecializedValues
 from workbench.errors import ArtifactError
 from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_module import compiled_as
 from workbench.report import Report, Request
 
 
@@ -43,7 +44,7 @@ def load_compiled(
     report = loaded.report or Report(request=Request(name=contract["name"]))
     original = receiver if plan.kind == "module" else None
     report = with_file_later(report, path, loaded.digest)
-    compiled = Compiled(loaded.callable, plan, report, original=original)
+    compiled = compiled_as(loaded.callable, plan, report, original=original)
     problems = plan.specialized.mismatches({}, arguments=False)
     if problems:
         raise ArtifactError(

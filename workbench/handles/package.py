@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import finalize, ref
 
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
@@ -20,7 +20,15 @@ from workbench.report.report_holder import ReportHolder
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
     from workbench.compiler.running.bucketed import Bucketed
     from workbench.compiler.running.model_files import Unpacking
+    from workbench.handles.verify import Verification
     from workbench.report import Report
+
+
+NO_KERNEL_TIMES = (
+    "The kernels of a package are inside its library, where they cannot be timed one by one: "
+    "wb.roundtrip(package, args) times whole calls, wb.profile(wb.aot_compile(model, args), args) "
+    "each kernel of the same model."
+)
 
 
 class Package(ReportHolder, Derived):
@@ -168,6 +176,16 @@ class Package(ReportHolder, Derived):
         from workbench.report.record import Report
 
         return Report.from_bytes(decode_report(content))
+
+    def verify(self, *args: Any, **kwargs: Any) -> Verification:
+        """Compare with the original on these inputs; short for `workbench.verify`."""
+        from workbench.handles.verify import verify_package
+
+        return verify_package(self, args, kwargs)
+
+    def profile(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
+        raise UsageError(NO_KERNEL_TIMES)
 
     def update_weights(
         self, weights: Any, *, partial: bool = False, model: str | None = None

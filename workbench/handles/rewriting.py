@@ -57,7 +57,17 @@ def _functions(target: Any) -> Iterator[types.FunctionType]:
         yield target
     elif isinstance(target, torch.nn.Module):
         kinds = dict.fromkeys(type(part) for part in target.modules())
-        yield from (f for kind in kinds if isinstance(f := kind.forward, types.FunctionType))
+        yield from (forward for kind in kinds for forward in _forwards(kind))
+
+
+def _forwards(kind: type) -> Iterator[types.FunctionType]:
+    """The forward of a class, and those that it reaches through `super()`."""
+    for base in kind.__mro__:
+        forward = vars(base).get("forward")
+        if isinstance(forward, types.FunctionType):
+            yield forward
+            if "__class__" not in forward.__code__.co_freevars:
+                return
 
 
 def _helpers(caller: types.FunctionType) -> Iterator[types.FunctionType]:
@@ -152,9 +162,18 @@ def _with(target: Any, found: _Found, new: types.FunctionType) -> Any:
     kinds: dict[type, type] = {}
     for part in made.modules():
         kind = type(part)
-        if kind.forward is found.caller:
+        if found.caller in _forwards(kind):
             if kind not in kinds:
-                kinds[kind] = type(kind.__name__, (kind,), {"forward": new})
-                kinds[kind].__module__ = kind.__module__
+                kinds[kind] = _subclass(kind, found.caller, new)
             part.__class__ = kinds[kind]
     return made
+
+
+def _subclass(kind: type, old: types.FunctionType, new: types.FunctionType) -> type:
+    """A class under another one, in which a function is in place of its forward, or of a base's."""
+    own = kind.__module__
+    owner = next(base for base in kind.__mro__ if vars(base).get("forward") is old)
+    if getattr(kind, "forward", None) is old:
+        return type(kind.__name__, (kind,), {"forward": new, "__module__": own})
+    between = type(owner.__name__, (owner,), {"forward": new, "__module__": owner.__module__})
+    return type(kind.__name__, (kind, between), {"__module__": own})  # between it and its base

@@ -55,7 +55,7 @@ def _runs_here(x: Any) -> bool:
     return x.target in TARGETS
 
 
-def _recipe(change: Opportunity, compiled: Any) -> Recipe:
+def recipe_for(change: Opportunity, compiled: Any) -> Recipe:
     """The call to compile again; raises `UsageError` where the change cannot be tried."""
     why, recipe = why_not(change, compiled), getattr(compiled, "recipe", None)
     if why is not None or recipe is None:
@@ -76,12 +76,12 @@ def try_opportunity(
     `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds.
     Raises `UsageError` where the change cannot be made in a copy, and what a compilation raises.
     """
-    recipe = _recipe(change, compiled)
+    recipe = recipe_for(change, compiled)
     made, call, inputs = recipe.compile_changed(lambda call: changed(call, change), progress)
     if progress is not None:
         progress("comparing", 0.0)
     if _runs_here(compiled):
-        agrees, checked = _compared(compiled, made, inputs, call, change.changes_numbers)
+        agrees, checked = compared(compiled, made, inputs, call, change.changes_numbers)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
@@ -102,7 +102,7 @@ def try_opportunity(
 
 def try_in_background(compiled: OtherTargets, change: Opportunity) -> BackgroundTask[Tried]:
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
-    _recipe(change, compiled)
+    recipe_for(change, compiled)
 
     def stop() -> None:  # this process stops at the compiler's next word
         if not _runs_here(compiled):
@@ -126,7 +126,7 @@ def changed(call: Call, change: Opportunity) -> Call:
             case "mode":
                 options = replace(options, mode=value)
             case "dynamic_shapes":
-                options = replace(options, dynamic_shapes=value)
+                options = replace(options, dynamic_shapes=value, dynamic=None)
             case "float32_matmul_precision":
                 torch.set_float32_matmul_precision(value)
             case "dtype" | "memory_format":
@@ -168,26 +168,26 @@ def _interpreted(old: Any, new: Any, call: Call) -> tuple[bool | None, str]:
     return _verdict(list(found.rows), "the changed program and the original")
 
 
-def _compared(
-    old: Any, new: Any, inputs: Any, call: Call, changes: bool
-) -> tuple[bool | None, str]:
+def compared(old: Any, new: Any, inputs: Any, call: Call, changes: bool) -> tuple[bool | None, str]:
+    """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
+
     def run(x: Any, given: Any) -> Callable[[int | None], Any]:
         def outcome(seed: int | None) -> Any:
             held = held_inputs(x.original, *given)
             with restored(x.module, held=held):
                 if seed is not None:
                     torch.manual_seed(seed)
-                args, kwargs = copies(*given, held)
+                args, kwargs = copies(given[0], given[1], held)
                 return leaves_of(x(*args, **kwargs))
 
         return outcome
 
-    def compared(left: Any, right: Any) -> list[Comparison]:
+    def rows(left: Any, right: Any) -> list[Comparison]:
         return list(compare("output", left, right, None, None))
 
     before, after = run(old, inputs), run(new, (call.args, call.kwargs))
     if not changes:
-        return _verdict(compare_runs(after, before, compared), "what there was and the copy")
+        return _verdict(compare_runs(after, before, rows), "what there was and the copy")
     pairs = zip(before(None), after(None), strict=True)
     errors = [
         compare_tensors(name, left, right.to(left.dtype), None, None)
@@ -243,7 +243,7 @@ def _times(old: Any, new: Any, inputs: Any, call: Call) -> tuple[float, float] |
 def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
     from workbench.compiler.measuring.timing import clock_of
 
-    args, kwargs = copies(*inputs, held_inputs(x.original, *inputs))
+    args, kwargs = copies(inputs[0], inputs[1], held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
     made = RepeatableCall(x, args, kwargs, parameters)
     programs = made.programs()

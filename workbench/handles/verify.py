@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.export import ExportedProgram
 
 from workbench.compiler.contract.specialized_values import resolve
 from workbench.compiler.measuring.call_leaves import (
@@ -24,6 +25,7 @@ from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
+    from workbench.handles.package import Package
 
 
 def verify(
@@ -71,6 +73,67 @@ def verify(
     return Verification(tuple(compare_runs(of_compiled, of_original, compared)), name)
 
 
+def verify_package(
+    package: Package,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
+    """Run the original and the package on copies of the inputs, without grad, and compare.
+
+    The reference is the model that it was made from in this process, else `reference=`, else what
+    the file names. Raises `UsageError` without any, and where the package holds several models.
+    """
+    original, name = _packaged_reference(package, reference)
+    module = original if isinstance(original, torch.nn.Module) else None
+
+    def run(function: Callable[..., Any], seed: int | None) -> _Outcome:
+        with restored(module), torch.no_grad():
+            if seed is not None:
+                torch.manual_seed(seed)
+            call = copies(args, kwargs)
+            return _Outcome(leaves_of(function(*call[0], **call[1])), call)
+
+    def of_package(seed: int | None = None) -> _Outcome:
+        return run(package, seed)
+
+    def of_original(seed: int | None = None) -> _Outcome:
+        return run(original, seed)
+
+    def compared(left: _Outcome, right: _Outcome) -> list[Comparison]:
+        pairs = [("output", left.output, right.output)]
+        pairs += [("input", left.inputs, right.inputs)] if wrote(args, kwargs, left.inputs) else []
+        return [row for pair in pairs for row in compare(*pair, rtol, atol)]
+
+    return Verification(tuple(compare_runs(of_package, of_original, compared)), name)
+
+
+def _packaged_reference(
+    package: Package, reference: Callable[..., Any] | None
+) -> tuple[Callable[..., Any], str]:
+    models = package.manifest.models
+    if len(models) > 1 and package.manifest.bucketing is None:
+        names = ", ".join(package.names)
+        raise UsageError(
+            f"The package holds several models ({names}), and verify calls one. Package each in a "
+            "file of its own, or compare one by wb.roundtrip(package, args, model=name)."
+        )
+    if reference is None:
+        original = package.originals.get(models[0].name)
+        reference = original.module() if isinstance(original, ExportedProgram) else original
+    if reference is not None:
+        return reference, getattr(reference, "__name__", type(reference).__name__)
+    if models[0].reference is not None:
+        return _imported(models[0].reference), models[0].reference
+    raise UsageError(
+        f"There is nothing to compare {models[0].name} with: the original is not alive and has no "
+        "importable name. Pass it: verify(package, args, reference=function)."
+    )
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What a call gave and left of its inputs, with the random state of the caller or of a seed."""
@@ -97,14 +160,18 @@ def _reference(
         return compiled.original, compiled.name
     place = compiled.reference_name
     if place is not None:
-        try:
-            return resolve(place), place
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"The original {place} cannot be imported ({error}). Pass it: "
-                "verify(x, args, reference=function)."
-            ) from error
+        return _imported(place), place
     raise UsageError(
         f"There is nothing to compare {compiled.name} with: the original is not alive and has no "
         "importable name. Pass it: verify(x, args, reference=function)."
     )
+
+
+def _imported(place: str) -> Callable[..., Any]:
+    try:
+        return resolve(place)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"The original {place} cannot be imported ({error}). Pass it: "
+            "verify(x, args, reference=function)."
+        ) from error

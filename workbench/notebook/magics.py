@@ -18,7 +18,7 @@ from workbench.notebook import options
 from workbench.notebook.call import WrittenCall, evaluate, pair, read_cell, read_line, split
 from workbench.notebook.completion import matcher
 from workbench.notebook.messages import plain_errors
-from workbench.notebook.options import dynamic_shapes, packaging_options
+from workbench.notebook.options import dynamic, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
 from workbench.report.report_holder import ReportHolder
@@ -181,10 +181,10 @@ class WorkbenchMagics(Magics):
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
         own = self.shell.user_ns.get(chosen.backend)
         return {
-            "backend": own if callable(own) else chosen.backend or "inductor",
+            "backend": own if callable(own) else chosen.backend,
             "mode": chosen.mode,
             "options": dict(options.option_value(text) for text in chosen.option) or None,
-            "dynamic_shapes": dynamic_shapes(chosen.dynamic),
+            **dynamic(chosen.dynamic),
             "grad": False if chosen.no_grad else None,
             "target": chosen.target or "host",
             "guards": chosen.guards or "portable",

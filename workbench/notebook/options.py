@@ -63,7 +63,8 @@ COMPILE = (
     ),
     Option(
         ("-d", "--dynamic"),
-        "a dynamic dimension, such as x:0=batch[1..64]; x:0 lets torch find the range; repeatable",
+        "a dynamic dimension, such as x:0=batch[1..64]; x:0 lets torch find the range; repeatable; "
+        "True is every size, False none",
         "ARG:DIM=NAME[MIN..MAX]",
         is_repeated=True,
     ),
@@ -210,15 +211,24 @@ def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:
     return shapes
 
 
+def dynamic(specs: Sequence[str]) -> dict[str, Any]:
+    """`dynamic` and `dynamic_shapes` of `aot_compile`; raises `UsageError` as `dynamic_shapes`."""
+    if len(specs) == 1 and specs[0].lower() in ("true", "false"):
+        return {"dynamic": specs[0].lower() == "true", "dynamic_shapes": None}
+    return {"dynamic": None, "dynamic_shapes": dynamic_shapes(specs)}
+
+
 def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of `workbench.package`; raises `UsageError` for what it cannot."""
     for name, words in _OTHERS:
         if getattr(chosen, name):
             raise UsageError(f"{words}.")
-    if wanted["backend"] != "inductor":
+    if wanted["backend"] not in (None, "inductor"):
         raise UsageError("-p compiles with AOTInductor: leave -b out.")
     if wanted["target"] not in _TARGETS:
         raise UsageError(
             f"-p compiles for a device of this machine, not for {wanted['target']}: leave -t out."
         )
+    if wanted["dynamic"]:
+        raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
     return {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}

@@ -32,7 +32,7 @@ def _picked(
     kept = list(compress(range(len(values)), map(wanted.__contains__, values)))
     for name in names:
         part = table.columns.get(name)
-        yield [None] * len(kept) if part is None else [part[row] for row in kept]
+        yield [part[row] for row in kept] if part else [None] * len(kept)
 
 
 def linked_pairs(report: Report, relation: str) -> Iterator[tuple[str, str]]:

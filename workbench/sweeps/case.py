@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.export import Dim
 
 from workbench.analysis.sweep.kernel_axes import CHOICE_NAMES, TEMPLATE
 from workbench.compiler.contract.callables import resolve
 from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.contract.shapes import every_size
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.pipeline import bind
 from workbench.errors import UsageError
@@ -94,10 +94,4 @@ def _all_dynamic(function: Callable[..., Any], call: CallArguments) -> dict[str,
     callee = resolve(function)
     bound = bind(callee, *call)
     receiver = next(iter(bound)) if callee.receiver else None
-
-    def dims(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return None
-        return {n: Dim.AUTO for n, size in enumerate(value.shape) if size > 1}
-
-    return {n: tp.TREE_MAP.get()(dims, v) for n, v in bound.items() if n != receiver}
+    return every_size({name: value for name, value in bound.items() if name != receiver})

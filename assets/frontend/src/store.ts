@@ -8,7 +8,7 @@ import { Links, partName, type LinkedPart } from "./links";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
-import type { Document as Report, GraphPart, Kernel, Line, PaneId, Source } from "./wire";
+import type { Document as Report, GraphPart, Kernel, Line, PaneId, Side, Source } from "./wire";
 
 export interface Place {
   pane: PaneId;
@@ -33,6 +33,8 @@ export class Store implements Remembering {
   readonly selected: Signal<string | null> = signal(null);
   /** Whether the Kernels pane shows the code of a kernel, else the table of all. */
   readonly isCode: Signal<boolean> = signal(false);
+  /** The pass whose rows all panes show; empty for both. */
+  readonly side: Signal<Side> = signal("");
   readonly related: ReadonlySignal<Set<string>>;
   /** A thing under the pointer and what belongs to it; marks without selecting. */
   readonly hovered: Signal<string | null> = signal(null);

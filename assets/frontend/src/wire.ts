@@ -283,6 +283,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
 
+export type Side = "" | "forward" | "backward";
+
 export type CostKind = "time" | "bound" | "bytes";
 
 export type Cell = string | number | boolean | null;
@@ -372,6 +374,7 @@ export interface Kernel {
   language: string;
   graph: string;
   is_backward: boolean;
+  side: Side;
   ops: string[];
   nodes: string[];
   lines: string[];
@@ -403,6 +406,7 @@ export interface GraphHead {
   compile_id: string | null;
   node_count: number;
   is_backward: boolean;
+  side: Side;
   part: string;
   next: string[];
 }
@@ -499,6 +503,7 @@ export interface Recompile {
 export interface Group {
   id: string;
   graph: string;
+  side: Side;
   name: string;
   kernel: string | null;
   kind: string;
@@ -519,6 +524,7 @@ export interface Group {
 export interface Rejected {
   id: string;
   graph: string;
+  side: Side;
   a: string;
   b: string;
   a_nodes: string[];
@@ -544,6 +550,7 @@ export interface Phase {
   self_s: number;
   depth: number;
   thread: string;
+  side: Side;
 }
 
 /**

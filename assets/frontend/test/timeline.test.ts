@@ -4,7 +4,7 @@ import { traceOf } from "../src/timeline/trace";
 import type { Phase } from "../src/wire";
 
 function phase(id: string, start: number, duration: number, depth: number, thread = "main"): Phase {
-  return { id, name: id, start_s: start, duration_s: duration, self_s: 0, depth, thread };
+  return { id, name: id, start_s: start, duration_s: duration, self_s: 0, depth, thread, side: "" };
 }
 
 const PHASES = [

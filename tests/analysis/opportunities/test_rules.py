@@ -30,6 +30,7 @@ from opportunity_cases import (
 import workbench as wb
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.opportunities.tried import cost_of
 from workbench.report import Report
 
 TRACES = Path(__file__).parents[2] / "records" / "traces"
@@ -155,6 +156,35 @@ def test_products_that_memory_bounds_or_that_were_tuned_are_left_alone() -> None
     assert "product-epilogue" not in tuned
 
 
+def multiplied(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ w)
+
+
+def padded_by_hand(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.pad(x, (0, 1)) @ w
+
+
+def narrow(*shapes: tuple[int, int]) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.empty(shape, dtype=torch.bfloat16, device="meta") for shape in shapes)
+
+
+def test_sizes_that_matrix_units_take_save_the_copies_that_pad() -> None:
+    odd = wb.aot_compile(multiplied, narrow((4096, 4095), (4095, 4096)), **GPU).report
+    even = wb.aot_compile(multiplied, narrow((4096, 4096), (4096, 4096)), **GPU).report
+    (found,) = opportunities(odd)
+    assert (found.rule, found.kind, found.fewer_kernels) == ("padded-matrix", "padding", 2)
+    saved = cost_of(odd).bytes - cost_of(even).bytes
+    assert found.saved_bytes_high == pytest.approx(saved, rel=0.01)
+    assert found.why_not is not None
+    assert "where the model is built" in found.why_not
+    assert rules_of(opportunities(even)) == []
+
+
+def test_padding_that_a_line_asks_for_is_left_alone() -> None:
+    inputs = narrow((4096, 4095), (4096, 4096))
+    assert rules_of(found_in(padded_by_hand, inputs, **GPU)) == []
+
+
 def test_complex_numbers_are_found_by_their_operators_only() -> None:
     def waves(x: torch.Tensor) -> torch.Tensor:
         return torch.cos(x) + torch.sin(x)
@@ -178,7 +208,11 @@ def test_a_break_with_a_rewrite_shows_it_and_the_rewritten_code_is_one_graph() -
     assert (found.rule, found.kind) == ("break-rewrite", "rewrite")
     assert "torch.where" in "\n".join(found.after)
     assert found.saved_us_high is None
-    assert found.why_not.startswith("The function is not alive here")
+    assert found.why_not is None
+    tried = found.try_()
+    assert tried.agrees
+    assert (tried.before.breaks, tried.after.breaks) == (1, 0)
+    assert "1 graph break less" in repr(tried.diff)
     assert rules_of(wb.opportunities(wb.explain(with_where, x))) == []
 
 
@@ -187,6 +221,9 @@ def test_a_recompilation_names_its_cause() -> None:
     texts = [each.text for each in found if each.rule == "recompiled"]
     assert any("dimension 0 of x had another size" in text for text in texts)
     assert any("the number factor had another value" in text for text in texts)
+    assert all(
+        "the record holds none" in each.why_not for each in found if each.rule == "recompiled"
+    )
     assert "recompiled" not in rules_of(wb.opportunities(wb.read_trace(TRACES / "gpu.log.gz")))
 
 

@@ -118,3 +118,14 @@ def test_a_notebook_shows_texts_as_they_are() -> None:
 )
 def test_the_code_uses_the_setting(settings: dict[str, str], code: str) -> None:
     assert code_of(Candidate(tuple(settings.items()), ()), "f") == code
+
+
+def test_a_warning_of_several_sizes_is_said_once() -> None:
+    words = "other work disturbed {} of 20 rounds: measure again later"
+    rows = [
+        trial(40.0, settings={"n": n}, speedup_low=2.4, speedup_high=2.6, warning=warning)
+        for n, warning in (("1", words.format(9)), ("2", words.format(11)), ("3", None))
+    ]
+    sentence = best(*rows, sizes=("n",)).sentence
+    assert sentence.count("other work disturbed") == 1
+    assert sentence.endswith(f"But {words.format(11)} (in 2 of 3 rows).")

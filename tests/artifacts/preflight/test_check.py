@@ -59,7 +59,7 @@ def test_a_manifest_keeps_what_it_was_built_for(path: Path) -> None:
 def test_inspect_names_the_gpu(path: Path) -> None:
     shown = repr(wb.inspect(path))
     assert "for h100" in shown
-    assert "1 for the GPU in 1 configurations" in shown
+    assert "1 for the GPU in 1 configuration\n" in shown
     for needed in ("NVIDIA H100 80GB HBM3, sm_90a", "torch 2.13.0+cu130", "triton 3.7.1"):
         assert needed in shown
     assert "toolkit CUDA 13.0" in shown

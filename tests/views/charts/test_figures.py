@@ -17,6 +17,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.charts.picture import picture
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE
 from workbench.views.words.places import few_words
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -56,7 +57,29 @@ def test_charts_draw_what_the_report_holds(sample_report: Report, name: str) -> 
     (axes,) = figure.axes
     assert axes.patches
     assert axes.get_title(loc="left")
-    assert figure.get_facecolor() == (1, 1, 1, 1)  # it prints, whatever the notebook's theme
+    assert figure.get_facecolor()[3] == axes.get_facecolor()[3] == 0  # the page's own ground
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#111111"])
+def test_ink_and_bars_are_seen_in_a_light_and_in_a_dark_theme(ground: str) -> None:
+    low = {
+        colour: contrast(colour, ground)
+        for colour in (INK, FAINT, PALE, *KERNEL_COLOURS)
+        if contrast(colour, ground) < 3  # WCAG 2.2, non-text contrast and large text
+    }
+    assert low == {}
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2.2."""
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_traffic_says_what_fusion_saved() -> None:

@@ -79,7 +79,9 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     Raises `UsageError` for a record without kernels on a GPU.
     """
     rows = list(_rows(report, costs))
-    if not any(row.device_us for row in rows):
+    devices = {node.device for node in report.scheduler_nodes if node.device}
+    is_cpu = bool(devices) and all(device.startswith("cpu") for device in devices)
+    if is_cpu or not any(row.device_us for row in rows):
         raise UsageError(
             f"{report.request.name} has no kernels on a GPU, so there is nothing to launch. "
             "Compile with target='h100' or another of wb.targets(); the GPU need not be here."

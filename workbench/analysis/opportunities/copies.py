@@ -71,6 +71,46 @@ def _is_product(kernel: Kernel) -> bool:
     return is_library(kernel) and any(base(op) in _PRODUCTS for op in kernel.ops)
 
 
+def padded_matrices(facts: Facts) -> Iterator[Opportunity]:
+    """Matrices that are copied with more rows or columns, as a GPU's matrix units want them."""
+    padding = [kernel for kernel in facts.kernels if _is_padding(facts, kernel)]
+    moved = sum(moved_bytes(kernel) or 0 for kernel in padding)
+    if not moved:
+        return
+    readers = {r.id: r for k in padding for _, readers in facts.written(k) for r in readers}
+    time = facts.microseconds(moved, padding)
+    yield Opportunity(
+        id="",
+        rule="padded-matrix",
+        kind="padding",
+        text="Give the matrices rows and columns whose bytes are multiples of 16 (8 numbers in "
+        "bfloat16): each call copies them with zeros around them, because matrix units load whole "
+        "chunks of that size.",
+        sure="likely",
+        source="counted: the bytes that the padding kernels move" + facts.time_source(padding),
+        kernels=tuple(kernel.id for kernel in padding),
+        **facts.place(n for k in readers.values() for n in facts.nodes_of(k)),
+        saved_bytes_low=moved,
+        saved_bytes_high=moved,
+        saved_us_low=time,
+        saved_us_high=time,
+        fewer_kernels=sum(max(kernel.calls, 1) for kernel in padding),
+    )
+
+
+def _is_padding(facts: Facts, kernel: Kernel) -> bool:
+    """Whether a kernel only pads, for products, and its line does not ask for it: Inductor does."""
+    if facts.gpu is None or {base(op) for op in kernel.ops} != {"constant_pad_nd"}:
+        return False
+    written = facts.written(kernel)
+    lines = [facts.line_at(n.file or "", n.line or 0) for n in facts.nodes_of(kernel)]
+    return (
+        bool(written)
+        and not any("pad" in line[1] for line in lines if line is not None)
+        and all(b.kind == "intermediate" and r and all(map(_is_product, r)) for b, r in written)
+    )
+
+
 def channels_last(facts: Facts) -> Iterator[Opportunity]:
     """Images and weights that are rearranged in every call for the convolutions that read them."""
     before = {n.id: n for n in facts.report.scheduler_nodes if n.phase == "before"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes
 from workbench.analysis.opportunities.facts import Facts, base, is_generated
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.topk_line import with_max
 from workbench.report import Buffer, Kernel
 
 _NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
@@ -31,23 +32,29 @@ def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
             continue
         concerned = [kernel, *facts.neighbours(kernel)]  # their work stays: bytes are what goes
         time = facts.microseconds(saved, concerned)
+        place = facts.place([top])
+        line = facts.line_at(place["file"], place["line"]) if place else None
+        after = None if line is None else with_max(line[1])
+        if line is not None and "largest=False" in line[1]:
+            continue
         yield Opportunity(
             id="",
             rule="topk-of-one",
-            kind="replacement operator",
+            kind="replacement operator" if after is None else "rewrite",
             text="Take torch.max(x, dim, keepdim=True) in place of topk, which gives one value "
             "here: Inductor has no code for topk, so what comes before it is written to memory "
             "for it, and max is fused.",
             sure="likely",
             source=f"{_NEIGHBOURS}{facts.time_source(concerned)}; the operator moves {own} bytes",
             kernels=(kernel.id,),
-            **facts.place([top]),
+            **place,
             saved_bytes_low=saved,
             saved_bytes_high=saved,
             saved_us_low=time,
             saved_us_high=time,
             fewer_kernels=1,
-            after=("values, indices = torch.max(x, dim, keepdim=True)",),
+            before=() if line is None or after is None else (line[1],),
+            after=(after or "values, indices = torch.max(x, dim, keepdim=True)",),
         )
 
 

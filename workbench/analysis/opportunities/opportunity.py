@@ -14,6 +14,7 @@ Kind = Literal[
     "dtype",
     "layout",
     "static shape",
+    "padding",
     "replacement operator",
     "break cure",
     "recompile cause",
@@ -26,6 +27,16 @@ SURE: Mapping[Sure, str] = {
     "measured elsewhere": "The time comes from costs that were measured on another machine.",
 }
 """What each word of `Opportunity.sure` means."""
+
+
+_DEPENDS = "What to write depends on the code around it: change it and compile again."
+_BY_HAND: Mapping[Kind, str] = {
+    "break cure": "Torch's hint does not say which lines to write: change them and explain again.",
+    "recompile cause": "Calls with both inputs are needed to see it, and the record holds none: "
+    "change the line and run the program again.",
+    "padding": "Sizes are the model's own, and weights of other sizes have to be made: change them "
+    "where the model is built and compile again.",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ class Opportunity:
         """Why nobody can try it by itself, in a sentence; None where it can be tried."""
         if self.settings or self.before:
             return None
-        return "What to write depends on the code around it: change it and compile again."
+        return _BY_HAND.get(self.kind, _DEPENDS)
 
     @property
     def rank(self) -> tuple[float, float, float]:

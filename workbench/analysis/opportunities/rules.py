@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from workbench.analysis.opportunities.capture import graph_breaks, recompilations
-from workbench.analysis.opportunities.copies import channels_last, copied_matrices
+from workbench.analysis.opportunities.copies import (
+    channels_last,
+    copied_matrices,
+    padded_matrices,
+)
 from workbench.analysis.opportunities.facts import Facts
 from workbench.analysis.opportunities.launching import (
     cuda_graphs,
@@ -30,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     recompilations,
     copied_matrices,
     channels_last,
+    padded_matrices,
     largest_by_topk,
     complex_numbers,
     attention_by_hand,

@@ -16,14 +16,15 @@ from workbench.report.presenting import Presented
 class Cost:
     """What one compilation costs a call; None is unknown.
 
-    Kernels and bytes are counted in the generated code, `bound_us` is the least time on the GPU by
-    the roofline, `call_us` the median of calls that were measured in turn with the other one's.
+    Graph breaks, kernels and bytes are counted, `bound_us` is the least time on the GPU by the
+    roofline, `call_us` the median of calls that were measured in turn with the other one's.
     """
 
     kernels: int
     bytes: int | None
     bound_us: float | None = None
     call_us: float | None = None
+    breaks: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,4 +77,5 @@ def cost_of(report: Report, call_us: float | None = None) -> Cost:
         bytes=known_sum(moved_bytes(kernel) for kernel in report.kernels),
         bound_us=known_sum(bounds),
         call_us=call_us,
+        breaks=len(report.breaks),
     )

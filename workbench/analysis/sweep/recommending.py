@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.analysis.sweep.choosing import Choice
     from workbench.analysis.sweep.sweep import Sweep
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
 _WORDS = {
     "latency": "the time of a call",
@@ -41,9 +43,19 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     if next_one is not None:
         yield _against_next(choice, next_one)
     yield from (_effect(effect, choice.objective) for effect in choice.effects[:2])
-    warnings = {row.warning for row in winner.rows if row.warning}
-    for warning in sorted(warnings):
-        yield f"But {warning}."
+    yield from _warnings([row.warning or "" for row in winner.rows])
+
+
+def _warnings(found: Sequence[str]) -> Iterator[str]:
+    """Each warning once: of those that differ in their numbers only, the one with the largest."""
+    kinds: dict[str, list[str]] = {}
+    for words in found:
+        for warning in filter(None, words.split("; ")):
+            kinds.setdefault(_NUMBER.sub("", warning), []).append(warning)
+    for _, same in sorted(kinds.items()):
+        worst = max(same, key=lambda warning: [float(n) for n in _NUMBER.findall(warning)])
+        where = f" (in {len(same)} of {len(found)} rows)" if len(same) > 1 else ""
+        yield f"But {worst}{where}."
 
 
 def _effect(effect: Effect, objective: str) -> str:

@@ -12,6 +12,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO
 
+from workbench.artifacts.archive.members import Members, lone_file
 from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage, package_in
 from workbench.artifacts.archive.zip_frame import chunks, read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
@@ -30,11 +31,12 @@ _COMPILED = "data/aotinductor/"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenedFile:
-    """A checked file of one of five kinds.
+    """A checked file of one of six kinds.
 
     "artifact" (.aot of ours), "package" (.pt2 of ours), "torch" (a pickle of torch's
     save_compiled_function), "torch package" (.pt2 of torch with compiled code) or
-    "exported program" (what torch.export.save wrote).
+    "exported program" (what torch.export.save wrote), "library" (a bare .so, which says nothing
+    about itself beyond what the linker needs).
     """
 
     kind: str
@@ -42,6 +44,7 @@ class OpenedFile:
     size: int
     artifact: Opened | None = None
     package: OpenedPackage | None = None
+    library: Members | None = None
 
     @property
     def manifest(self) -> Manifest | None:
@@ -84,10 +87,11 @@ def pickle_start(content: bytes) -> int:
 
 
 @contextmanager
-def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
+def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[OpenedFile]:
     """Open a file and find out its kind; executes nothing.
 
-    Raises `ArtifactError` when it is missing, empty, damaged or of another kind.
+    `libraries` lets a bare shared library in, which can be looked at, but not called. Raises
+    `ArtifactError` when it is missing, empty, damaged or of another kind.
     """
     name = file_path(path)
     with open_file(path) as file:
@@ -99,10 +103,14 @@ def open_any(path: str | PathLike[str]) -> Iterator[OpenedFile]:
         if head[:2] == b"PK":
             yield _open_zip(name, file, size)
             return
+        if head.startswith(b"\x7fELF") and libraries:
+            yield OpenedFile("library", file, size, library=lone_file(file, name, size))
+            return
         if head.startswith(b"\x7fELF"):
             raise ArtifactError(
                 f"{name} is a bare shared library, such as torch._inductor.aot_compile makes: it "
-                "says nothing about its inputs. Make a package of the model with wb.package."
+                "says nothing about its inputs, so that a call could not be checked. wb.inspect "
+                "shows what is in it; make a package of the model with wb.package."
             )
         if not head[pickle_start(head) :].startswith(_PICKLES):
             raise ArtifactError(

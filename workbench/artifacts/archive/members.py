@@ -215,3 +215,19 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _LoneFile(Members):
+    """A file that is no archive, as the only member of itself."""
+
+    def offset(self, name: str) -> int:
+        """The start of the file."""
+        return 0
+
+
+def lone_file(file: BinaryIO, path: str, size: int) -> Members:
+    """A whole file as the only member, under its own name; only `size` and `part` of it work."""
+    entry = zipfile.ZipInfo(os.path.basename(path) or "file")
+    entry.file_size = size
+    return _LoneFile(file, {entry.filename: entry})

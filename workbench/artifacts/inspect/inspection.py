@@ -14,7 +14,7 @@ from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.inspect.exported import exported_facts
 from workbench.artifacts.inspect.facts import Facts
 from workbench.artifacts.inspect.functions import artifact_facts, torch_file_facts
-from workbench.artifacts.inspect.libraries import libraries_in
+from workbench.artifacts.inspect.libraries import libraries_in, library_facts
 from workbench.artifacts.inspect.opcodes import PickleFacts, read_pickle
 from workbench.artifacts.inspect.packages import package_facts, torch_package_facts
 from workbench.artifacts.inspect.pickles import graded, imports, pickles_in, summaries
@@ -49,14 +49,14 @@ def inspect(
     `verify=True` all of them are. Raises `ArtifactError` when it is no artifact or its frame is
     damaged; a damaged member is marked in the result.
     """
-    with open_any(path) as opened:
+    with open_any(path, libraries=True) as opened:
         members = opened.artifact or opened.package
         pickles = dict(_pickles(opened))
         facts = _facts(opened, pickles)
         # without a manifest the digest is that of all bytes: a big file would be read to its end
         is_long = opened.signed is None and opened.kind != "torch" and opened.size > HASHED
         digest = "" if is_long and not verify else opened.digest
-        found = libraries_in(members)
+        found = libraries_in(opened.library or members)
         return ArtifactReport(
             path=os.fspath(path),
             kind=opened.kind,
@@ -77,6 +77,8 @@ def inspect(
 
 
 def _facts(opened: OpenedFile, pickles: Mapping[str, PickleFacts]) -> Facts:
+    if opened.library is not None:
+        return library_facts(libraries_in(opened.library))
     if opened.artifact is not None:
         return artifact_facts(opened.artifact, pickles.values())
     if opened.package is None:
@@ -103,7 +105,7 @@ def _pickles(opened: OpenedFile) -> Iterator[tuple[str, PickleFacts]]:
                 yield name, _read(content, size)
     elif opened.package is not None:
         yield from pickles_in(opened.package)
-    else:
+    elif opened.library is None:
         content = opened.whole() if opened.size <= _PICKLE_LIMIT else None
         yield "file", _read(content, opened.size)
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.artifacts.archive.members import Members
+from workbench.artifacts.inspect.facts import Facts
 from workbench.artifacts.inspect.rows import LibraryFacts, SectionFacts, SymbolFacts
 from workbench.artifacts.machine.elf import Elf, read_elf
 
 _MOST_LIBRARIES = 500
+_CONTAINER = "AOTInductorModelContainer"  # what its functions in C begin with
 
 
 @dataclass(frozen=True)
@@ -62,4 +64,18 @@ def _library(name: str, size: int, elf: Elf | str) -> LibraryFacts:
         exports=exported,
         imports=len(elf.symbols) - exported,
         problem=f"only the first of {elf.symbol_count} symbols are listed" if more else "",
+    )
+
+
+def library_facts(found: Libraries) -> Facts:
+    """What a bare library says of the model in it: whether it is one, and what it leaves open."""
+    exported = {symbol.name for symbol in found.symbols if symbol.exported}
+    is_model = any(name.startswith(_CONTAINER) for name in exported)
+    made_by = "made by AOTInductor" if is_model else "no model of AOTInductor: it exports none"
+    return Facts(
+        notes=(
+            made_by,
+            "a bare library names neither its inputs and outputs nor the release of torch that "
+            "made it: it can be looked at, not called. wb.package makes a file that can",
+        )
     )

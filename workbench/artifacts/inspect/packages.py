@@ -71,6 +71,11 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
             *system_rows(manifest.needs),
             *build_rows({m.isa: None for m in manifest.models if m.isa}),
             *_device_needs(package),
+            *(
+                NeedFacts("operator", name, f"a custom operator that {model.name} calls")
+                for model in manifest.models
+                for name in model.operators
+            ),
         ],
         outside=[
             OutsideFacts("weight", constant.fqn, "Package.update_weights({...})")

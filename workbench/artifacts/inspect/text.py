@@ -24,6 +24,7 @@ TITLES = {
     "torch": "file of torch's save_compiled_function",
     "torch package": "AOTInductor package of torch",
     "exported program": "exported program of torch",
+    "library": "shared library",
 }
 
 

@@ -65,7 +65,8 @@ class PackagedModel:
     (inspect's numbers) of the callable's parameters with the repr of constant defaults, `inputs`
     the texts of the leaf paths in the order in which the library takes them. `in_spec` and
     `out_spec` are torch's serialized tree specifications. `bucket` names, for one of several
-    compiled shapes, the size of each bucketed dimension.
+    compiled shapes, the size of each bucketed dimension. `operators` are the custom operators that
+    it calls, such as `mine::scale.default`.
     """
 
     name: str
@@ -85,6 +86,7 @@ class PackagedModel:
     reference: str | None = None
     bucket: Mapping[str, int] | None = None
     isa: Build | None = None
+    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

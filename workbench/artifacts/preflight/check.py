@@ -67,5 +67,5 @@ def check(path: str | PathLike[str], machine: Any = None) -> Check:
     from workbench.artifacts.preflight.file_needs import file_requirements
 
     there = current_machine() if machine is None else Machine.of(machine)
-    with open_any(path) as opened:
+    with open_any(path, libraries=True) as opened:
         return Check(file_path(path), there, tuple(file_requirements(opened, there)))

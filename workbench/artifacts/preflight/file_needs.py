@@ -31,7 +31,11 @@ _PTX_HEAD = 4096  # bytes; the target is in the first lines
 
 def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
     """Everything that an opened file needs; executes nothing from it."""
-    if opened.artifact is not None:
+    if opened.library is not None:
+        advice = "a bare library cannot be called: make a package with wb.package"
+        yield Requirement("inputs and outputs", "fail", "named in the file", "not named", advice)
+        yield from _interface(libraries_in(opened.library), machine)
+    elif opened.artifact is not None:
         yield from requirements(opened.artifact.manifest, machine)
         yield from _outside(opened.artifact.manifest, machine)
     elif opened.package is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ def package_requirements(
         *device_rows(devices, machine),
         *code_rows(code, toolkit_of(manifest.versions.torch), machine),
         *_weights(manifest.models),
+        *_operators(manifest.models, machine),
     )
 
 
@@ -100,6 +102,27 @@ def _weights(models: Iterable[PackagedModel]) -> Iterator[Requirement]:
             words = f"{len(model.constants)} tensors of {model.name}"
             advice = "hand them over before the first call: Package.update_weights({...})"
             yield Requirement("weights", "warn", words, "not in the file", advice)
+
+
+def _operators(models: Iterable[PackagedModel], machine: Machine) -> Iterator[Requirement]:
+    """Custom operators: of this machine, whether this process has registered them."""
+    for name in dict.fromkeys(name for model in models for name in model.operators):
+        what = "import the module that registers it, or torch.ops.load_library(path), before load"
+        if not machine.is_here:
+            yield Requirement("operator", "warn", name, "not described", what)
+        elif is_registered(name):
+            yield Requirement("operator", "pass", name, name)
+        else:
+            yield Requirement("operator", "fail", name, "not registered in this process", what)
+
+
+def is_registered(operator: str) -> bool:
+    """Whether an operator such as `mine::scale.default` can be called in this process."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    namespace, _, name = operator.partition("::")
+    return hasattr(getattr(torch.ops, namespace), name.partition(".")[0])
 
 
 def torch_package_rows(

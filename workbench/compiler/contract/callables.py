@@ -15,6 +15,8 @@ from workbench.compiler.contract.unsupported import check_function
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 
+_PARALLEL = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
+
 
 @dataclass(frozen=True)
 class Callee:
@@ -57,7 +59,7 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def resolve(target: Any) -> Callee:
-    """Unwrap what torch.compile and functools.partial put around a callable.
+    """Unwrap what torch.compile, functools.partial and data parallelism put around a callable.
 
     Raises `UsageError` when the object cannot be called or traced.
     """
@@ -67,10 +69,12 @@ def resolve(target: Any) -> Callee:
         inner = uncompiled(target)
         if inner is not None:
             target = inner
+        elif isinstance(target, _PARALLEL):
             notes.append(
-                "unwrapped what torch.compile returned: the backend, mode and options given "
-                "here replace the ones given there"
+                f"unwrapped {type(target).__name__}: its module is compiled, and a call of the "
+                "result neither spreads the batch nor averages gradients over processes"
             )
+            target = target.module
         elif isinstance(target, functools.partial):
             partials.append(target)
             target = target.func

@@ -15,6 +15,7 @@ from torch.export import Dim
 from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.contract.dims import Dynamic, Size
 from workbench.compiler.contract.paths import Key, Path
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.errors import ArtifactError, UsageError
 from workbench.number_text import number_text
@@ -175,6 +176,25 @@ def tensor_like(leaf: Leaf, wanted: Description) -> torch.Tensor:
         value = tensor_of(wanted.like, wanted.path)
     wants = leaf.requires_grad and (value.is_floating_point() or value.is_complex())
     return replace(wanted.like, requires_grad=wants, kind=leaf.type).dressed(value)
+
+
+def with_memory(inputs: Any) -> Any:
+    """The same inputs with zeros in place of fake tensors, for a compilation that is called here.
+
+    Raises `UsageError` for one that would be too big or is on a device that is not here.
+    """
+    fake = tp.FAKE_TENSOR.get()
+    if not any(isinstance(value, fake) for value in tp.TREE_LEAVES.get()(inputs)):
+        return inputs  # the very objects, which may be written to
+
+    def real(value: Any) -> Any:
+        if not isinstance(value, fake):
+            return value
+        like = replace(TensorLike.of(value), kind="Tensor")
+        made = tensor_of(like, "a fake example input")
+        return like.dressed(made.zero_() if like.span <= mmap.PAGESIZE else made)
+
+    return tp.TREE_MAP.get()(real, inputs)
 
 
 def tensor_of(like: TensorLike, path: str) -> torch.Tensor:

@@ -34,6 +34,8 @@ class CompileOptions:
     guards: str | GuardFilter = "portable"
     capture: str = "full"
     fusion: FusionChoice | None = None
+    dynamic: bool | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

@@ -77,6 +77,17 @@ def read(spec: Any, bound: Mapping[str, Any]) -> DynamicShapes:
     return found
 
 
+def every_size(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Every size of 2 or more as one that torch may keep dynamic, by parameter name."""
+
+    def dims(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return None
+        return {n: Dim.AUTO if size >= 2 else None for n, size in enumerate(value.shape)}
+
+    return {name: tp.TREE_MAP.get()(dims, value) for name, value in inputs.items()}
+
+
 def under_outer_names(
     spec: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:

@@ -56,10 +56,12 @@ def project_of(
     loaded: LoadedModel,
     arguments: tuple[tuple[Any, ...], Mapping[str, Any]] | None,
     *,
+    libraries: Sequence[str | PathLike[str]] = (),
     overwrite: bool,
 ) -> Path:
     """Write the project of a loaded model, with an example run here; see `Package.cpp_project`."""
     model = loaded.model
+    linked = _linked(model, libraries)
     if arguments is None:
         inputs = example_inputs(input_leaves(model))
     else:
@@ -68,7 +70,24 @@ def project_of(
         inputs = [leaves[place] for place in contract.tensors]
     outputs = [None if v is None else torch.as_tensor(v) for v in loaded.run_flat(inputs)]
     example = Example(inputs, outputs)
-    return write_project(folder, package, manifest, model, example, overwrite=overwrite)
+    return write_project(
+        folder, package, manifest, model, example, libraries=linked, overwrite=overwrite
+    )
+
+
+def _linked(model: PackagedModel, libraries: Sequence[str | PathLike[str]]) -> list[Path]:
+    """The libraries with custom operators; raises `UsageError` where they are needed or missing."""
+    if model.operators and not libraries:
+        raise UsageError(
+            f"{model.name} calls {', '.join(model.operators)}, which has no C++ schema in a "
+            "program without Python: register it in C++ (TORCH_LIBRARY), build that as a library "
+            "and pass it: cpp_project(folder, libraries=[path])."
+        )
+    found = [Path(file_path(library)).resolve() for library in libraries]
+    for path in found:
+        if not path.is_file():
+            raise UsageError(f"There is no library {path}: build it first, or correct the path.")
+    return found
 
 
 def write_project(
@@ -78,6 +97,7 @@ def write_project(
     model: PackagedModel,
     example: Example,
     *,
+    libraries: Sequence[Path] = (),
     overwrite: bool = False,
 ) -> Path:
     """Write the project of one model of the file `package` and return its folder.
@@ -93,7 +113,7 @@ def write_project(
             f"The folder {target} is not empty: name another one, or pass overwrite=True to "
             "replace the files of an earlier project in it."
         )
-    texts = rendered(package, manifest, model)
+    texts = rendered(package, manifest, model, libraries)
     target.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (target / name).write_text(text, encoding="utf-8")
@@ -102,7 +122,12 @@ def write_project(
     return target
 
 
-def rendered(package: Path, manifest: PackageManifest, model: PackagedModel) -> dict[str, str]:
+def rendered(
+    package: Path,
+    manifest: PackageManifest,
+    model: PackagedModel,
+    libraries: Sequence[Path] = (),
+) -> dict[str, str]:
     """The texts of the project's files by name."""
     values = {
         **contract_values(model),
@@ -113,12 +138,33 @@ def rendered(package: Path, manifest: PackageManifest, model: PackagedModel) -> 
         "model": model.name,
         "namespace": namespace(package),
         "torch": manifest.versions.torch,
+        "libraries": _link_lines(namespace(package), libraries),
     }
     templates = files("workbench.compiler.cpp_project") / "templates"
     return {
         template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
         for template in sorted(templates.iterdir(), key=lambda found: found.name)
     }
+
+
+def _link_lines(target: str, libraries: Sequence[Path]) -> str:
+    """Lines of CMake that link libraries whose only use is that they register operators."""
+    if not libraries:
+        return ""
+    kept = [f'  "-Wl,--no-as-needed,{path},--as-needed"' for path in libraries]
+    folders = [f'  "{folder}"' for folder in dict.fromkeys(path.parent for path in libraries)]
+    lines = [
+        "",
+        "# Custom operators: linked though no code names them: they register themselves.",
+        f"target_link_libraries({target} PUBLIC",
+        *kept,
+        ")",
+        "list(APPEND CMAKE_BUILD_RPATH",
+        *folders,
+        ")",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def namespace(package: Path) -> str:

@@ -149,6 +149,10 @@ GET_TRACED_FN = _dynamo("convert_frame:get_traced_fn", "the function behind a mo
 COMPILE_LOCK = _dynamo("convert_frame:compile_lock", "one compilation at a time")
 INDUCTOR_WRAPPER = Name("torch:_TorchCompileInductorWrapper", "the Inductor backend")
 BACKEND_WRAPPER = Name("torch:_TorchCompileWrapper", "backends other than Inductor")
+# attributes of what torch.compile returns, from the outermost in; checked on torch 2.13 to 2.15
+COMPILED_MODULE_CONTEXT = "dynamo_ctx"
+COMPILED_CALLBACK = "callback"
+CALLBACK_LINKS = ("_torchdynamo_orig_callable", "_torchdynamo_orig_backend")
 LIST_MODE_OPTIONS = Name("torch._inductor:list_mode_options", "expanding a compile mode")
 LIST_BACKENDS = Name("torch._dynamo:list_backends", "naming the backends that exist")
 UNSUPPORTED = _exc("Unsupported", "recognising a graph break")

@@ -43,6 +43,7 @@ from workbench.compiler.packaging.contracts import (
 )
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
+from workbench.compiler.packaging.operators import custom_operators
 from workbench.compiler.packaging.request import LATER, ModelRequest
 from workbench.compiler.packaging.trials import tried
 from workbench.compiler.packaging.written_inputs import memory_of
@@ -55,6 +56,11 @@ from workbench.processes.messages import ProgressCallback
 from workbench.report import Outcome, Report, Request
 
 CODE_FOLDER = "data/aotinductor"
+_NO_GRAPHS = (
+    "CUDA graphs (mode='reduce-overhead', triton.cudagraphs) have no effect in a package: Python "
+    "records them when it runs a program, and a package's library starts its kernels itself. It is "
+    "compiled as without"
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
     chosen, notes = merged_options("inductor", request.mode, request.options)
     recorder = Recorder(level=request.capture, request=_request(found, chosen, notes))
     recorder.tell(progress)
+    if chosen.get("triton.cudagraphs"):
+        notes = (*notes, _NO_GRAPHS)
     run = _Run(found, options_for(request.weights, chosen), recorder, notes=list(notes))
     try:
         outputs = found.outputs.as_dicts(found.module)
@@ -146,7 +154,7 @@ def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...
 
 
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
-    run.notes += exported.notes
+    run.notes += [*exported.notes, *_operator_notes(custom_operators(exported.program))]
     contract = contract_of(exported.program, run.found.inputs, run.found.declared)
     built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
     contract, notes = tried(run.found, exported, built, contract)
@@ -156,6 +164,14 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     run.notes += notes
     run.notes += [f"torch assumes {guard}, which no check holds" for guard in contract.unsaid]
     return contract
+
+
+def _operator_notes(operators: Sequence[str]) -> Iterator[str]:
+    if operators:
+        yield (
+            f"it calls {', '.join(operators)}, which is not in the file: register custom operators "
+            "wherever it is loaded (import their module, or torch.ops.load_library(path))"
+        )
 
 
 def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report:
@@ -216,6 +232,7 @@ def _packed(
         report=page,
         bucket=request.bucket,
         isa=isa,
+        operators=custom_operators(program),
     )
     return Packed(model, members, report)
 

@@ -39,13 +39,17 @@ _OPS = ("call_function", "call_method", "call_module")
 
 @dataclass(frozen=True)
 class Explanation:
-    """What stops a function from being one graph; `report` holds the graphs and their sources."""
+    """What stops a function from being one graph; `report` holds the graphs and their sources.
+
+    `recipe` is the call, to try a rewrite of it; None for one that is not alive.
+    """
 
     breaks: tuple[Break, ...]
     graph_count: int
     op_count: int
     guards: tuple[Guard, ...]
     report: Report = field(repr=False)
+    recipe: Any = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """A short stable summary."""

@@ -173,8 +173,10 @@ def _prepare(
     check_inputs(inputs)
     given = (*callee.receiver, *args)
     wanted = shapes.under_outer_names(options.dynamic_shapes, callee.function, given, kwargs)
+    if options.dynamic and wanted is None:
+        wanted = shapes.every_size(inputs)
     dynamic = shapes.read(wanted, inputs)
-    notes = (*callee.notes, *notes)
+    notes = (*options.notes, *callee.notes, *notes)
     return _Run(options, callee, tuple(args), kwargs, bound, dynamic, inductor, notes)
 
 
@@ -206,6 +208,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
     contract = Contract.of(run.bound, run.dynamic, run.receiver)
     inputs = [leaf for leaf in contract.leaves or () if leaf.path.root != run.receiver]
     shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
+    shown = "every size" if shown is None and run.options.dynamic else shown
     return Request(
         name=run.callee.name,
         kind=run.callee.kind,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import linecache
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +20,8 @@ from workbench.processes.messages import ProgressCallback
 from workbench.report import Phase
 
 PANE = "phases"
+_OF_ONE_KERNEL = "async_compile.precompile"
+_DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,26 @@ class PhaseRecorder:
 
         def make(inner: Callable[..., Any]) -> Callable[..., Any]:
             def submit(owner: Any, task: Callable[..., Any]) -> Any:
-                return inner(owner, patches.follow(task))
+                return inner(owner, patches.follow(self._named(task)))
 
             return submit
 
         patches.wrap(tp.ASYNC_SUBMIT, make, PANE)
+
+    def _named(self, task: Callable[..., Any]) -> Callable[..., Any]:
+        """A task of the thread pool as a phase under the name of the kernel that it builds."""
+        kernel = kernel_being_loaded()
+        if kernel is None:
+            return task
+
+        def named() -> Any:
+            self.mark(f"build: {kernel}", is_begin=True)
+            try:
+                return task()
+            finally:
+                self.mark(f"build: {kernel}", is_begin=False)
+
+        return named
 
     def take(self, record: Record) -> None:
         """Take one chromium event."""
@@ -61,8 +81,10 @@ class PhaseRecorder:
         if event.get("ph") not in ("B", "E"):
             return
         is_begin = event["ph"] == "B"
-        at = event["ts"] / 1e6
-        self._add(Mark(str(event["name"]), is_begin, at, record.thread, record.compile_id))
+        at, name = event["ts"] / 1e6, str(event["name"])
+        if name == _OF_ONE_KERNEL and (kernel := kernel_being_loaded()) is not None:
+            name = f"{name}: {kernel}"
+        self._add(Mark(name, is_begin, at, record.thread, record.compile_id))
 
     def _add(self, mark: Mark) -> None:
         self.marks.append(mark)
@@ -77,6 +99,18 @@ class PhaseRecorder:
     def rows(self) -> list[Phase]:
         """The phases in order of their start; what never ended ends with its parent."""
         return nest(self.marks, self.started, self.thread)
+
+
+def kernel_being_loaded() -> str | None:
+    """The kernel whose definition in a generated program runs now in this thread."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and "async_compile" in frame.f_globals:
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            found = _DEFINED.match(line)
+            return None if found is None else found[1]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
 
 
 def nest(marks: Iterable[Mark], started: float, main_thread: int) -> list[Phase]:

@@ -85,9 +85,12 @@ def tried_text(tried: Tried) -> str:
     """Predicted beside measured, and whether the outputs agree."""
     rows = [
         f"{tried.opportunity.rule} tried: predicted {saving(tried.opportunity)}",
-        f"  kernels  {tried.before.kernels} → {tried.after.kernels}",
-        f"  bytes    {_bytes(tried.before)} → {_bytes(tried.after)}",
     ]
+    if tried.before.breaks or tried.after.breaks:
+        rows.append(f"  breaks   {tried.before.breaks} → {tried.after.breaks}")
+    if tried.before.kernels:
+        rows.append(f"  kernels  {tried.before.kernels} → {tried.after.kernels}")
+        rows.append(f"  bytes    {_bytes(tried.before)} → {_bytes(tried.after)}")
     for name, words in (("bound_us", "bound"), ("call_us", "call")):
         old, new = getattr(tried.before, name), getattr(tried.after, name)
         if old is not None and new is not None:

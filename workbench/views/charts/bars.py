@@ -16,7 +16,7 @@ from workbench.analysis.fusion.kinds import kernel_kinds, kernel_marks
 from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, PALE, sheet, unit_of
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
 from workbench.views.words.places import few_words, ops_of, short
 from workbench.views.words.units import bytes_text, ms_text, percent_text, us_text
 
@@ -167,7 +167,7 @@ def _dress(bar: object, mark: str) -> None:
     if mark.startswith("g"):
         bar.set_facecolor(KERNEL_COLOURS[int(mark[1:])])
     else:
-        bar.set_facecolor("#ffffff")
+        bar.set_facecolor(NONE)
         bar.set_edgecolor("#808b98")
         bar.set_linestyle("--" if mark == "fb" else "-")
 

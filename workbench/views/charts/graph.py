@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.fusion.fusion import KernelCall, calls
 from workbench.analysis.fusion.kinds import kernel_marks
 from workbench.report import Report
-from workbench.views.charts.sheet import INK, KERNEL_COLOURS, RULE, sheet
+from workbench.views.charts.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
 from workbench.views.words.places import few_words, ops_of
 from workbench.views.words.units import plural
@@ -109,7 +109,7 @@ def _box(axes: Axes, drawn: Flow, index: int, marks: dict[str, str]) -> None:
         (x - WIDTH / 2, y - NODE_HEIGHT / 2),
         WIDTH,
         NODE_HEIGHT,
-        facecolor="#ffffff",
+        facecolor=NONE,
         edgecolor=KERNEL_COLOURS[int(mark[1:])] if mark.startswith("g") else "#808b98",
         linestyle="--" if mark == "fb" else "-",
         linewidth=1.3,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.views.charts.sheet import FAINT, INK, RULE, sheet
+from workbench.views.charts.sheet import CELL_INK, FAINT, INK, NONE, RULE, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,10 +94,9 @@ def _cell(axes: Axes, x: int, y: int, cell: Cell) -> None:
         (x - 0.5, y - 0.5),
         1,
         1,
-        facecolor="#ffffff" if cell.shade is None else shade_colour(cell.shade),
-        edgecolor=RULE if is_missing else "#ffffff",
-        hatch="///" if is_missing else None,
-        linewidth=0 if is_missing else 1,
+        facecolor=NONE if cell.shade is None else shade_colour(cell.shade),
+        edgecolor=RULE if is_missing else NONE,
+        linewidth=1 if is_missing else 0,
     )
     axes.add_patch(box)
     is_dark = cell.shade is not None and cell.shade >= _WHITE_FROM
@@ -108,8 +107,5 @@ def _cell(axes: Axes, x: int, y: int, cell: Cell) -> None:
         ha="center",
         va="center",
         fontsize=8,
-        color="#ffffff" if is_dark else INK,
-        bbox={"facecolor": "#ffffff", "edgecolor": "none", "pad": 1}
-        if cell.shade is None
-        else None,
+        color=INK if cell.shade is None else "#ffffff" if is_dark else CELL_INK,
     )

@@ -49,8 +49,8 @@ def draw(report: Report) -> Figure:
 def _bar(axes: Axes, phase: Phase, level: int, left: float, whole: float) -> None:
     row, width = level + phase.depth, phase.duration_s
     colour = KERNEL_COLOURS[phase.depth % 8]
-    axes.barh(row, width, left=left, height=0.9, color=colour, alpha=0.3, linewidth=0)
-    axes.barh(row, width, left=left, height=0.9, fill=False, edgecolor="#ffffff", linewidth=1.2)
+    axes.barh(row, width, left=left, height=0.9, color=colour, alpha=0.18, linewidth=0)
+    axes.barh(row, width, left=left, height=0.9, fill=False, edgecolor=colour, linewidth=0.6)
     room, duration = int(width / whole / _CHARACTER) - 2, seconds_text(width)
     names = (f"{phase.name} {duration}", phase.name, duration)
     text = next((name for name in names if len(name) <= room), None)

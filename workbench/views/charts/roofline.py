@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, RULE, sheet
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.words.places import few_words, ops_of
 from workbench.views.words.units import number_text, plural, us_text
 
@@ -79,7 +79,7 @@ def _point(axes: Axes, row: KernelRoofline) -> None:
     colour = _COLOURS.get(row.bound or "", FAINT)
     x, y = row.intensity or 0.0, row.attainable_tflops or 0.0
     reached = _reached(row)
-    axes.plot(x, y, "o", markersize=6, markerfacecolor="#ffffff", markeredgecolor=colour, zorder=3)
+    axes.plot(x, y, "o", markersize=6, markerfacecolor=NONE, markeredgecolor=colour, zorder=3)
     if reached is not None:
         axes.plot([x, x], [reached, y], color=colour, linewidth=0.8, zorder=2)
         axes.plot(x, reached, "o", markersize=6, color=colour, zorder=3)
@@ -107,7 +107,7 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     handles, words = [], []
     for (what, time), same in list(groups.items())[:MOST]:
         colour = _COLOURS.get(same[0].bound or "", FAINT)
-        face = "#ffffff" if same[0].measured_us is None else colour
+        face = NONE if same[0].measured_us is None else colour
         handles.append(dot(face, colour))
         words.append(f"{few_words([row.kernel for row in same], 12)}  {what}  {time}")
     if len(groups) > MOST:
@@ -120,7 +120,7 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
     legend.set_alignment("left")
     legend.get_title().set_fontsize(8)
     figure.axes[0].legend(
-        [dot("#ffffff", colour) for colour in _COLOURS.values()],
+        [dot(NONE, colour) for colour in _COLOURS.values()],
         [f"bound by {name}" for name in _COLOURS],
         loc="lower right",
         fontsize=8,

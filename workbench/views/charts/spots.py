@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE, sheet
+from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, NONE, PALE, sheet
 from workbench.views.words.places import short
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
         for spot in sorted(spots, key=lambda spot: spot in best):
             colour = KERNEL_COLOURS[0] if spot in best else PALE
             axes.plot([spot.x, spot.x], [spot.low, spot.high], color=colour, linewidth=1)
-            face = colour if spot in best else "#ffffff"
+            face = colour if spot in best else NONE
             axes.plot(
                 spot.x, spot.y, "o", markersize=6, markeredgecolor=colour, markerfacecolor=face
             )

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.views.charts.heat import shade_colour
-from workbench.views.charts.sheet import FAINT, RULE, sheet
+from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, RULE, sheet
 from workbench.views.words.places import short
 
 if TYPE_CHECKING:
@@ -31,13 +30,14 @@ class Strand:
 
 
 def draw(rails: Sequence[Rail], strands: Sequence[Strand], title: str) -> Figure:
-    """The best rows are drawn last and darkest."""
+    """The best rows are drawn last and strongest."""
     with sheet(4.0, width=max(6.0, 1.7 * len(rails))) as (_, axes):
         for strand in sorted(strands, key=lambda strand: strand.good):
             axes.plot(
                 range(len(rails)),
                 strand.places,
-                color=shade_colour(0.3 + 0.7 * strand.good),  # the palest cannot be seen
+                color=KERNEL_COLOURS[0],
+                alpha=0.25 + 0.75 * strand.good,
                 linewidth=0.8 + strand.good,
                 zorder=1 + strand.good,
             )
@@ -47,12 +47,11 @@ def draw(rails: Sequence[Rail], strands: Sequence[Strand], title: str) -> Figure
                 axes.annotate(
                     short(words, 22),
                     (number, place),
-                    (5, 0),
+                    (5, 2),
                     textcoords="offset points",
                     fontsize=8,
-                    va="center",
+                    va="bottom",  # above a line that ends there
                     color=FAINT,
-                    bbox={"facecolor": "#ffffffcc", "edgecolor": "none", "pad": 0.5},
                     zorder=4,
                 )
         axes.set_xticks(range(len(rails)), [rail.name for rail in rails])

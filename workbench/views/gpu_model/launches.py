@@ -32,9 +32,7 @@ def plot(found: Launches) -> Figure:
     )
     with sheet(2.6) as (figure, axes):
         for level, (colour, bars) in enumerate(lanes):
-            axes.broken_barh(
-                bars, (level - 0.35, 0.7), color=colour, edgecolor="#ffffff", linewidth=0.4
-            )
+            axes.broken_barh(bars, (level - 0.35, 0.7), color=colour, edgecolor="none", linewidth=0)
         axes.set_yticks(range(len(_LANES)), _LANES)
         axes.set_ylim(len(_LANES) - 0.5, -0.5)
         axes.set_xlim(0, max(found.plain_us, found.graph_us) * 1.02)

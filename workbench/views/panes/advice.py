@@ -64,6 +64,8 @@ def _tried(found: Opportunity, tried: Tried) -> wire.TriedChange:
 
 def _figures(before: Cost, after: Cost) -> Iterator[tuple[str, str, str]]:
     """Each figure that both have: its name, before, after."""
+    if before.breaks or after.breaks:
+        yield "Graph breaks, counted", str(before.breaks), str(after.breaks)
     yield "Kernels, counted", str(before.kernels), str(after.kernels)
     if before.bytes is not None and after.bytes is not None:
         yield "Traffic, counted", bytes_text(before.bytes), bytes_text(after.bytes)

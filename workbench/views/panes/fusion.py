@@ -14,6 +14,7 @@ from workbench.analysis.fusion.fusion import (
 from workbench.analysis.fusion.kinds import kernel_kinds
 from workbench.analysis.fusion.why_not import Apart
 from workbench.report import Report
+from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
@@ -55,6 +56,7 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
     kinds = kernel_kinds(report)
     labels = {kernel.id: ops_of(kernel) for kernel in report.kernels}
     worse = {row.kernel: row.why_more for row in traffic_by_kernel(report)}
+    passes = Passes(report)
     found: list[wire.Group] = []
     for saving in savings:
         node = after[saving.id]
@@ -66,6 +68,7 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
             wire.Group,
             saving,
             graph=node.graph,
+            side=passes.lowered(node.graph),
             name=node.name,
             kind=kinds.get(saving.kernel or "", ""),
             label=labels.get(saving.kernel or "") or node.name,
@@ -80,11 +83,12 @@ def _groups(report: Report, savings: Sequence[Saving]) -> list[wire.Group]:
 
 def _rejected_pairs(report: Report, pairs: Sequence[Rejected]) -> list[wire.Rejected]:
     """Pairs that ended in different kernels, those with most data in common first."""
-    why_not = Apart(report)
+    why_not, passes = Apart(report), Passes(report)
     found: list[wire.Rejected] = []
     for pair in pairs[:_MOST]:
         why = why_not(pair)
         own = {"graph": pair.graph, "a": pair.a, "b": pair.b, "rounds": pair.rounds}
+        own["side"] = passes.lowered(pair.graph)
         more = {"id": f"f0:{pair.row}", "shared_bytes": pair.shared, "why": why.sentence}
         found.append(row_of(wire.Rejected, why, **own, **more))
     return found

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from workbench.report import Graph, Report
 from workbench.report.column_filter import linked_pairs
+from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
@@ -36,7 +37,7 @@ def document(report: Report, context: ViewContext) -> Content:
 def _graphs(report: Report) -> list[wire.GraphHead]:
     following: dict[str, dict[str, None]] = defaultdict(dict)
     several = len({graph.compile_id for graph in report.graphs}) > 1
-    first, second = ":", ":"
+    first, second, passes = ":", ":", Passes(report)
     for a, b in linked_pairs(report, "node-node"):
         if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
             first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
@@ -46,6 +47,7 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
             wire.GraphHead,
             graph,
             title=(f"{graph.compile_id or '?'} · " if several else "") + _stage_name(graph),
+            side=passes.graph(graph),
             part=f"graph:{graph.id}",
             next=[id for id in following[graph.id] if id != graph.id],
         )

@@ -10,6 +10,7 @@ from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.lookups.kernel_configs import configs, why_no_assembly
 from workbench.views.lookups.linked_ids import fx_graphs, groups_of_kernels
+from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of
@@ -45,6 +46,7 @@ class _Ties:
     def __init__(self, report: Report):
         self.report = report
         self.marks = kernel_marks(report)
+        self.passes = Passes(report)
         self.kinds = kernel_kinds(report)
         self.graphs = fx_graphs(report)
         self.groups = groups_of_kernels(report)
@@ -73,6 +75,7 @@ class _Ties:
             kernel,
             label=ops_of(kernel),
             kind=kind,
+            side=self.passes.kernel(kernel),
             mark=self.marks[id],
             cost={k: round(by[id], 4) for k, by in self.costs.items() if id in by},
             bound=None if place is None else place.bound,

@@ -63,6 +63,7 @@ def _figure(
 
 
 _KERNEL = Column("kernel", "Kernel", "64px", kind="kernel")
+_SIDE = Column("side", "Pass", "64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
 _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
@@ -84,6 +85,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("read", "Read", "53px", "B", field="bytes_read", hint=_ONE_CALL),
         _number("written", "Written", "53px", "B", field="bytes_written", hint=_ONE_CALL),
         _number("flops", "FLOP", "46px", "amount", hint=_ONE_CALL, is_wide=True),
+        replace(_SIDE, width="60px"),
         Column("bound", "Bound by", "66px", is_optional=True),
         _number("registers", "Registers", "65px", "count", is_wide=True, is_optional=True),
         _number(
@@ -101,6 +103,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "groups": (
         replace(_KERNEL, width="72px"),
         Column("kind", "Kind", "minmax(76px, 0.6fr)", look="mut", is_wide=True),
+        _SIDE,
         Column("label", "Ops in it", "minmax(90px, 1.6fr)", kind="code"),
         Column("parts", "Parts", "56px", kind="length", is_wide=True),
         _number("before", "Before", "76px", "B", hint=_BEFORE),
@@ -112,6 +115,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "rejected": (
         Column("pair", "Pair", "124px", "a_kernel"),
         Column("ops", "Operations", "minmax(80px, 0.8fr)", "a", "code", is_wide=True),
+        _SIDE,
         Column("reason", "Reason", "minmax(120px, 1.5fr)", full="why"),
         _number("shared", "Shared", "80px", "B", field="shared_bytes"),
         _number("rounds", "Rounds", "70px"),
@@ -136,6 +140,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "phases": (
         Column("name", "Phase", "minmax(120px, 2fr)"),
+        _SIDE,
         Column("thread", "Thread", "minmax(60px, 0.5fr)", look="mut", is_wide=True),
         _number("start", "Start", "76px", "s", field="start_s"),
         _number("total", "Total", "76px", "s", field="duration_s"),

@@ -47,6 +47,8 @@ PaneId = Literal[
     "matrix",
     "artifact",
 ]
+Side = Literal["", "forward", "backward"]
+"""The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes"]
 Cell = str | int | float | bool | None
 
@@ -135,6 +137,7 @@ class Kernel(TypedDict):
     language: str
     graph: str
     is_backward: bool
+    side: Side
     ops: list[str]
     nodes: list[str]
     lines: list[str]
@@ -165,6 +168,7 @@ class GraphHead(TypedDict):
     compile_id: str | None
     node_count: int
     is_backward: bool
+    side: Side
     part: str
     next: list[str]
 
@@ -257,6 +261,7 @@ class Group(TypedDict):
 
     id: str
     graph: str
+    side: Side
     name: str
     kernel: str | None
     kind: str
@@ -278,6 +283,7 @@ class Rejected(TypedDict):
 
     id: str
     graph: str
+    side: Side
     a: str
     b: str
     a_nodes: list[str]
@@ -302,6 +308,7 @@ class Phase(TypedDict):
     self_s: float
     depth: int
     thread: str
+    side: Side
 
 
 class Choice(TypedDict):

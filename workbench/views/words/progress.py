@@ -79,7 +79,7 @@ def _kernel_words(progress: Progress, words: str) -> str:
     count = len(progress["kernels"]) - (own[0].get("kernels", 0) if begins else 0)
     if words == _WRITING:
         return f"{plural(count, 'kernel')} written" if count else words
-    done = [step for step in own if step["name"] == _ONE_KERNEL]
+    done = [step for step in own if step["name"].startswith(_ONE_KERNEL)]
     if done:
         ended = sum(step["duration_s"] is not None for step in done)
         return f"{ended} of {plural(max(count, len(done)), 'kernel')} compiled"

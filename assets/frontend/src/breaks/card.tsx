@@ -1,7 +1,10 @@
 // One graph break: the line, why it stops there, what to do, and a rewrite to copy.
 
+import { useRef } from "preact/hooks";
 import type { Store } from "../store";
 import { Copy, Prose } from "../ui/basics";
+import { useReveal } from "../ui/kept";
+import { REVEAL } from "../ui/virtual";
 import { Python } from "../ui/highlight";
 import { baseName } from "../ui/words";
 import type { Break, Rewrite } from "../wire";
@@ -10,8 +13,16 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
   const isSelected = store.selected.value === item.id;
   const isRelated = store.related.value.has(item.id);
   const text = item.text.trim();
+  const root = useRef<HTMLElement>(null);
+  useReveal(store, item.id, isSelected ? item.id : null, [isSelected], () => {
+    const box = root.current?.closest(".scroll");
+    if (!isSelected || !box) return;
+    box.scrollTop += root.current!.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    box.dispatchEvent(new Event(REVEAL, { bubbles: true }));
+  });
   return (
     <article
+      ref={root}
       class={`card ${isSelected ? "sel" : isRelated ? "rel" : ""}`}
       aria-label={`Graph break on line ${item.line}`}
       onClick={() => store.select(item.id)}

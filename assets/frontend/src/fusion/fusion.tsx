@@ -7,16 +7,20 @@ import { Bars, shareOf, useColumns, type Cells } from "../table/columns";
 import { Table } from "../table/table";
 import { Frame, Mark } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
+import { PassFilter, ofPass } from "../ui/pass";
 import type { Group, Rejected } from "../wire";
 import { CudaGraphs } from "./cudagraphs";
 
 export function FusionPane({ store }: { store: Store }) {
   const report = store.doc.value;
+  const side = store.side.value;
+  const groups = useMemo(() => ofPass(store, report?.groups ?? []), [report, side]);
+  const pairs = useMemo(() => ofPass(store, report?.rejected ?? []), [report, side]);
   if (!report) return null;
   return (
     <>
-      <Groups store={store} groups={report.groups} />
-      <NotFused store={store} pairs={report.rejected} omitted={report.omitted["fusion"] ?? 0} />
+      <Groups store={store} groups={groups} />
+      <NotFused store={store} pairs={pairs} omitted={report.omitted["fusion"] ?? 0} />
       <CudaGraphs store={store} />
     </>
   );
@@ -31,6 +35,7 @@ function Groups({ store, groups }: { store: Store; groups: Group[] }) {
         <h2>Groups</h2>
         <span class="faint cut">{`${plural(groups.length, "group")}; bytes are Inductor's estimate of DRAM traffic`}</span>
         <span class="grow" />
+        <PassFilter store={store} />
         <Frame store={store} name="traffic" />
       </div>
       <Table

@@ -2,6 +2,7 @@
 
 import type { Store } from "../store";
 import { usePaneState } from "../ui/kept";
+import { PassFilter, ofPass } from "../ui/pass";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
 import { findNodes } from "./find";
@@ -18,6 +19,8 @@ interface Props {
 }
 
 export function Bar({ store, state, graphs, head, shown }: Props) {
+  const own = ofPass(store, graphs);
+  const listed = own.includes(head) ? own : [head, ...own];
   const isComparing = state.other.value !== null;
   const choose = (id: string) => {
     if (store.selected.peek()?.startsWith("g")) store.select(null);
@@ -35,7 +38,7 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         value={head.id}
         onChange={(event) => choose(event.currentTarget.value)}
       >
-        {graphs.map((graph) => (
+        {listed.map((graph) => (
           <option key={graph.id} value={graph.id} disabled={graph.node_count === 0}>
             {graph.title} · {graph.node_count}
           </option>
@@ -53,10 +56,12 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
       >
         Compare stages
       </button>
+      <PassFilter store={store} />
       {shown && <Grouped state={state} {...shown} />}
       <span class="grow" />
       {shown && <Find store={store} {...shown} />}
       {shown && !state.isTable.value && <Fit {...shown} />}
+      {shown && !state.isTable.value && <Save {...shown} />}
       <button
         type="button"
         class="btn"
@@ -83,7 +88,7 @@ function partner(graphs: readonly GraphHead[], id: string): string | null {
 interface ShownProps {
   model: Model;
   grouping: Grouping;
-  canvas: Pick<Handle, "reveal" | "fitAll" | "fitSelection">;
+  canvas: Pick<Handle, "reveal" | "fitAll" | "fitSelection" | "save">;
   isLit: boolean;
 }
 
@@ -146,6 +151,24 @@ function Fit({ canvas, isLit }: ShownProps) {
       >
         Fit all
       </button>
+    </span>
+  );
+}
+
+function Save({ canvas }: ShownProps) {
+  return (
+    <span class="seg">
+      {(["svg", "png"] as const).map((kind) => (
+        <button
+          key={kind}
+          type="button"
+          class="btn"
+          data-tip={`Save the whole graph as ${kind.toUpperCase()}`}
+          onClick={() => canvas.save(kind)}
+        >
+          {kind.toUpperCase()}
+        </button>
+      ))}
     </span>
   );
 }

@@ -6,6 +6,7 @@ import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { useReveal } from "../ui/kept";
 import { Camera, type Screen } from "./camera";
+import { saveGraph, type FileKind } from "./export";
 import type { Caption } from "./picture";
 import { drag, jump, pinch, wheel } from "./gestures";
 import { fitSelection, press } from "./keys";
@@ -22,6 +23,7 @@ export interface Handle {
   fitAll(): void;
   fitSelection(): void;
   reveal(node: number): void;
+  save(kind: FileKind): void;
 }
 
 interface Props {
@@ -151,6 +153,7 @@ function useCamera(now: Latest, canvas: Canvas, map: Canvas): Camera {
     now.current.handle({
       fitAll: () => camera.fitAll(now.current.plan.scene),
       fitSelection: () => fitSelection({ ...now.current, camera }),
+      save: (kind) => saveGraph(kind, now.current, canvas.current!),
       reveal: (node) => {
         const rect = rectOf(now.current.plan, node);
         if (rect) camera.reveal(rect);

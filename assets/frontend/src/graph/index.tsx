@@ -110,6 +110,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
     reveal: (node) => handle.current?.reveal(node),
     fitAll: () => handle.current?.fitAll(),
     fitSelection: () => handle.current?.fitSelection(),
+    save: (kind) => handle.current?.save(kind),
   };
   const shown = { model, grouping, canvas, isLit: looks.isAny };
   return (

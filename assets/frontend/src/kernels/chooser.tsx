@@ -3,6 +3,7 @@
 import type { Store } from "../store";
 import { Mark } from "../ui/basics";
 import { Icon } from "../ui/icons";
+import { ofPass } from "../ui/pass";
 import type { Kernel } from "../wire";
 import type { Content } from "./content";
 import type { ColumnId } from "./state";
@@ -13,7 +14,9 @@ interface ChooserProps {
   kernel: Kernel;
 }
 
-export function Chooser({ store, kernels, kernel }: ChooserProps) {
+export function Chooser({ store, kernels: all, kernel }: ChooserProps) {
+  const own = ofPass(store, all);
+  const kernels = own.includes(kernel) ? own : all;
   const at = kernels.indexOf(kernel);
   const go = (by: number) => {
     const next = kernels[at + by];

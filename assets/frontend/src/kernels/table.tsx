@@ -10,6 +10,7 @@ import { Table, type Column } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
+import { PassFilter, ofPass } from "../ui/pass";
 import type { Kernel } from "../wire";
 
 interface Props {
@@ -20,7 +21,8 @@ interface Props {
 export function KernelTable({ store, kernels }: Props) {
   const [words, setWords] = usePaneState(store, "words", "");
   const cost = shownCost(store).value;
-  const rows = useMemo(() => filtered(kernels, words), [kernels, words]);
+  const side = store.side.value;
+  const rows = useMemo(() => filtered(ofPass(store, kernels), words), [kernels, words, side]);
   const cells = useMemo(() => cellsOf(cost), [cost]);
   const drawn = useColumns(store, "costs", kernels, cells);
   const columns = useMemo(() => titled(drawn, cost), [drawn, cost]);
@@ -34,6 +36,7 @@ export function KernelTable({ store, kernels }: Props) {
         <span class="faint cut grow" data-tip="">
           {cost && `${cost.title}: ${cost.source}`}
         </span>
+        <PassFilter store={store} />
         <input
           class="filter"
           type="text"

@@ -1,6 +1,6 @@
 // The frame of every view: header, tabs, pane, status bar; beside the pane an inspector, if any.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
 import type { Remembering } from "../memory";
 import { IconButton, ThemeButton } from "./buttons";
@@ -30,6 +30,16 @@ export interface Beside {
   width: number;
   setWidth(width: number): void;
   panel: ComponentChildren;
+}
+
+const FULL: KeyWords = { keys: ["h"], words: "full height" };
+
+/** How high what scrolls around a view is: no more of it can be seen at once. */
+function roomAround(root: HTMLElement): number {
+  let around = root.parentElement;
+  while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY))
+    around = around.parentElement;
+  return Math.max(480, Math.min(around?.clientHeight ?? innerHeight, innerHeight));
 }
 
 interface Props {
@@ -70,6 +80,16 @@ export function Frame(props: Props) {
   useKeptFocus(root, [pane, ...signs]);
   useKeptScroll(view, body);
   const help = () => setHelp(true);
+  const [tall, setTall] = useState(0);
+  const stretch = () => setTall(tall ? 0 : roomAround(root.current!));
+  useEffect(() => {
+    if (tall) root.current?.scrollIntoView();
+  }, [tall]);
+  const pressed = (event: KeyboardEvent) => {
+    if (event.key !== "h" || event.altKey) return props.press?.(event) ?? false;
+    stretch();
+    return true;
+  };
   return (
     <div
       ref={root}
@@ -80,11 +100,24 @@ export function Frame(props: Props) {
       role="region"
       tabIndex={-1}
       aria-label={props.label}
-      style={{ ...props.style, ...(beside && { "--insp": `${beside.width}px` }) }}
-      onKeyDown={(event) => press(event, { tabs, show, help, press: props.press })}
+      style={{
+        ...props.style,
+        ...(beside && { "--insp": `${beside.width}px` }),
+        ...(tall && { "--wb-height": `${tall}px` }),
+      }}
+      onKeyDown={(event) => press(event, { tabs, show, help, press: pressed })}
     >
       <div class="head">
         {props.head}
+        <span class="tall">
+          <IconButton
+            name="tall"
+            label="Full height"
+            keys="h"
+            isPressed={tall > 0}
+            press={stretch}
+          />
+        </span>
         <ThemeButton choice={theme.choice.value} next={theme.next} />
         <IconButton name="help" label="Keyboard" keys="?" press={help} />
       </div>
@@ -108,7 +141,7 @@ export function Frame(props: Props) {
       </RoomContext.Provider>
       {props.status}
       {props.dialogs}
-      <Help keys={props.keys} isOpen={isHelp} close={() => setHelp(false)} />
+      <Help keys={[...props.keys, FULL]} isOpen={isHelp} close={() => setHelp(false)} />
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
 
+import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { useColumns, type Cells } from "../table/columns";
@@ -7,6 +8,7 @@ import { Table } from "../table/table";
 import { Frame } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
+import { PassFilter, ofPass } from "../ui/pass";
 import { saveFile } from "../ui/savefile";
 import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
@@ -14,7 +16,9 @@ import { wholeOf, type Window } from "./flame";
 import { traceOf } from "./trace";
 
 export function TimelinePane({ store }: { store: Store }) {
-  const phases = store.doc.value?.phases ?? [];
+  const all = store.doc.value?.phases;
+  const side = store.side.value;
+  const phases = useMemo(() => ofPass(store, all ?? []), [all, side]);
   const [zoom, setZoom] = usePaneState<Window | null>(store, "zoom", null);
   const columns = useColumns(store, "phases", phases, CELLS);
   const zoomTo = (phase: Phase | null) => setZoom(phase && windowOf(phase));
@@ -64,6 +68,7 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
       ) : (
         <ZoomIn phase={phases.find((phase) => phase.id === store.selected.value)} zoomTo={zoomTo} />
       )}
+      <PassFilter store={store} />
       <Frame store={store} name="phases" />
       <button
         type="button"

@@ -16,7 +16,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
-from workbench.handles.compiled import Compiled
+from workbench.handles.compiled_module import compiled_from
 
 
 def first(choice: Any, position: int) -> float:
@@ -77,7 +77,7 @@ def test_two_gpus_in_turn_and_the_cpu_between_them() -> None:
         assert beliefs() == before
         compiled = compile_ahead(softmax, (x,), None, CompileOptions())
         assert [kernel.language for kernel in compiled.report.kernels] == ["cpp"]
-        torch.testing.assert_close(Compiled.of(compiled)(x), softmax(x))
+        torch.testing.assert_close(compiled_from(compiled)(x), softmax(x))
     with pytest.raises((RuntimeError, AssertionError)):
         torch.empty(3, device="cuda")
 

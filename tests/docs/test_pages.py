@@ -1,0 +1,103 @@
+"""The generated pages: nothing public is left out, nothing is said of what does not exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from docs.generate import links, magics, messages, notebooks, parameters, public, readme, tables
+from workbench.analysis.opportunities.rules import RULES
+from workbench.errors import __all__ as errors
+from workbench.notebook.options import OF_MAGICS
+from workbench.report import Report
+
+README = (readme.ROOT / "README.md").read_text()
+FRAMES = {
+    frame.key: frame for frame in (*tables.of_reports(), *tables.of_others(), *tables.of_files())
+}
+
+
+def test_every_section_of_the_readme_is_on_a_page() -> None:
+    pages = readme.pages(README)
+    sections = re.findall(r"^## (.*)$", README, re.MULTILINE)
+    on_home = re.findall(r"^## (.*)$", pages[0].text, re.MULTILINE)
+    assert [*on_home, *(page.title for page in pages[1:])] == sections
+    assert {page.path for page in pages} > {f"about/{name}.md" for name in readme.ABOUT.values()}
+
+
+def test_every_notebook_has_the_name_that_the_readme_gives_it() -> None:
+    assert [path.name for path in notebooks.notebooks()] == list(readme.notebook_titles(README))
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    index, *pages = public.pages()
+    named = set(re.findall(r"^\| \[`wb\.(\w+)`\]", index.text, re.MULTILINE))
+    assert named == set(wb.__all__)
+    described = set(re.findall(r"heading: wb\.(\w+)", "".join(page.text for page in pages)))
+    assert described == set(wb.__all__) - set(errors)
+
+
+def test_the_columns_of_a_table_are_those_that_frame_gives(sample_report: Report) -> None:
+    told = {frame.key: list(frame.columns) for frame in tables.of_reports()}
+    assert told == {name: list(sample_report.frame(name)) for name in told}
+    with pytest.raises(wb.UsageError) as refused:
+        sample_report.frame("")
+    assert all(
+        name in told for name in str(refused.value).partition("of: ")[2].rstrip(".").split(", ")
+    )
+
+
+def test_every_column_of_every_table_is_described() -> None:
+    said = {key: tables.meanings(frame) for key, frame in FRAMES.items()}
+    assert all(said.values())
+    assert [(key, name) for key, of in said.items() for name, text in of.items() if not text] == []
+
+
+def test_no_description_is_of_a_column_that_is_gone() -> None:
+    everywhere = tables.listed()["everywhere"]
+    own = {(key, column) for key, frame in FRAMES.items() for column in frame.columns}
+    assert set(everywhere) <= {column for _, column in own}
+    for key, said in tables.listed().items():
+        assert key == "everywhere" or {(key, column) for column in said} <= own
+
+
+def test_every_option_of_every_magic_is_there() -> None:
+    (page,) = magics.pages()
+    told = dict(re.findall(r"\{ #(\w+) \}\n(.*?)(?=\n## |\Z)", page.text, re.DOTALL))
+    assert list(told) == list(OF_MAGICS)
+    for magic, options in OF_MAGICS.items():
+        names = [name for option in options for name in option.names]
+        assert [name for name in names if f"`{name}" not in told[magic]] == []
+
+
+def test_every_class_of_messages_is_there() -> None:
+    (page,) = messages.pages()
+    for rule in RULES:
+        assert " ".join((rule.__doc__ or "?").split()) in page.text
+    assert [name for name in errors if f"`wb.{name}`" not in page.text] == []
+
+
+def test_parameters_that_are_described_together_have_a_type_each() -> None:
+    import griffe
+
+    code = 'def f(a: int, b: str) -> None:\n    """Do it.\n\n    Parameters\n    ----------\n'
+    code += '    a, b\n        What is given.\n    """\n'
+    function = griffe.visit("m", Path("m.py"), code)["f"]
+    parameters.EachParameter().on_function(func=function)
+    (described,) = function.docstring.parse("numpy")[1:]
+    assert [(p.name, str(p.annotation)) for p in described.value] == [("a", "int"), ("b", "str")]
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a><a href="gone.html">gone</a>')
+    (tmp_path / "b.html").write_text(
+        '<p id="here"><script src="https://example.org/x.js"></script>'
+    )
+    assert links.problems(tmp_path) == [
+        "a.html: b.html#there has no part 'there'.",
+        "a.html: gone.html is not there.",
+        "b.html loads https://example.org/x.js from another host.",
+    ]

@@ -1,0 +1,131 @@
+"""A compiled module that is itself a module: it takes the original's place in a bigger model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.plan import CallPlan
+from workbench.errors import UsageError
+from workbench.handles.compiled import Compiled
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    from workbench.compiler.pipeline.pipeline import CompiledCode
+    from workbench.handles.recipe import Recipe
+
+
+class CompiledModule(Compiled, torch.nn.Module):
+    """What `aot_compile` returns for a module, and `load` where the module is known.
+
+    Its parameters, buffers, submodules and hooks are those of the original, under the same names,
+    so that it can stand where the original stood and a state_dict of either fits the other.
+    """
+
+    def __init__(self, aot_fn: Any, plan: CallPlan, report: Report, **rest: Any) -> None:
+        # the tables of the original in place of new ones, which Module.__init__ would make
+        live = vars(plan.receiver[0])
+        own = vars(torch.nn.Module()).keys() - {"training"}
+        vars(self).update({name: live[name] for name in own if name in live})
+        super().__init__(aot_fn, plan, report, **rest)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as a call."""
+        return self(*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        """The mode of the original module."""
+        return bool(self._plan.receiver[0].training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        self._plan.receiver[0].training = mode
+
+    def train(self, mode: bool = True) -> CompiledModule:
+        """Set the mode that it was compiled in; raises `UsageError` for the other one."""
+        if self._plan.contract.training not in (None, mode):
+            asked, there = ("train", "evaluation") if mode else ("eval", "training")
+            raise UsageError(
+                f"{self.name} was compiled for {there}, and {asked}() does not change its code. "
+                f"Put the original module (.module) back, or compile it again after {asked}()."
+            )
+        self._plan.receiver[0].train(mode)
+        return self
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
+        """What .to(), .cuda(), .half() and their kin do: refused where it changes the contract."""
+        for name, tensor in (*self.named_parameters(), *self.named_buffers()):
+            with torch.no_grad():
+                made = fn(tensor)
+            if (made.dtype, made.device) != (tensor.dtype, tensor.device):
+                raise UsageError(
+                    f"{self.name} was compiled for {name} as {tensor.dtype} on {tensor.device}; "
+                    f"it cannot become {made.dtype} on {made.device}. Convert the original module "
+                    "(.module) and compile it again."
+                )
+        self._plan.receiver[0]._apply(fn, recurse)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A tensor or module goes to the original, anything else to this object."""
+        if isinstance(value, torch.Tensor | torch.nn.Module) and not name.startswith("_"):
+            setattr(self._plan.receiver[0], name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the original module has, such as its `config`."""
+        plan = vars(self).get("_plan")
+        if plan is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(plan.receiver[0], name)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse: machine code is no value that can be copied or pickled."""
+        raise UsageError(
+            f"{self.name} is compiled code, which pickle and copy cannot hold. Write it with "
+            ".save(path), and in a bigger model save state_dict() instead of the model."
+        )
+
+
+def compiled_as(
+    aot_fn: Any,
+    plan: CallPlan,
+    report: Report,
+    *,
+    original: Callable[..., Any] | None = None,
+    example: Example | None = None,
+    recipe: Recipe | None = None,
+) -> Compiled:
+    """A `CompiledModule` for a module that is called itself, else a plain `Compiled`."""
+    is_module = plan.kind == "module" and bool(plan.receiver)
+    chosen = CompiledModule if is_module else Compiled
+    return chosen(aot_fn, plan, report, original=original, example=example, recipe=recipe)
+
+
+def compiled_from(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
+    """What a compilation left behind, made callable."""
+    rest: dict[str, Any] = {"original": code.original, "example": code.example}
+    return compiled_as(code.aot_fn, code.plan, code.report, **rest, recipe=recipe)
+
+
+def with_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
+    """What is compiled where `target` is, or holds, what was compiled before; with notes of it."""
+    if isinstance(target, Compiled):
+        if target.original is None:
+            raise UsageError(
+                f"{target.name} was loaded from a file that does not hold the function: compile "
+                "the function itself."
+            )
+        return target.original, (f"{target.name} was compiled before: its original is compiled",)
+    held = target.named_modules() if isinstance(target, torch.nn.Module) else ()
+    names = [name for name, module in held if isinstance(module, CompiledModule)]
+    if not names:
+        return target, ()
+    return target, (
+        f"{', '.join(names)} was compiled before: its original code is compiled as a part of this",
+    )
