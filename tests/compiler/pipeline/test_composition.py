@@ -79,3 +79,10 @@ def test_fake_inputs_compile_for_real_ones() -> None:
     compiled = wb.aot_compile(add, (fake,), backend="eager")
     torch.testing.assert_close(compiled(X), add(X))
     assert compiled.report.request.inputs == ("x: float32 [4, 8] on cpu",)
+
+
+def test_a_mode_of_fake_tensors_around_the_compilation_stays_outside() -> None:
+    with FakeTensorMode():
+        compiled = wb.aot_compile(add, (torch.empty(4, 8),), backend="eager")
+        assert type(torch.empty(1)) is not torch.Tensor  # the mode is back
+    torch.testing.assert_close(compiled(X), add(X))

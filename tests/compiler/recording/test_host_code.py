@@ -18,6 +18,9 @@ PRINTED = """
 
 Disassembly of section .text:
 
+0000000000001080 <kernel.cold>:
+    1080:\tud2
+
 0000000000001100 <kernel._omp_fn.0>:
 kernel._omp_fn.0():
 /cache/a.main.cpp:8
@@ -47,6 +50,8 @@ def test_a_library_is_read_with_what_is_inlined_and_called() -> None:
         "call   1300 <helper(float)>",
         "helper(float):",
         "ret",
+        "kernel.cold:",
+        "ud2",
     ]
     vec = Place("/torch/vec.h", 40)
     own = [Place("/cache/a.main.cpp", line) for line in (8, 9, 10)]

@@ -29,7 +29,8 @@ class _Function:
 def disassembled(files: Sequence[str]) -> tuple[Mapping[str, Listing], str | None]:
     """The code of each library's kernel and of what it calls in there, and why some is missing.
 
-    Functions come in the order of the library, each under its name.
+    Functions come in the order of the library, each under its name; what the compiler set apart as
+    seldom run (`.cold`) comes last.
     """
     tool = shutil.which("objdump")
     if tool is None:
@@ -85,10 +86,10 @@ def _listing(functions: Mapping[str, _Function]) -> Listing:
         todo += called
     lines: list[str] = []
     chains: list[Chain] = []
-    for at, function in functions.items():
-        if at in wanted:
-            lines += [f"{function.name}:", *function.lines]
-            chains += [(), *function.chains]
+    kept = (function for at, function in functions.items() if at in wanted)
+    for function in sorted(kept, key=lambda function: ".cold" in function.name):
+        lines += [f"{function.name}:", *function.lines]
+        chains += [(), *function.chains]
     return Listing(lines, chains)
 
 
