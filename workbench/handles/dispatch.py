@@ -65,7 +65,7 @@ def compile_for_target(
 
 def _compile_here(
     target: Any,
-    args: Sequence[Any],
+    args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     options: CompileOptions,
     progress: ProgressCallback | None,
