@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 Runs = tuple[tuple[int, int, int], ...]
 """Runs of lines (from 1): first, last, the line that they come from."""
 
-CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+HOST_STAGE = "assembly"
+"""The stage that the host's compiler made of a kernel in C++."""
+
+CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", HOST_STAGE)
 """Stages of a kernel's compilation in the order in which the compiler produces them."""
 
 
@@ -15,9 +18,9 @@ CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 class Assembly:
     """What one stage made of a kernel in one configuration (`k0:c0`), without debug information.
 
-    `lines` are runs with their line in the kernel's Triton source; what an inlined helper became
-    counts for the line that calls it, and `inlined` has it as (first, last, file, line) of the
-    helper. `ptx` ties runs of SASS to lines of the PTX. `note` says why a text is missing.
+    `lines` are runs with their line in the kernel's source, Triton or C++; what an inlined helper
+    became counts for the line that calls it, and `inlined` has it as (first, last, file, line) of
+    the helper. `ptx` ties runs of SASS to lines of the PTX. `note` says why a text is missing.
     """
 
     kernel: str

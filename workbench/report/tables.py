@@ -57,7 +57,7 @@ class Tables:
     buffers = TableOf(rows.Buffer, "Buffers of the lowered graphs.")
     wrappers = TableOf(rows.Wrapper, "Generated programs that call the kernels.")
     autotune = TableOf(rows.AutotuneChoice, "Choices that the autotuner timed.")
-    assembly = TableOf(machine_rows.Assembly, "What each stage made of each Triton kernel.")
+    assembly = TableOf(machine_rows.Assembly, "What each stage made of each kernel.")
     resources = TableOf(machine_rows.Resources, "What each Triton kernel takes of the device.")
     fidelity = TableOf(
         machine_rows.Fidelity,

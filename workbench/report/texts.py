@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -43,6 +43,34 @@ class Texts(Mapping[str, str]):
     def from_json(cls, data: Mapping[str, Any]) -> Texts:
         """Read what `to_json` wrote."""
         return cls(data["lines"], data["texts"])
+
+
+class LateTexts(Texts):
+    """Known texts, then those that are made when one is asked for that is not known."""
+
+    def __init__(self, known: Texts, late: Callable[[], Texts]):
+        self._known = known
+        self._late = late
+
+    def __getitem__(self, key: str) -> str:
+        try:
+            return self._known[key]
+        except KeyError:
+            return self._late()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._known
+        yield from (key for key in self._late() if key not in self._known)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data of all."""
+        known, late = self._known.to_json(), self._late().to_json()
+        first = len(known["lines"])
+        moved = {key: [first + line for line in text] for key, text in late["texts"].items()}
+        return {"lines": known["lines"] + late["lines"], "texts": moved | known["texts"]}
 
 
 class TextWriter:

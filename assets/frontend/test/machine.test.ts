@@ -3,7 +3,14 @@ import { aligned, nextDifference, turned } from "../src/kernels/aligning";
 import type { Rows } from "../src/kernels/rows";
 import { overlaps, spansIn } from "../src/kernels/spans";
 import { inlinedAt, opcodesIn, stageRows } from "../src/kernels/stages";
-import { columnsOf, comparable, configFor, stageOf, usualColumns } from "../src/kernels/state";
+import {
+  columnOf,
+  columnsOf,
+  comparable,
+  configFor,
+  stageOf,
+  usualColumns,
+} from "../src/kernels/state";
 import { StageLinks, runAt } from "../src/stagelinks";
 import type {
   CodePart,
@@ -124,6 +131,15 @@ describe("configurations and columns", () => {
     expect(stageOf("ptx", CONFIGS[2]!)).toBe("amdgcn");
     expect(comparable(CONFIGS[0]!, CONFIGS[1]!)).toEqual(["ttir", "ptx"]);
     expect(comparable(CONFIGS[0]!, CONFIGS[2]!)).toEqual(["ttir"]);
+  });
+
+  test("assembly of the CPU is a column beside the C++, which a reader can turn on", () => {
+    const built = { id: "k0:host", stages: { assembly: null } } as unknown as Config;
+    const onCpu = { ...KERNEL, configs: [built] };
+    expect(usualColumns(REPORT, onCpu)).toEqual(["python", "nodes", "code"]);
+    expect(columnsOf(REPORT, onCpu, built)).toEqual(["python", "nodes", "code", "ptx", "wrapper"]);
+    expect(stageOf("ptx", built)).toBe("assembly");
+    expect(columnOf("assembly")).toBe("ptx");
   });
 
   test("a kernel for the CPU has one column that says why there is no code of a GPU", () => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from workbench.compiler.recording.environment import environment
 from workbench.compiler.recording.fusion import FusionRecorder
 from workbench.compiler.recording.graphs import GraphRecorder
 from workbench.compiler.recording.guards import GuardRecorder
+from workbench.compiler.recording.host_code import HostCode, libraries
 from workbench.compiler.recording.kernels import KernelRecorder
 from workbench.compiler.recording.lowering import LoweringRecorder
 from workbench.compiler.recording.phases import PhaseRecorder
@@ -31,6 +32,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
+from workbench.report.texts import LateTexts, Texts
 from workbench.report.wbr_file import Lazy
 
 FULL = "full"
@@ -123,7 +125,14 @@ class Recorder:
         links = self._links(sources, nodes, rows["kernels"])
         calls = [Link(line, caller, "line-line") for line, caller in sites.pairs]
         tables["links"] = Table.of(Link, [*links, *calls])
-        makers = {name: partial(_same, table) for name, table in tables.items()}
+        makers: dict[str, Callable[[], Table[Any]]] = {
+            name: partial(_same, table) for name, table in tables.items()
+        }
+        texts: Texts = self.texts.finish()
+        built = libraries(rows["kernels"], self.kernels.programs)
+        if built:
+            host = HostCode(built, self.places)
+            makers["assembly"], texts = host.table, LateTexts(texts, host.texts)
         return Report(
             environment=environment(),
             request=self.request,
@@ -135,7 +144,7 @@ class Recorder:
                     "cache_parts": self.cache.parts.table,
                 }
             ),
-            texts=self.texts.finish(),
+            texts=texts,
             extra={"other_records": dict(self.trace.others)},
         )
 

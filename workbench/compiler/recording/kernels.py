@@ -66,6 +66,7 @@ class KernelRecorder:
         self._bodies: dict[tuple[str, str], str] = {}
         self._lines = LineRecorder(patches)
         self.wrappers: list[Wrapper] = []
+        self.programs: dict[str, str] = {}  # the file of each graph's program in Python
         self.on_kernel: Callable[[str], object] | None = None
 
     def install(self, trace: TraceHandler) -> None:
@@ -117,6 +118,8 @@ class KernelRecorder:
         text = self._texts.add(self._places.shared(record.payload or ""))
         is_backward = lowered is not None and lowered.is_backward
         self.wrappers.append(Wrapper(f"w{len(self.wrappers)}", graph, is_backward, text))
+        if "filename" in (record.meta or {}):
+            self.programs[graph] = str(record.meta["filename"])
         if lowered is None:  # from torch's cache: only the program is known
             for name, language, _, body in _DEFINITION.findall(record.payload or ""):
                 missing = Lowered(graph, None, is_backward=False)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from workbench.report import Report
-from workbench.report.machine_rows import CODE_STAGES, MatrixCell, Resources
+from workbench.report.machine_rows import CODE_STAGES, HOST_STAGE, MatrixCell, Resources
 from workbench.views.wire.code import Config
 from workbench.views.words.units import bytes_text, number_text, percent_text, plural
 
@@ -27,7 +27,7 @@ def configs(report: Report) -> Mapping[str, list[Config]]:
             {
                 "id": config,
                 "target": cell.target if cell else report.request.target,
-                "choice": _choice(own or cell),
+                "choice": "as built" if HOST_STAGE in texts else _choice(own or cell),
                 "facts": list(_facts(own or cell)),
                 "note": (own or cell or _NOTHING).note,
                 "stages": {stage: texts[stage] for stage in CODE_STAGES if stage in texts},

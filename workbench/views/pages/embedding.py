@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, cast
 
 from workbench.report import Report
+from workbench.report.machine_rows import HOST_STAGE
 from workbench.settings import Embed
 from workbench.views.parts import Parts
 from workbench.views.wire.codec import SMALL, Budget, pack
@@ -165,7 +166,7 @@ def _compared(name: str) -> set[str]:
     return {f"asm:{':'.join(ids[:2])}:{stage}", f"asm:{':'.join(ids[2:])}:{stage}"}
 
 
-_SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir")
+_SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir", HOST_STAGE)
 _COMPARED = 3  # configurations of a kernel whose comparison with its first is kept
 
 

@@ -3,7 +3,7 @@
 import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { inlinedAt, opcodesIn } from "./stages";
 import { Chips, Facts, Prose } from "../ui/basics";
-import { configLabel, stageName } from "../ui/words";
+import { configLabel, languageOf, stageName } from "../ui/words";
 import type { Config, Opcode } from "../wire";
 import { Belongings, OpenCode, relatedOf, type CardProps } from "../inspector/parts";
 import type { Store } from "../store";
@@ -32,7 +32,11 @@ export function AssemblyLineCard({ store, id }: CardProps) {
           <Explained key={name} name={name} opcode={opcode} />
         ))}
       {place && <p>{`Inlined from ${place}; it counts for the line that calls it, too.`}</p>}
-      <Chips store={store} title="Triton" ids={relatedOf(store, "kernel-line")} />
+      <Chips
+        store={store}
+        title={languageOf(store, kernelOf(id))}
+        ids={relatedOf(store, "kernel-line")}
+      />
       <Belongings store={store} />
     </>
   );

@@ -2,6 +2,7 @@
 // grammar of C++ alone is a seventh of the view's code, and generated programs need none.
 
 import { StreamLanguage, type StringStream } from "@codemirror/language";
+import type { Machine } from "./rows";
 
 type Form = readonly [RegExp, string | null];
 
@@ -13,7 +14,7 @@ interface State {
 const FUNCTION = "variableName.function";
 const NUMBER = /-?(?:0[fdxX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)\b/;
 
-const ASSEMBLY: Record<"ptx" | "sass" | "amdgcn", { forms: Form[]; opcode: RegExp }> = {
+const ASSEMBLY: Record<Machine, { forms: Form[]; opcode: RegExp }> = {
   ptx: {
     forms: [
       [/\/\/.*/, "comment"],
@@ -46,6 +47,15 @@ const ASSEMBLY: Record<"ptx" | "sass" | "amdgcn", { forms: Form[]; opcode: RegEx
       [NUMBER, "number"],
     ],
     opcode: /[a-z]\w*/,
+  },
+  assembly: {
+    forms: [
+      [/[0-9a-f]+:|#.*/, "comment"],
+      [/<.*>/, FUNCTION],
+      [/%\w+/, null],
+      [NUMBER, "number"],
+    ],
+    opcode: /[a-z][\w.]*/,
   },
 };
 

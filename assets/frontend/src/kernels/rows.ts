@@ -3,7 +3,8 @@
 import type { PlacedLine } from "../store";
 import type { CodePart, GraphPart, Kernel, Opcode, Source, WrapperPart } from "../wire";
 
-export type Language = "python" | "cpp" | "plain" | "mlir" | "llvm" | "ptx" | "amdgcn" | "sass";
+export type Machine = "ptx" | "amdgcn" | "sass" | "assembly";
+export type Language = "python" | "cpp" | "plain" | "mlir" | "llvm" | Machine;
 
 /** How a line of a comparison differs; `gap` stands for a line of the other text. */
 export type Difference = "changed" | "added" | "removed" | "gap" | "fold";

@@ -12,6 +12,7 @@ const LANGUAGES: Record<string, Language> = {
   ptx: "ptx",
   amdgcn: "amdgcn",
   sass: "sass",
+  assembly: "assembly",
 };
 
 /** The strip has the colour of the node that the line's Triton line computes. */

@@ -11,7 +11,7 @@ import { filtersFrom, type Filter } from "./filters";
 export type StageId = "ttir" | "ttgir" | "llir" | "ptx" | "sass";
 export type ColumnId = "python" | "nodes" | "code" | StageId | "wrapper";
 
-/** Columns of a kernel's stages; `ptx` is AMDGCN for a GPU of AMD. */
+/** Columns of a kernel's stages; `ptx` is AMDGCN for a GPU of AMD, assembly for a CPU. */
 export const STAGES: readonly StageId[] = ["ttir", "ttgir", "llir", "ptx", "sass"];
 export const COLUMNS: readonly ColumnId[] = ["python", "nodes", "code", ...STAGES, "wrapper"];
 
@@ -52,7 +52,8 @@ export function kernelState({ memory }: Store): KernelState {
 /** The columns that a kernel opens with; without source the wrapper takes its place. */
 export function usualColumns(report: Report | null, kernel: Kernel): readonly ColumnId[] {
   const hasLines = (report?.sources ?? []).some((source) => source.lines.length > 0);
-  if (kernel.configs.length) return hasLines ? ["python", "code", "ptx"] : ["nodes", "code", "ptx"];
+  if (kernel.configs.length && !isHost(kernel.configs[0]!))
+    return hasLines ? ["python", "code", "ptx"] : ["nodes", "code", "ptx"];
   return hasLines ? ["python", "nodes", "code"] : ["nodes", "code", "wrapper"];
 }
 
@@ -76,12 +77,18 @@ export function isStage(id: ColumnId): id is StageId {
 
 /** The stage of the record that a column shows. */
 export function stageOf(id: StageId, config: Config): string {
-  return id === "ptx" && !("ptx" in config.stages) && "amdgcn" in config.stages ? "amdgcn" : id;
+  if (id !== "ptx" || "ptx" in config.stages) return id;
+  return isHost(config) ? "assembly" : "amdgcn" in config.stages ? "amdgcn" : id;
+}
+
+/** Whether a configuration is code of the CPU. */
+function isHost(config: Config): boolean {
+  return "assembly" in config.stages;
 }
 
 /** The column that shows a stage of the record. */
 export function columnOf(stage: string): StageId {
-  return stage === "amdgcn" ? "ptx" : (stage as StageId);
+  return stage === "amdgcn" || stage === "assembly" ? "ptx" : (stage as StageId);
 }
 
 /** The columns whose stages have a text in both configurations. */

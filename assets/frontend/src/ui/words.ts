@@ -23,6 +23,7 @@ const STAGES: Record<string, string> = {
   ptx: "PTX",
   amdgcn: "AMDGCN",
   sass: "SASS",
+  assembly: "Assembly",
 };
 
 /** A stage of a kernel's compilation as it is written. */
