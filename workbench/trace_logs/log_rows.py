@@ -90,10 +90,11 @@ class GraphRows:
                 (
                     *(prefix + node.name, id, node.name, node.op, node.target, inputs),
                     *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
-                    *(file, line, None, ()),
+                    *(file, line, None, (), None),
                 )
             )
-        for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
+        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+        for column, values in zip(self._columns.values(), columns, strict=True):
             column.extend(values)
         return found
 

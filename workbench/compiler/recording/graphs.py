@@ -113,7 +113,8 @@ class GraphRecorder:
     def _read(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
         rows = [self._row(node, kept) for node in nodes]
         kept.names = frozenset(row[2] for row in rows)
-        for column, values in zip(self._columns.values(), zip(*rows, strict=True), strict=False):
+        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+        for column, values in zip(self._columns.values(), columns, strict=True):
             column.extend(values)
 
     def _row(self, node: Any, kept: KeptGraph) -> tuple[Any, ...]:

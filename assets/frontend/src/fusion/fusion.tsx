@@ -142,21 +142,22 @@ export function sidesOf(pair: Pair): [string, string] {
 }
 
 function pairCells(store: Store): Cells<Rejected> {
-  const side = (kernel: string | null, op: string, isSame: boolean) => (
-    <>
-      {kernel && <Mark store={store} kernel={kernel} />}
-      {(!kernel || isSame) && <span class="mono">{op}</span>}
-    </>
-  );
+  const side = (kernel: string | null, op: string) =>
+    kernel ? <Mark store={store} kernel={kernel} /> : <span class="mono">{op}</span>;
+  const word = (text: string) => <span class="faint">{text}</span>;
   return {
     pair: {
       value: (pair) => sidesOf(pair).join(" with "),
-      draw: (pair) => (
-        <>
-          {side(pair.a_kernel, pair.a, isOneKernel(pair))} <span class="faint">with</span>{" "}
-          {side(pair.b_kernel, pair.b, isOneKernel(pair))}
-        </>
-      ),
+      draw: (pair) =>
+        isOneKernel(pair) ? (
+          <>
+            {word("both in")} {side(pair.a_kernel, pair.a)}
+          </>
+        ) : (
+          <>
+            {side(pair.a_kernel, pair.a)} {word("with")} {side(pair.b_kernel, pair.b)}
+          </>
+        ),
     },
     ops: { value: (pair) => `${pair.a}, ${pair.b}` },
   };
