@@ -52,6 +52,11 @@ class LateTexts(Texts):
         self._known = known
         self._late = late
 
+    @property
+    def known(self) -> Texts:
+        """Those that are there without making any."""
+        return self._known
+
     def __getitem__(self, key: str) -> str:
         try:
             return self._known[key]

@@ -30,6 +30,7 @@ from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.texts import LateTexts
 
 INSIDE, BESIDE, LATER = WEIGHTS
 _OLD_WORDS = {"bundle": INSIDE, "separate": LATER}
@@ -125,7 +126,7 @@ def write_serialized(
             for kernel in kernels:
                 members[container.kernel_member(build.name, kernel.key)] = kernel.library
         if report is not None:
-            members[container.REPORT] = report.to_bytes()
+            members[container.REPORT] = _without_assembly(report).to_bytes()
         whole = replace(
             manifest,
             versions=current_versions(),
@@ -141,6 +142,14 @@ def write_serialized(
         whole = (store or TrustStore.of_user()).sign_if_possible(whole)
         container.write_artifact(path, whole, members)
     return whole.digest
+
+
+def _without_assembly(report: Report) -> Report:
+    """The record without the listings of libraries that the file holds: a save reads none."""
+    if not isinstance(report.texts, LateTexts):
+        return report
+    kept = {name: report.tables[name] for name in report.tables if name != "assembly"}
+    return replace(report, tables=kept, texts=report.texts.known)
 
 
 def _options(report: Report | None) -> dict[str, Any]:
