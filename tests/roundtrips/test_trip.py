@@ -71,6 +71,18 @@ def test_the_phases_add_up_to_the_whole(trip: RoundTrip) -> None:
     assert row.first_result_s == pytest.approx(whole)
 
 
+def test_each_way_has_percentiles_of_later_calls_and_the_memory_of_its_process(
+    trip: RoundTrip,
+) -> None:
+    ways = trip.frame("ways").set_index("way")
+    for way in QUICK:
+        row = ways.loc[way]
+        assert 0 < row["steady_s"] <= row["steady_p99_s"]
+        assert 3 < row["steady_calls"] <= 1000
+        assert 100e6 < row["peak_rss_bytes"] < psutil.virtual_memory().total
+    assert trip.require(steady_p99="1min") is trip
+
+
 def test_a_round_trip_is_tables_and_json(trip: RoundTrip) -> None:
     assert list(trip.frame("ways")["way"]) == ["eager", "ours"]
     assert set(trip.frame()["phase"]) <= {*PHASES}

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
 
+from workbench.compiler.measuring import process_memory
 from workbench.sweeps import measurements
 from workbench.sweeps.machine_lock import choices_timed_alone, compiling, measuring
 from workbench.sweeps.measurements import Patience, Times, measure
@@ -160,11 +162,11 @@ def test_what_only_the_first_call_takes_is_not_counted() -> None:
     assert peak < 8 * MIB
 
 
-@pytest.mark.parametrize("name", ["_CLEAR", "_STATUS"])
+@pytest.mark.parametrize(("room", "name"), [(measurements, "_CLEAR"), (process_memory, "_STATUS")])
 def test_a_system_that_does_not_say_gives_none(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    room: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measurements, name, tmp_path / "not" / "there")
+    monkeypatch.setattr(room, name, tmp_path / "not" / "there")
     assert measurements.peak_of(lambda: None) is None
 
 
@@ -172,5 +174,5 @@ def test_a_status_without_the_figure_gives_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "status").write_text("Name:\tpython\n")
-    monkeypatch.setattr(measurements, "_STATUS", tmp_path / "status")
+    monkeypatch.setattr(process_memory, "_STATUS", tmp_path / "status")
     assert measurements.peak_of(lambda: None) is None

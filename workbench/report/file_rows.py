@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
@@ -23,7 +25,10 @@ class RoundTripWay:
 
     `imports_s` is what is imported beyond torch itself, `load_s` all of `LOADING`. `first_result_s`
     is the time from having torch and the inputs to the first result: imports, load and first call;
-    `total_s` that from the start of the process. `steady_s` is the median of later calls. The
+    `total_s` that from the start of the process. `steady_s` is the median (p50) of
+    `steady_calls` later calls, `steady_p99_s` what 99 % of them take at most (nearest rank: the
+    slowest call of fewer than 100). `peak_rss_bytes` is the most memory that its process had
+    resident up to then, Python and torch included, without what a GPU or other processes held. The
     errors are the largest over the outputs; `ok` is None where nothing could be compared. `note`
     says why a way did not run (`ran` is False then), or what it did differently.
     """
@@ -40,6 +45,9 @@ class RoundTripWay:
     total_s: float | None = None
     steady_s: float | None = None
     note: str | None = None
+    steady_p99_s: float | None = None
+    steady_calls: int | None = None
+    peak_rss_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +87,10 @@ def way_of(
     way: str,
     phases: tuple[RoundTripPhase, ...],
     leaves: tuple[RoundTripLeaf, ...],
-    steady_s: float,
-    note: str | None,
+    calls_s: Sequence[float],
+    peak_rss_bytes: int | None,
 ) -> RoundTripWay:
-    """A way that ran, summed up from its phases and outputs."""
+    """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
     took = {phase.phase: phase.duration_s for phase in phases}
     errors = [leaf.max_abs_error for leaf in leaves]
     loading = [took[name] for name in LOADING if name in took]
@@ -98,8 +106,10 @@ def way_of(
         first_call_s=parts[2],
         first_result_s=sum(part for part in parts if part is not None),
         total_s=sum(took.values()),
-        steady_s=steady_s,
-        note=note,
+        steady_s=statistics.median(calls_s),
+        steady_p99_s=sorted(calls_s)[math.ceil(0.99 * len(calls_s)) - 1],
+        steady_calls=len(calls_s),
+        peak_rss_bytes=peak_rss_bytes,
     )
 
 

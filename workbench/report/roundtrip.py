@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
 SCHEMA = 1
-FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady")
+FIGURES = ("imports", "load", "first_call", "first_result", "total", "steady", "steady_p99")
 """The times of a way that can have a budget, besides each of its phases."""
 _TABLES = {"ways": RoundTripWay, "phases": RoundTripPhase, "leaves": RoundTripLeaf}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}

@@ -15,9 +15,10 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.load_steps import Stopwatch
+from workbench.compiler.measuring.process_memory import peak_rss_bytes
 
 SEED = 0
-_REPEATS = 100
+_REPEATS = 1000  # the ten slowest are beyond the 99th percentile
 _PLAIN = (torch.Tensor, bool, int, float, complex, str, bytes, type(None))
 Loaded = Callable[..., Any]
 
@@ -25,7 +26,8 @@ Loaded = Callable[..., Any]
 def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
     """One way from the order to a steady state; its outputs are written to a file.
 
-    Returns the stretches of time up to the first result, and the median of later calls in seconds.
+    Returns the stretches of time up to the first result, the seconds of later calls, and the peak
+    of the process's resident memory in bytes.
     """
     _import(order["way"], "model" in order, watch)
     watch.begin("inputs")
@@ -39,8 +41,8 @@ def run_loader(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dic
         wait()
         stretches = watch.intervals()
         torch.save(plain_leaves(found, (parcel["args"], parcel["kwargs"])), outputs)
-        steady = _steady_s(call, order)
-    return {"stretches": stretches, "steady_s": steady}
+        calls_s = _calls_s(call, order)
+    return {"stretches": stretches, "calls_s": calls_s, "peak_rss_bytes": peak_rss_bytes()}
 
 
 def seed() -> None:
@@ -92,10 +94,8 @@ def _as_in_parent(state: Any, order: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def _steady_s(call: Loaded, order: Mapping[str, Any]) -> float:
-    """The median of repeated calls on inputs of their own."""
-    import statistics
-
+def _calls_s(call: Loaded, order: Mapping[str, Any]) -> list[float]:
+    """Seconds of repeated calls on inputs of their own."""
     from workbench.compiler.measuring.call_timer import timed_runs
 
     parcel = _parcel(order["inputs"])
@@ -104,7 +104,7 @@ def _steady_s(call: Loaded, order: Mapping[str, Any]) -> float:
         call(*parcel["args"], **parcel["kwargs"])
         wait()
 
-    return statistics.median(timed_runs(run, _REPEATS))
+    return list(timed_runs(run, _REPEATS))
 
 
 def _import(way: str, is_package: bool, watch: Stopwatch) -> None:

@@ -109,7 +109,7 @@ class _Trip:
                 continue
             own = tuple(_leaf_rows(way, expected, outputs[way])) if expected else ()
             steps = tuple(_phases(way, answer["stretches"]))
-            ways.append(way_of(way, steps, own, answer["steady_s"], None))
+            ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
             phases += steps
             leaves += own
         made = RoundTrip(

@@ -7,7 +7,6 @@ the machine was, not how fast the code is: it is measured again.
 from __future__ import annotations
 
 import ctypes
-import re
 import resource
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 import torch
 
 from workbench.analysis.sweep.medians import Interval, median_interval
+from workbench.compiler.measuring.process_memory import status_bytes
 from workbench.number_text import number_text
 
 Run = Callable[[], object]
@@ -25,7 +25,7 @@ _ROUND_NS = 2_000_000
 _FEW, _MANY = 10, 200
 _SHORTEST = 8  # of the length of a round, where rounds are disturbed
 _TRIES = 20  # to find how many calls make a round, where rounds are disturbed
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_CLEAR = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # proc(5): "reset the peak resident set size (high water mark)"
 
 
@@ -158,15 +158,8 @@ def peak_of(run: Callable[[], object]) -> int | None:
         if trim is not None:
             trim(0)
         _CLEAR.write_text(_RESET_PEAK)
-        before = _status("VmRSS")
+        before = status_bytes("VmRSS")
         run()
-        return max(0, _status("VmHWM") - before)
+        return max(0, status_bytes("VmHWM") - before)
     except (OSError, LookupError):
         return None
-
-
-def _status(name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
-    if found is None:
-        raise LookupError(name)
-    return int(found[1]) * 1024

@@ -112,6 +112,9 @@ export interface TripWay {
   first_result_s: number | null;
   total_s: number | null;
   steady_s: number | null;
+  steady_p99_s: number | null;
+  steady_calls: number | null;
+  peak_rss_bytes: number | null;
   note: string | null;
   phases: TripPhase[];
 }

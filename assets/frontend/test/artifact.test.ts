@@ -19,6 +19,9 @@ function way(name: string, took: Record<string, number>, more: Partial<TripWay> 
     first_result_s: (took.imports ?? 0) + (took.read ?? 0) + (took.first_call ?? 0),
     total_s: entries.reduce((sum, [, value]) => sum + value, 0),
     steady_s: 1e-4,
+    steady_p99_s: null,
+    steady_calls: null,
+    peak_rss_bytes: null,
     note: null,
     phases: entries.map(([phase, duration_s]) => ({
       id: `Z:${name}:${phase}`,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.inspect import rows
@@ -13,6 +14,7 @@ from workbench.report.presenting import Presented, presenter
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.artifacts.inspect.deployment import Deployment
     from workbench.artifacts.inspect.facts import Text
     from workbench.artifacts.inspect.opcodes import PickleFacts
     from workbench.artifacts.manifest.manifest import Manifest
@@ -129,6 +131,15 @@ class ArtifactReport(Presented):
             names = ", ".join(self.reports) or "none: the file was written without one"
             raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
         return Report.from_bytes(self.reports[model])
+
+    def deployment(self) -> Deployment:
+        """The file's size and that of what has to be installed to run it, in bytes on this machine.
+
+        It asks every installed file of torch, which takes about a second.
+        """
+        from workbench.artifacts.inspect.deployment import deployment_of
+
+        return deployment_of(Path(self.path).name, self.size, self.kind)
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""

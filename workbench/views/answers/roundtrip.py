@@ -36,7 +36,8 @@ _COLUMNS = {
     "load": "load_s",
     "first call": "first_call_s",
     "to first result": "first_result_s",
-    "steady": "steady_s",
+    "steady p50": "steady_s",
+    "steady p99": "steady_p99_s",
 }
 """The times of a way, by title."""
 _BAR = 40
@@ -92,14 +93,15 @@ def text(trip: RoundTrip | MissedBudget) -> str:
 def _table(ways: Sequence[RoundTripWay]) -> Iterator[str]:
     width = max(len(title_of(way.way)) for way in ways)
     head = "".join(f"{title:>17}" for title in _COLUMNS)
-    yield f"  {'':<{width}}{head}  against eager"
+    yield f"  {'':<{width}}{head}{'calls':>9}{'peak RSS':>12}  against eager"
     for way in ways:
         if not way.ran:
             note = (way.note or "no reason recorded").strip().splitlines()[0]
             yield f"  {title_of(way.way):<{width}}  did not run: {note}"
             continue
         times = "".join(f"{seconds_text(getattr(way, name)):>17}" for name in _COLUMNS.values())
-        yield f"  {title_of(way.way):<{width}}{times}  {against_eager(way)}"
+        counts = f"{number_text(way.steady_calls, 'whole'):>9}{bytes_text(way.peak_rss_bytes):>12}"
+        yield f"  {title_of(way.way):<{width}}{times}{counts}  {against_eager(way)}"
 
 
 def _waterfall(trip: RoundTrip, way: RoundTripWay) -> Iterator[str]:

@@ -67,6 +67,10 @@ _SIDE = Column("side", "Pass", "64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
 _MEASURED = _number("measured", "Measured", "76px", "us")
 _MODEL = "What the model gives it, an estimate"
+_PARTS = "Imports, load and first call, of the slowest way's time"
+_P50 = "The median of later calls"
+_P99 = "What 99 % of later calls take at most; the slowest of fewer than 100"
+_PEAK = "The most memory that the process had resident, Python and torch included"
 _LEAST = "The least time that the roofline allows"
 _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
 _BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
@@ -219,8 +223,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _number("load", "Load", "58px", "s", field="load_s"),
         _number("call", "First call", "70px", "s", field="first_call_s"),
         _number("result", "First result", "84px", "s", field="first_result_s"),
-        _bar("Imports, load, call", "minmax(80px, 1.2fr)", "first_result_s", "s", is_wide=True),
-        _number("steady", "Steady", "58px", "s", field="steady_s"),
+        _bar("Its parts", "minmax(80px, 1.2fr)", "first_result_s", "s", is_wide=True, hint=_PARTS),
+        _number("steady", "p50", "58px", "s", field="steady_s", hint=_P50),
+        _number("p99", "p99", "58px", "s", field="steady_p99_s", hint=_P99),
+        _number("calls", "Calls", "52px", field="steady_calls", is_wide=True),
+        _number("memory", "Peak RSS", "70px", "B", field="peak_rss_bytes", hint=_PEAK),
         Column("against", "Against eager", "minmax(110px, 1.2fr)", kind="tag", full="note"),
     ),
     "nodes": (

@@ -72,6 +72,9 @@ class TripWay(TypedDict):
     first_result_s: float | None
     total_s: float | None
     steady_s: float | None
+    steady_p99_s: float | None
+    steady_calls: int | None
+    peak_rss_bytes: int | None
     note: str | None
     phases: list[TripPhase]
 

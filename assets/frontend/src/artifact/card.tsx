@@ -29,7 +29,8 @@ function WayFacts({ way }: { way: TripWay }) {
     ["First call", way.first_call_s],
     ["First result", way.first_result_s],
     ["Whole process", way.total_s],
-    ["Steady state", way.steady_s],
+    ["Later calls, p50", way.steady_s],
+    ["p99", way.steady_p99_s],
   ];
   return (
     <>
@@ -39,7 +40,14 @@ function WayFacts({ way }: { way: TripWay }) {
         <Against way={way} />
       </p>
       {way.note && <p>{way.note}</p>}
-      {way.ran && <Facts rows={rows.map(([name, value]) => [name, seconds(value)])} />}
+      {way.ran && (
+        <Facts
+          rows={[
+            ...rows.map(([name, value]): [string, string] => [name, seconds(value)]),
+            ["Peak RSS", bytes(way.peak_rss_bytes)],
+          ]}
+        />
+      )}
       {way.ran && (
         <p class="mut">
           The first result counts from having torch and the inputs. One run: repeat it before small

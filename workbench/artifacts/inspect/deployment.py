@@ -1,0 +1,124 @@
+"""The size of a deployment: a file with what has to be installed to run it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.number_text import number_text
+from workbench.report.presenting import presenter
+
+if TYPE_CHECKING:
+    import pandas
+
+WORKBENCH = "workbench"
+_LOADING = ("numpy", "safetensors")  # what loading imports besides torch
+_NEEDS_WORKBENCH = ("artifact", "package")
+_NAME = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True)
+class DeploymentPart:
+    """One part of a deployment: bytes on disk, None for what is not installed on this machine.
+
+    `why` is "file", "torch", "required by" a distribution, or "loads the file".
+    """
+
+    name: str
+    version: str
+    why: str
+    size: int | None
+
+
+@dataclass(frozen=True, repr=False)
+class Deployment:
+    """A file and what has to be installed to run it, counted in bytes on this machine's disk.
+
+    Python itself, the system's libraries and the model's own code are not among it.
+    """
+
+    parts: Sequence[DeploymentPart]
+
+    @property
+    def size(self) -> int:
+        """Bytes of every part that is installed here, the file among them."""
+        return sum(part.size or 0 for part in self.parts)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each part."""
+        return presenter().rows_frame(self.parts, DeploymentPart)
+
+    def __repr__(self) -> str:
+        """The total, then a line for each part."""
+        lines = [f"Deployment({number_text(self.size, 'bytes')}, counted on this machine)"]
+        for part in self.parts:
+            size = "not here" if part.size is None else number_text(part.size, "bytes")
+            lines.append(f"  {size:>9}  {' '.join(filter(None, (part.name, part.version)))}"
+                         f" ({part.why})")  # fmt: skip
+        return "\n".join(lines)
+
+
+def deployment_of(name: str, size: int, kind: str) -> Deployment:
+    """What a file of this kind needs; takes about a second, since every installed file is asked.
+
+    Files of this workbench need it with numpy and safetensors, those of torch only torch.
+    """
+    found: dict[str, DeploymentPart] = {}
+    _add(found, "torch", "torch")
+    own: list[DeploymentPart] = []
+    if kind in _NEEDS_WORKBENCH:
+        own.append(DeploymentPart(WORKBENCH, "", "loads the file", _workbench_size()))
+        for required in _LOADING:
+            _add(found, required, "loads the file")
+    return Deployment((DeploymentPart(name, "", "file", size), *own, *found.values()))
+
+
+def _add(found: dict[str, DeploymentPart], name: str, why: str) -> None:
+    key = re.sub(r"[-_.]+", "-", name).lower()
+    if key in found:
+        return
+    try:
+        installed = distribution(name)
+    except PackageNotFoundError:
+        found[key] = DeploymentPart(name, "", why, None)
+        return
+    found[key] = DeploymentPart(name, installed.version, why, _size(installed))
+    for required in _requirements(installed):
+        _add(found, required, f"required by {name}")
+
+
+def _requirements(installed: Distribution) -> Iterator[str]:
+    """The names that it requires; one with a condition only where it is installed."""
+    for words in installed.requires or ():
+        requirement, _, condition = words.partition(";")
+        name = _NAME.match(requirement)
+        if name is None or "extra" in condition:
+            continue
+        if not condition or _is_installed(name[0]):
+            yield name[0]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _size(installed: Distribution) -> int | None:
+    """The bytes of its files; None where no list of them was installed."""
+    if installed.files is None:
+        return None
+    places = (Path(str(installed.locate_file(file))) for file in installed.files)
+    return sum(place.stat().st_size for place in places if place.is_file())
+
+
+def _workbench_size() -> int:
+    """The bytes of this package, without compiled Python; a development install lists no files."""
+    places = Path(__file__).parents[2].rglob("*")
+    return sum(p.stat().st_size for p in places if p.is_file() and p.suffix != ".pyc")
