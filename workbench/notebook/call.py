@@ -199,3 +199,8 @@ def _side(shell: InteractiveShell, word: str) -> tuple[str, Any]:
         raise UsageError(
             f"There is no {error.name} here, and no file {path}. Write two names or paths."
         ) from error
+
+
+def last_output(shell: InteractiveShell) -> str:
+    """The name that IPython gives the result of the running cell; `_` is soon another's."""
+    return f"_{shell.execution_count}"

@@ -15,7 +15,15 @@ from IPython.display import display
 from workbench import api
 from workbench.errors import UsageError, WorkbenchError
 from workbench.notebook import options
-from workbench.notebook.call import WrittenCall, evaluate, pair, read_cell, read_line, split
+from workbench.notebook.call import (
+    WrittenCall,
+    evaluate,
+    last_output,
+    pair,
+    read_cell,
+    read_line,
+    split,
+)
 from workbench.notebook.completion import matcher
 from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, packaging_options
@@ -93,7 +101,7 @@ class WorkbenchMagics(Magics):
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
             if not chosen.no_view:
-                display(show(explanation, ViewContext(chosen.output or "_")))
+                display(show(explanation, ViewContext(chosen.output or last_output(self.shell))))
             return self._bound(explanation, chosen.output)
 
     @magic_arguments()
@@ -175,7 +183,9 @@ class WorkbenchMagics(Magics):
         wanted = self._wanted(chosen)
         job = api.compile_async(call.function, call.args, call.kwargs, **wanted)
         if not chosen.no_view:
-            show_job(self.shell, job, chosen.output or "_", call.short, chosen.target)
+            show_job(
+                self.shell, job, chosen.output or last_output(self.shell), call.short, chosen.target
+            )
         return self._bound(job, chosen.output)
 
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
@@ -226,13 +236,14 @@ class WorkbenchMagics(Magics):
         self, call: WrittenCall, chosen: Namespace, make: Callable[[Any, Present], Any]
     ) -> Any:
         """Compile with progress and show the record, that of a failure or an interrupt too."""
+        name = chosen.output or last_output(self.shell)
         shown = ProgressDisplay(
             self.shell, call.short, target=chosen.target, is_viewed=not chosen.no_view
         )
         with shown as progress:
 
-            def present(x: Any, saved: tuple[str, int] | None = None) -> None:
-                context = ViewContext(chosen.output or "_", saved=saved)
+            def present(x: Any, saved: tuple[str, int] | None = None, variable: str = name) -> None:
+                context = ViewContext(variable, saved=saved)
                 if not chosen.no_view:
                     progress.result = show(x, context, view=progress.view)
 
@@ -240,12 +251,12 @@ class WorkbenchMagics(Magics):
                 return make(progress, present)
             except WorkbenchError as error:
                 if error.report is not None:
-                    present(error.report)
+                    present(error.report, variable=_RAISED)
                 raise
             except KeyboardInterrupt as interrupt:
                 so_far = getattr(interrupt, "report", None)
                 if so_far is not None:
-                    present(so_far)
+                    present(so_far, variable=_RAISED)
                 raise
 
     def _bound(self, result: Any, name: str | None) -> Any:
@@ -256,6 +267,10 @@ class WorkbenchMagics(Magics):
         if isinstance(result, ReportHolder):
             displayed().note(result)
         return result
+
+
+_RAISED = '__import__("sys").last_value.report'
+"""The record of what failed or was interrupted: nothing else has it."""
 
 
 def _path(text: str, magic: str) -> str:

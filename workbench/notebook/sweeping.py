@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.notebook.call import WrittenCall, evaluate, parsed, read_line
+from workbench.notebook.call import WrittenCall, evaluate, last_output, parsed, read_line
 from workbench.notebook.options import option_value
 from workbench.notebook.progress import is_interactive
 from workbench.number_text import number_text
@@ -153,7 +153,7 @@ def sweep_line(shell: InteractiveShell, text: str, chosen: Any) -> Sweep:
     axes = axes_of(chosen.over)
     call, inputs = _call_of(shell, text, list(axes))
     executor = evaluate(shell, chosen.executor) if chosen.executor else None
-    following = Following(shell, chosen.output or "_", is_viewed=not chosen.no_view)
+    following = Following(shell, chosen.output or last_output(shell), is_viewed=not chosen.no_view)
     try:
         found = api.sweep(
             call.function,

@@ -28,7 +28,7 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
         "tone": tone,
         "target": report.request.target,
         "inputs": list(report.request.inputs),
-        "variable": here.variable,
+        "variable": here.record,
         "panes": [
             row_of(wire.PaneHead, content, id=pane.id, title=pane.title)
             for pane, content in contents

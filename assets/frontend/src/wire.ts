@@ -581,7 +581,7 @@ export interface Artifact {
 /**
  * Everything that a view shows at rest. `omitted` counts rows that are not here, `columns` says
  * how its tables are drawn. `costs` are those that are known, the one that ranks first.
- * `variable` is how code that is copied names the result, such as `_` or `compiled`. `file` is
+ * `variable` is how code that is copied names the record, such as `compiled.report`. `file` is
  * what the result was saved to or loaded from. `no_assembly` says why no kernel has code of a
  * GPU, or is None, `no_profile` why the kernels cannot be measured from here; `cuda_graphs` is
  * None where none were asked for.

@@ -20,7 +20,7 @@ from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import CELL_BYTES, embedded, part_names
 from workbench.views.pages.interactive import loader
-from workbench.views.pages.report import fragment
+from workbench.views.pages.report import fragment, page
 from workbench.views.pages.saved import saved_view
 from workbench.views.parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show
@@ -227,6 +227,15 @@ def test_a_live_object_lets_its_guards_be_tried(shell: Shell, sample_report: Rep
     kept = record_of(shown.saved(shell)["text/html"])["document"]["sandbox"]
     assert "Run the cell again" in kept["why_not"]
     assert show(sample_report).context.variable == "report"
+
+
+def test_copied_code_names_the_record(sample_report: Report, tmp_path: Path) -> None:
+    assert document(sample_report)["variable"] == "report"
+    shown = show(SimpleNamespace(report=sample_report), ViewContext("_7"))
+    assert document(sample_report, shown.context)["variable"] == "_7.report"
+    assert document(sample_report, show(sample_report).context)["variable"] == "report"
+    loaded = record_of(page(sample_report))["document"]["variable"]
+    assert loaded == 'wb.Report.load("block.wbr")'
 
 
 def test_a_notebook_of_ten_compilations_stays_small() -> None:

@@ -92,7 +92,7 @@ def test_another_target_takes_the_place_of_the_first(mail: Mailbox, made: Made) 
     switch.join(10)
     assert mail.view.progress["status"] == "done"
     _, shown = mail.ask("document")
-    assert (shown["target"], shown["variable"]) == ("a100", 'fast.on("a100")')
+    assert (shown["target"], shown["variable"]) == ("a100", 'fast.on("a100").report')
     assert shown["targets"]["present"] == "a100"
     assert mail.view.revision == 1
 
@@ -113,7 +113,7 @@ def test_a_comparison_keeps_what_is_compared(
     made.retarget.go.set()
     switch.join(10)
     _, shown = mail.ask("document")
-    assert shown["variable"] == line
+    assert shown["variable"] == f"{line}.report"
     assert shown["targets"]["why_not"] is None
 
 

@@ -34,7 +34,8 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     dropped: tuple[str, ...] = ()
     if redact:
         report, dropped = without_sources(report)
-    shown = document(report, ViewContext(dropped=dropped))
+    loaded = f'wb.Report.load("{_file_name(report)}.wbr")'  # nothing is alive beside a page
+    shown = document(report, ViewContext(loaded, dropped=dropped))
     static = body(shown, picture_address(report), tuple(_codes(report)))
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit), SMALL)
@@ -44,8 +45,11 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
 
 def saved_page(report: Report) -> SavedPage:
     """The page as what a live view gives its reader to keep."""
-    words = re.sub(r"\W+", "_", report.request.name or "report").strip("_")
-    return {"name": f"{words or 'report'}.html", "html": page(report)}
+    return {"name": f"{_file_name(report)}.html", "html": page(report)}
+
+
+def _file_name(report: Report) -> str:
+    return re.sub(r"\W+", "_", report.request.name or "report").strip("_") or "report"
 
 
 def fragment(report: Report) -> str:

@@ -17,6 +17,8 @@ class ViewContext:
     """What a report cannot know: how the user calls the result, what is alive, what was saved."""
 
     variable: str = "report"
+    is_record: bool = True
+    """Whether that is the record itself; otherwise it carries one in `.report`."""
     sandbox: wire.Sandbox | None = None
     """The inputs to edit where the guards are alive; without it they are only described."""
     targets: Targets | None = None
@@ -33,6 +35,11 @@ class ViewContext:
     """Whether opportunities can be tried in place."""
     tried: Mapping[str, Tried] = field(default_factory=dict)
     """What became of those that were, by their keys."""
+
+    @property
+    def record(self) -> str:
+        """The record in code: what `.frame(...)` is asked of."""
+        return self.variable if self.is_record else f"{self.variable}.report"
 
 
 @dataclass(frozen=True)

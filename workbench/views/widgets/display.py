@@ -154,6 +154,7 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
     no_profile = getattr(getattr(x, "live_profile", None), "why_not", given.no_profile)
     here = replace(
         given,
+        is_record=x is report,
         sandbox=sandbox,
         targets=targets,
         no_profile=no_profile,
@@ -196,7 +197,7 @@ def live_targets(x: Any, context: ViewContext) -> tuple[Switch | None, Targets]:
         return None, targets_of(present, (), engine.why_not)
 
     def show_in_place(found: Any, line: str, view: View) -> None:
-        again = replace(context, variable=line, saved=None)
+        again = replace(context, variable=line, is_record=False, saved=None)
         if getattr(found, "retarget", None) is not None:
             show(found, again, view=view)
             return

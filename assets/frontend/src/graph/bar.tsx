@@ -5,6 +5,7 @@ import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
+import { comparable } from "./compare";
 import { findNodes } from "./find";
 import type { Grouping } from "./groups";
 import type { Model } from "./model";
@@ -26,8 +27,9 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
     if (store.selected.peek()?.startsWith("g")) store.select(null);
     state.graph.value = id;
   };
+  const isAlone = comparable(graphs, head.id).length < 2;
   const compare = () => {
-    if (graphs.length < 2) return;
+    if (isAlone && !isComparing) return;
     state.other.value = isComparing ? null : partner(graphs, head.id);
   };
   return (
@@ -48,9 +50,9 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         type="button"
         class="btn"
         aria-pressed={isComparing}
-        aria-disabled={graphs.length < 2}
+        aria-disabled={isAlone}
         data-tip={
-          graphs.length < 2 ? "There is only one stage" : "What the passes between two stages did"
+          isAlone ? "There is no other stage of it" : "What the passes between two stages did"
         }
         onClick={compare}
       >
@@ -75,8 +77,9 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
   );
 }
 
-/** The nearest earlier stage that is not the same graph, else the next one. */
-function partner(graphs: readonly GraphHead[], id: string): string | null {
+/** The nearest earlier stage that is not the same graph, else the next one; see `comparable`. */
+export function partner(all: readonly GraphHead[], id: string): string | null {
+  const graphs = comparable(all, id);
   const at = graphs.findIndex((graph) => graph.id === id);
   const count = graphs[at]?.node_count;
   const earlier = graphs.slice(0, at).reverse();

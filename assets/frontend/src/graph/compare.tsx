@@ -16,6 +16,12 @@ export interface Compared {
   byNode: Map<number, Change>;
 }
 
+/** The stages that can stand beside this one: a forward is never compared with a backward. */
+export function comparable(graphs: readonly GraphHead[], id: string): GraphHead[] {
+  const own = graphs.find((graph) => graph.id === id);
+  return graphs.filter((graph) => graph.is_backward === own?.is_backward);
+}
+
 /** Earlier and later of the stage shown and the one compared with. */
 function inOrder(graphs: readonly GraphHead[], a: string, b: string): [string, string] {
   const at = (id: string) => graphs.findIndex((graph) => graph.id === id);
@@ -33,6 +39,10 @@ export function useChanges(
   const name = other === null ? null : `changes:${inOrder(graphs, other, model.part.id).join(":")}`;
   useEffect(() => {
     if (name === null) return setMade(null);
+    if (!comparable(graphs, model.part.id).some(({ id }) => id === other)) {
+      state.other.value = null; // the stage that is drawn changed sides
+      return;
+    }
     let isCurrent = true;
     const put = (part: ChangesPart | null, failed: string | null) => {
       const byNode = part ? changesIn(model, part) : new Map<number, Change>();
@@ -106,7 +116,7 @@ function Stages({ state, graphs, id }: StagesProps) {
           value={other}
           onChange={(event) => (state.other.value = event.currentTarget.value)}
         >
-          {graphs.map(({ id: stage, title, node_count: count }) => (
+          {comparable(graphs, id).map(({ id: stage, title, node_count: count }) => (
             <option key={stage} value={stage} disabled={stage === id || !count}>
               {title} · {count}
             </option>

@@ -27,7 +27,7 @@ const WHAT = "Inputs, the call, a comparison with eager, and the time, as a Pyth
 
 /** Copies the script that Python makes; without a session, the line that makes it. */
 function CopyScript({ store, kernel }: Props) {
-  const line = `print(${store.doc.value?.variable ?? "_"}.report.kernel_script("${kernel.id}"))`;
+  const line = `print(${store.doc.value?.variable ?? "report"}.kernel_script("${kernel.id}"))`;
   const isLive = store.host.kind === "live";
   const [said, setSaid] = useState<{ word: string; why: string } | null>(null);
   useEffect(() => setSaid(null), [kernel.id]);

@@ -208,7 +208,7 @@ export function Copy({ text, label, title, quiet }: CopyProps) {
 
 /** Copies the line of Python that gives the table as a DataFrame; `then` is what follows. */
 export function Frame({ store, name, then }: { store: Store; name: string; then?: string }) {
-  const code = `${store.doc.value?.variable ?? "_"}.report.frame("${name}")${then ?? ""}`;
+  const code = `${store.doc.value?.variable ?? "report"}.frame("${name}")${then ?? ""}`;
   return <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />;
 }
 
