@@ -67,7 +67,7 @@ def test_defaults_are_those_of_the_api(run: Run, compile_calls: list[Any]) -> No
     run("%aot_compile abs(-1)")
     (call,) = compile_calls
     assert (call.backend, call.mode, call.options, call.dynamic_shapes) == (
-        "inductor",
+        None,
         None,
         None,
         None,
