@@ -247,4 +247,4 @@ def test_a_bare_library_is_refused_with_the_way_to_a_package(library):
     with pytest.raises(wb.WorkbenchError, match="bare shared library"):
         wb.load(library)
     with pytest.raises(wb.WorkbenchError, match=r"wb\.package"):
-        wb.inspect(library)
+        wb.load(library)
