@@ -54,8 +54,7 @@ def compile_for_target(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
     if options.gpu is None:
-        with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            return _compile_here(target, args, kwargs or {}, options, progress)
+        return _compiled_here(target, (tuple(args), dict(kwargs or {})), options, progress)
     _check_call(target, args, kwargs)
     from workbench.handles.cross_compiled import cross_compile
 
@@ -63,21 +62,22 @@ def compile_for_target(
     return cross_compile(*call, options, options.gpu, progress=progress, recipe=recipe)
 
 
-def _compile_here(
+def _compiled_here(
     target: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
+    given: tuple[tuple[Any, ...], dict[str, Any]],
     options: CompileOptions,
     progress: ProgressCallback | None,
 ) -> Compiled:
-    args, kwargs = with_memory((tuple(args), dict(kwargs)))
-    if options.backend == "inductor" and _is_on_gpu(target, args, kwargs):
+    if options.backend == "inductor" and _is_on_gpu(target, *given):
         from workbench.handles.local_gpu import compile_on_gpu
 
-        code = compile_on_gpu(target, args, kwargs, options, progress)
+        call = with_memory(given)
+        code = compile_on_gpu(target, *call, options, progress)
     else:
-        code = compile_ahead(target, args, kwargs, options, progress)
-    return compiled_from(code, recipe_of(target, args, kwargs, options))
+        with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
+            call = with_memory(given)
+            code = compile_ahead(target, *call, options, progress)
+    return compiled_from(code, recipe_of(target, *call, options))
 
 
 def compile_in_background(
