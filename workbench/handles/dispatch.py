@@ -71,13 +71,13 @@ def _compiled_here(
     if options.backend == "inductor" and _is_on_gpu(target, *given):
         from workbench.handles.local_gpu import compile_on_gpu
 
-        call = with_memory(given)
-        code = compile_on_gpu(target, *call, options, progress)
+        args, kwargs = with_memory(given)
+        code = compile_on_gpu(target, args, kwargs, options, progress)
     else:
         with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            call = with_memory(given)
-            code = compile_ahead(target, *call, options, progress)
-    return compiled_from(code, recipe_of(target, *call, options))
+            args, kwargs = with_memory(given)
+            code = compile_ahead(target, args, kwargs, options, progress)
+    return compiled_from(code, recipe_of(target, args, kwargs, options))
 
 
 def compile_in_background(
