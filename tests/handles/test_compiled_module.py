@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.processes.shipping import pack, unpack
 
 X = torch.randn(4, 8)
 
@@ -18,9 +19,16 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5))
         self.config = {"width": 8}
+        self.scale = 2.0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.net(x))
+        return torch.relu(self.net(x)) * self.scale
+
+    def get_extra_state(self) -> dict[str, float]:
+        return {"scale": self.scale}
+
+    def set_extra_state(self, state: dict[str, float]) -> None:
+        self.config["restored"] = state["scale"]
 
 
 class Model(torch.nn.Module):
@@ -50,7 +58,7 @@ def test_it_takes_the_place_of_the_module_under_the_same_names(model: Model) -> 
     fresh = Model().eval()
     model.load_state_dict(fresh.state_dict())
     torch.testing.assert_close(model(X), fresh(X))
-    assert model.vision_encoder.config == {"width": 8}
+    assert model.vision_encoder.config == {"width": 8, "restored": 2.0}
     assert "(vision_encoder): Compiled(Encoder(" in repr(model)
 
 
@@ -68,6 +76,28 @@ def test_what_the_contract_forbids_is_refused_in_a_sentence(model: Model) -> Non
     assert model.to("cpu") is model
     with pytest.raises(wb.UsageError, match="state_dict"):
         copy.deepcopy(model)
+
+
+def test_what_is_set_on_it_is_set_on_the_original_whose_guards_see_it(model: Model) -> None:
+    original = model.vision_encoder.module
+    model.vision_encoder.net[0].weight = torch.nn.Parameter(torch.zeros(8, 8))
+    assert not original.net[0].weight.any()
+    model(X)
+    model.vision_encoder.scale = 3.0
+    assert original.scale == 3.0
+    with pytest.raises(wb.ContractError, match=r"scale == 2\.0"):
+        model(X)
+
+
+def test_a_model_that_holds_one_is_compiled_elsewhere_with_the_original(
+    model: Model, tmp_path: Path
+) -> None:
+    there = unpack(pack({"model": model}, "Model"))["model"]
+    assert type(there.vision_encoder) is Encoder
+    torch.testing.assert_close(there(X), model(X))
+    whole = wb.aot_compile(model, (X,), backend="eager")
+    with pytest.raises(wb.UsageError, match=r"held compiled parts \(vision_encoder\)"):
+        whole.save(tmp_path / "whole.aot")
 
 
 def test_another_compilation_takes_its_code_in(model: Model) -> None:

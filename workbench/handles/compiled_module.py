@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from workbench.compiler.contract.guard_sandbox import Example
+from workbench.compiler.contract.callables import compiled_parts
 from workbench.compiler.contract.plan import CallPlan
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
@@ -70,12 +70,20 @@ class CompiledModule(Compiled, torch.nn.Module):
         self._plan.receiver[0]._apply(fn, recurse)
         return self
 
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """That of the original, with what its class adds to it."""
+        return self._plan.receiver[0].state_dict(*args, **kwargs)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._plan.receiver[0]._load_from_state_dict(*args, **kwargs)
+
     def __setattr__(self, name: str, value: Any) -> None:
-        """A tensor or module goes to the original, anything else to this object."""
-        if isinstance(value, torch.Tensor | torch.nn.Module) and not name.startswith("_"):
-            setattr(self._plan.receiver[0], name, value)
-        else:
+        """What the handle itself does not have goes to the original, whose guards then see it."""
+        is_made = "_traced" in vars(self)
+        if not is_made or name in vars(self) or hasattr(type(self), name):
             object.__setattr__(self, name, value)
+        else:
+            setattr(self._plan.receiver[0], name, value)
 
     def __getattr__(self, name: str) -> Any:
         """What else the original module has, such as its `config`."""
@@ -83,6 +91,11 @@ class CompiledModule(Compiled, torch.nn.Module):
         if plan is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(plan.receiver[0], name)
+
+    @property
+    def sent_as(self) -> torch.nn.Module:
+        """What a process that compiles a model which holds this one gets in its place."""
+        return self._plan.receiver[0]  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse: machine code is no value that can be copied or pickled."""
@@ -92,25 +105,17 @@ class CompiledModule(Compiled, torch.nn.Module):
         )
 
 
-def compiled_as(
-    aot_fn: Any,
-    plan: CallPlan,
-    report: Report,
-    *,
-    original: Callable[..., Any] | None = None,
-    example: Example | None = None,
-    recipe: Recipe | None = None,
-) -> Compiled:
+def compiled_as(aot_fn: Any, plan: CallPlan, report: Report, **rest: Any) -> Compiled:
     """A `CompiledModule` for a module that is called itself, else a plain `Compiled`."""
     is_module = plan.kind == "module" and bool(plan.receiver)
     chosen = CompiledModule if is_module else Compiled
-    return chosen(aot_fn, plan, report, original=original, example=example, recipe=recipe)
+    return chosen(aot_fn, plan, report, **rest)
 
 
 def compiled_from(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
     """What a compilation left behind, made callable."""
-    rest: dict[str, Any] = {"original": code.original, "example": code.example}
-    return compiled_as(code.aot_fn, code.plan, code.report, **rest, recipe=recipe)
+    rest = {"original": code.original, "example": code.example, "recipe": recipe}
+    return compiled_as(code.aot_fn, code.plan, code.report, **rest)
 
 
 def with_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
@@ -122,8 +127,7 @@ def with_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
                 "the function itself."
             )
         return target.original, (f"{target.name} was compiled before: its original is compiled",)
-    held = target.named_modules() if isinstance(target, torch.nn.Module) else ()
-    names = [name for name, module in held if isinstance(module, CompiledModule)]
+    names = compiled_parts(target)
     if not names:
         return target, ()
     return target, (

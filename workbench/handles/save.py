@@ -27,7 +27,7 @@ from workbench.compiler.aot_files.saving import (
     write_serialized,
 )
 from workbench.compiler.aot_files.weights import NotStorable
-from workbench.compiler.contract.callables import resolve
+from workbench.compiler.contract.callables import compiled_parts, resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
@@ -48,6 +48,12 @@ def save_compiled(
     """Write one artifact and return its digest; see `Compiled.save`."""
     path = file_path(path)
     place, module = weights_word(weights), compiled.module
+    if parts := compiled_parts(module):
+        raise UsageError(
+            f"{compiled.name} was compiled while it held compiled parts ({', '.join(parts)}), and "
+            "its checks ask for them, which no file holds. Put the original of each back "
+            "(model.part = model.part.module), compile it again and save that."
+        )
     if place == INSIDE and module is None:
         raise UsageError(_needs_module(INSIDE, compiled))
     plan = compiled.plan

@@ -65,12 +65,21 @@ def verify(
         with no_grad():
             return run(original, seed)
 
-    def compared(left: _Outcome, right: _Outcome) -> list[Comparison]:
+    compared = _compared(args, kwargs, rtol, atol)
+    return Verification(tuple(compare_runs(of_compiled, of_original, compared)), name)
+
+
+def _compared(
+    args: Any, kwargs: Any, rtol: float | None, atol: float | None
+) -> Callable[[_Outcome, _Outcome], list[Comparison]]:
+    """Compares the outputs of two runs, and the inputs where they were written to."""
+
+    def rows(left: _Outcome, right: _Outcome) -> list[Comparison]:
         pairs = [("output", left.output, right.output)]
         pairs += [("input", left.inputs, right.inputs)] if wrote(args, kwargs, left.inputs) else []
         return [row for pair in pairs for row in compare(*pair, rtol, atol)]
 
-    return Verification(tuple(compare_runs(of_compiled, of_original, compared)), name)
+    return rows
 
 
 def verify_package(
@@ -103,11 +112,7 @@ def verify_package(
     def of_original(seed: int | None = None) -> _Outcome:
         return run(original, seed)
 
-    def compared(left: _Outcome, right: _Outcome) -> list[Comparison]:
-        pairs = [("output", left.output, right.output)]
-        pairs += [("input", left.inputs, right.inputs)] if wrote(args, kwargs, left.inputs) else []
-        return [row for pair in pairs for row in compare(*pair, rtol, atol)]
-
+    compared = _compared(args, kwargs, rtol, atol)
     return Verification(tuple(compare_runs(of_package, of_original, compared)), name)
 
 

@@ -62,7 +62,10 @@ def is_users(module: Any) -> bool:
 
 
 def made_anew(value: Any) -> Reduced | None:
-    """How a lock, a context variable or a weak reference is pickled; None for anything else."""
+    """How a lock, a context variable, a weak reference or a compiled module is pickled, else None.
+
+    A compiled module has `sent_as`: the other process gets its original.
+    """
     if isinstance(value, _LOCK):
         return threading.Lock, ()
     if isinstance(value, _RLOCK):
@@ -76,7 +79,13 @@ def made_anew(value: Any) -> Reduced | None:
         return (_ended, ()) if target is None else (weakref.ref, (target,))
     if type(value) in (weakref.WeakKeyDictionary, weakref.WeakValueDictionary):
         return type(value), (dict(value),)
+    if hasattr(type(value), "sent_as"):
+        return _same, (value.sent_as,)
     return None
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _now(variable: ContextVar[Any]) -> tuple[Any, ...]:

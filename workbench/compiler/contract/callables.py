@@ -52,6 +52,13 @@ class Callee:
                 cell.cell_contents = live[name]
 
 
+def compiled_parts(target: Any) -> list[str]:
+    """The names of the submodules that `aot_compile` made: each has `sent_as`, its original."""
+    if not isinstance(target, torch.nn.Module):
+        return []
+    return [name for name, part in target.named_modules() if hasattr(type(part), "sent_as")]
+
+
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
     """The variables of an enclosing function that a function reads, with their values now."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)

@@ -35,7 +35,7 @@ def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:
     elif isinstance(value, types.FunctionType) and id(value) not in within:
         names = value.__code__.co_names
         named = [found for n in names if _is_data(found := value.__globals__.get(n))]
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        cells = [c.cell_contents for c in value.__closure__ or () if c != types.CellType()]
         for _, leaf in leaves([*named, *cells], Path("read")):
             yield from _held_by(leaf, within | {id(value)})
 
