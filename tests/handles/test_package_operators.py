@@ -50,7 +50,7 @@ def test_a_process_that_has_not_registered_it_is_told_what_to_import(package: wb
     command = [sys.executable, "-c", CODE + LOAD, package.path]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert said.startswith("False")
-    assert f"operator: needs {NAME}, this machine has not registered in this process" in said
+    assert f"operator: needs {NAME}, this machine has no such operator in this process" in said
     assert "import the module that registers it" in said
 
 

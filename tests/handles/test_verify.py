@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import pytest
 import torch
@@ -87,3 +88,22 @@ def test_tensor_subclasses_are_compared_by_their_inner_tensors() -> None:
     assert [row.leaf for row in wrong.rows if not row.ok] == ["output.b"]
     other = wb.verify(compiled, (value,), reference=lambda x: x.a * 2)
     assert not other.ok
+
+
+class Counting(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return x * self.calls
+
+
+@pytest.mark.slow
+def test_a_package_that_writes_its_buffers_is_not_moved_on(tmp_path: Path) -> None:
+    x = torch.ones(3)
+    package = wb.package(Counting().eval(), (x,), path=tmp_path / "counting.pt2")
+    with pytest.raises(wb.UsageError, match="writes its own calls in every call"):
+        package.verify(x)
+    assert package(x).tolist() == [1.0] * 3

@@ -94,9 +94,17 @@ def verify_package(
     """Run the original and the package on copies of the inputs, without grad, and compare.
 
     The reference is the model that it was made from in this process, else `reference=`, else what
-    the file names. Raises `UsageError` without any, and where the package holds several models.
+    the file names. Raises `UsageError` without any, where the package holds several models, and
+    where it writes its own buffers, which nobody can put back.
     """
     original, name = _packaged_reference(package, reference)
+    written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
+    if written:
+        raise UsageError(
+            f"The package writes its own {', '.join(sorted(written))} in every call, and a "
+            "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
+            "their own."
+        )
     module = original if isinstance(original, torch.nn.Module) else None
 
     def run(function: Callable[..., Any], seed: int | None) -> _Outcome:

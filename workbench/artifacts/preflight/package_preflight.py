@@ -113,7 +113,7 @@ def _operators(models: Iterable[PackagedModel], machine: Machine) -> Iterator[Re
         elif is_registered(name):
             yield Requirement("operator", "pass", name, name)
         else:
-            yield Requirement("operator", "fail", name, "not registered in this process", what)
+            yield Requirement("operator", "fail", name, "no such operator in this process", what)
 
 
 def is_registered(operator: str) -> bool:
