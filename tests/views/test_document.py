@@ -83,6 +83,14 @@ def test_a_failure_and_what_was_not_captured_are_said(sample_report: Report) -> 
     assert made["missing"][0]["title"] == "recompiles"
 
 
+def test_an_interrupt_is_cancelled_and_not_failed(sample_report: Report) -> None:
+    outcome = Outcome(False, "Inductor", "interrupted", is_cancelled=True)
+    made = document(replace(sample_report, outcome=outcome, tables={}))
+    assert (made["verdict"], made["tone"]) == ("cancelled in Inductor", "plain")
+    assert made["notes"][0]["title"] == "Cancelled in Inductor."
+    assert "fail" not in str(made).lower().replace("failed-", "")
+
+
 @pytest.mark.parametrize(
     ("source", "steps"),
     [

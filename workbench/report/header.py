@@ -56,11 +56,22 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the compilation ended; `step` and `error` are set when it failed."""
+    """How the compilation ended; `step` and `error` are set when it failed or was cancelled."""
 
     ok: bool = True
     step: str | None = None
     error: str | None = None
+    is_cancelled: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What became of it, in a word: done, failed or cancelled."""
+        return "done" if self.ok else "cancelled" if self.is_cancelled else "failed"
+
+    @property
+    def clause(self) -> str:
+        """The same of what did not end well, after a subject: failed, was cancelled."""
+        return "was cancelled" if self.is_cancelled else "failed"
 
 
 def read_part(kind: type[Part], data: Mapping[str, Any]) -> Part:

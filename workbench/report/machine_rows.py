@@ -109,7 +109,8 @@ class KernelRoofline:
 class MatrixCell:
     """One kernel on one GPU of an architecture matrix; its code is `config` in `assembly`.
 
-    Counts as in `Resources`, `spills` being stores and loads together. `bound` and `bound_us` as in
+    Counts as in `Resources`, `spills` being stores and loads together; they compare GPUs of one
+    `vendor`, empty in older records, whose code is of one kind. `bound` and `bound_us` as in
     `KernelRoofline`. `note` says why the kernel has no code for that GPU.
     """
 
@@ -130,6 +131,7 @@ class MatrixCell:
     bound_us: float | None = None
     estimate: bool = True
     note: str | None = None
+    vendor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

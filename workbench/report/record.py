@@ -91,7 +91,7 @@ class Report(Tables):
         """A short stable summary: no times, no addresses."""
         nouns = ("kernel", "break", "guard")
         counts = [plural(len(getattr(self, f"{noun}s")), noun) for noun in nouns]
-        state = "ok" if self.outcome.ok else f"failed in {self.outcome.step}"
+        state = "ok" if self.outcome.ok else f"{self.outcome.verb} in {self.outcome.step}"
         words = [self.request.name or "?", self.request.target, state, *counts]
         return f"Report({', '.join(words)})"
 

@@ -59,7 +59,8 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
 def _verdict(report: Report) -> tuple[str, wire.Tone]:
     """How the compilation ended: words, tone."""
     if not report.outcome.ok:
-        return f"failed in {report.outcome.step or 'compilation'}", "break"
+        tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
+        return f"{report.outcome.verb} in {report.outcome.step or 'compilation'}", tone
     if len(report.breaks):
         return plural(len(report.breaks), "graph break"), "break"
     return "compiled", "captured"

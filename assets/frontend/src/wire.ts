@@ -806,7 +806,8 @@ export interface Embedded {
 }
 
 /**
- * One kernel on one GPU; `id` names its code, `note` says why there is none.
+ * One kernel on one GPU; `id` names its code, `note` says why there is none. What is counted in
+ * code compares GPUs of one `vendor`.
  */
 export interface MatrixCell {
   id: string;
@@ -821,6 +822,7 @@ export interface MatrixCell {
   bound_us: number | null;
   estimate: boolean;
   note: string | null;
+  vendor: string;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { figuresOf, inOrder, shadeOf } from "../src/matrix/figures";
+import { figuresOf, inOrder, shadeOf, type MatrixFigure } from "../src/matrix/figures";
 import { cellRows, nextCell, partnerOf, spotOf } from "../src/matrix/rows";
 import type { ColumnSpec, MatrixCell, MatrixRow } from "../src/wire";
 
@@ -17,6 +17,7 @@ function cell(id: string, more: Partial<MatrixCell> = {}): MatrixCell {
     bound_us: null,
     estimate: true,
     note: null,
+    vendor: "nvidia",
     ...more,
   };
 }
@@ -69,11 +70,22 @@ test("the figures are those that the table has columns for", () => {
 });
 
 test("a cell is the darker the further it is from the best of its row", () => {
-  expect(shadeOf(200, ROWS[2]!, REGISTERS)).toBe(0.5);
-  expect(shadeOf(100, ROWS[2]!, REGISTERS)).toBe(0);
+  const shade = (own: MatrixRow, at: number, figure: MatrixFigure) =>
+    shadeOf(own.cells[at]!, own, figure);
+  const registers = [200, 100].map((each) => cell(`${each}`, { registers: each }));
+  expect(shade(row("k2", registers), 0, REGISTERS)).toBe(0.5);
+  expect(shade(row("k2", registers), 1, REGISTERS)).toBe(0);
   const warps = row("k3", [cell("a", { occupancy: 1 }), cell("b", { occupancy: 0.25 })]);
-  expect(shadeOf(0.25, warps, OCCUPANCY)).toBe(0.75);
-  expect(shadeOf(0, row("k4", [cell("a", { spills: 0 })]), FIGURES[1]!)).toBe(0);
+  expect(shade(warps, 1, OCCUPANCY)).toBe(0.75);
+  expect(shade(row("k4", [cell("a", { spills: 0 })]), 0, FIGURES[1]!)).toBe(0);
+});
+
+test("registers are compared within one vendor, bounds over all", () => {
+  const amd = cell("c", { registers: 16, bound_us: 1, vendor: "amd" });
+  const own = row("k5", [cell("a", { registers: 32, bound_us: 4 }), amd]);
+  const bound: MatrixFigure = { ...REGISTERS, id: "bound_us" };
+  expect(shadeOf(own.cells[0]!, own, REGISTERS)).toBe(0);
+  expect(shadeOf(own.cells[0]!, own, bound)).toBe(0.75);
 });
 
 test("arrows pass over places that were not compiled", () => {

@@ -42,3 +42,13 @@ def test_a_kernel_without_code_somewhere_is_compared_where_it_has_some() -> None
     missing = MatrixCell("k0", "v100", "k0:v100", note="bf16 needs a newer GPU")
     (found,) = spreads([cell("k0", "a100", registers=20), cell("k0", "t4", registers=40), missing])
     assert dict(found.metrics) == {"registers": 0.5}
+
+
+def test_what_is_counted_is_compared_within_one_vendor() -> None:
+    cells = [
+        cell("k0", "a100", registers=32, bound_us=2.0, vendor="nvidia"),
+        cell("k0", "h100", registers=40, bound_us=1.0, vendor="nvidia"),
+        cell("k0", "mi300x", registers=8, bound_us=0.5, vendor="amd"),
+    ]
+    (found,) = spreads(cells)
+    assert dict(found.metrics) == pytest.approx({"registers": 0.2, "bound_us": 0.75})

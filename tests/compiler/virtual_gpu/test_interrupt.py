@@ -77,6 +77,7 @@ def test_an_interrupt_keeps_what_was_recorded(
     assert report is not None
     assert not report.outcome.ok
     assert report.outcome.error == "interrupted"
+    assert (report.outcome.is_cancelled, report.outcome.verb) == (True, "cancelled")
     assert report.request.target == "h100"
     assert len(report.graphs)
     assert len(report.nodes)

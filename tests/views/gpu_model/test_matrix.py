@@ -16,6 +16,7 @@ from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
 from workbench.views.charts.heat import shades
+from workbench.views.gpu_model.matrix import heat_map
 from workbench.views.widgets.display import show
 
 TARGETS = ("t4", "a100", "h100")
@@ -162,3 +163,17 @@ def test_the_view_of_a_record_shows_its_matrix() -> None:
     shown = show(made)
     assert shown.report is made.report
     assert WHY in shown._repr_mimebundle_()["text/html"]
+
+
+def test_registers_of_two_vendors_are_not_shaded_against_each_other() -> None:
+    cells = [
+        cell("k0", "a100", registers=32, bound_us=2.0, vendor="nvidia"),
+        cell("k0", "mi300x", registers=8, bound_us=1.0, vendor="amd"),
+    ]
+    report = make()
+    tables = {**report.tables, "matrix": Table.of(MatrixCell, cells)}
+    made = Matrix(replace(report, tables=tables), ("a100", "mi300x"))
+    registers, bounds = heat_map(made, "registers"), heat_map(made, "bound_us")
+    assert [shown.shade for shown in registers.rows[0].cells] == [0.0, 0.0]
+    assert "within one vendor" in registers.caption
+    assert [shown.shade for shown in bounds.rows[0].cells] == [0.5, 0.0]

@@ -3,8 +3,10 @@
     spread of a metric  = (largest - smallest) / largest over the GPUs that have it
     spread of a kernel  = mean of the spreads of the counted metrics
 
-The counted metrics are those of the code. The bound in µs follows the speed of the GPU, whatever
-the code is: it has a spread of its own, but no part in that of the kernel.
+The counted metrics are those of the code. A register or an instruction of one vendor is not one of
+another: they are compared within a vendor, and the largest spread counts. The bound in µs follows
+the speed of the GPU, whatever the code is: it has a spread of its own over all of them, but no part
+in that of the kernel.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ METRICS = (*COUNTED, "bound_us")
 class KernelSpread:
     """How far apart the GPUs are for one kernel, from 0, all the same, to 1.
 
-    `metrics` has the spread of each metric that at least two GPUs have; `differs_in` is the
-    counted one with the largest, None where nothing differs.
+    `metrics` has the spread of each metric that at least two GPUs can be compared in; `differs_in`
+    is the counted one with the largest, None where nothing differs.
     """
 
     kernel: str
@@ -52,8 +54,23 @@ def spread(values: Sequence[float | None]) -> float | None:
     return (largest - min(known)) / largest if largest else 0.0
 
 
+def comparable(metric: str, cells: Iterable[MatrixCell]) -> list[list[MatrixCell]]:
+    """The cells of one kernel in groups that a metric compares: by vendor, or all for a bound."""
+    groups: dict[str, list[MatrixCell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.vendor if metric in COUNTED else "", []).append(cell)
+    return list(groups.values())
+
+
+def spread_in(metric: str, cells: Iterable[MatrixCell]) -> float | None:
+    """The largest spread of a metric among cells of one kernel that can be compared, or None."""
+    values = ([getattr(one, metric) for one in group] for group in comparable(metric, cells))
+    found = (spread(group) for group in values)
+    return max((one for one in found if one is not None), default=None)
+
+
 def _of_kernel(kernel: str, cells: Sequence[MatrixCell]) -> KernelSpread:
-    spreads = {name: spread([getattr(cell, name) for cell in cells]) for name in METRICS}
+    spreads = {name: spread_in(name, cells) for name in METRICS}
     found = {name: one for name, one in spreads.items() if one is not None}
     counted = {metric: found[metric] for metric in COUNTED if found.get(metric)}
     return KernelSpread(

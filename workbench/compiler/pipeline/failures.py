@@ -42,7 +42,9 @@ def recorded(
     elif not isinstance(error, WorkbenchError):
         shown = explained(error)
         words = first_line(shown) if refused_inputs(str(error)) else words
-    shown.report = recorder.report(Outcome(ok=False, step=step, error=words))  # type: ignore[attr-defined]
+    is_cancelled = isinstance(error, KeyboardInterrupt)
+    outcome = Outcome(ok=False, step=step, error=words, is_cancelled=is_cancelled)
+    shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
     return shown
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pandas
 
 from workbench.analysis.gpu_model.matrix import METRICS, Matrix, cells_by_place
-from workbench.analysis.gpu_model.target_spread import spread, spreads
+from workbench.analysis.gpu_model.target_spread import comparable, spread_in, spreads
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.machine_rows import MatrixCell
 from workbench.views.charts import heat
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, grid
@@ -33,6 +34,7 @@ TITLES = {
     "bound_us": "Least time by the roofline (estimate)",
 }
 SHADES = "those that differ most on top; stronger colour: further from the best of its row"
+WITHIN = f"{SHADES}, within one vendor: registers and instructions of two are not alike"
 ESTIMATES = ("occupancy", "bound_us")
 _ROWS = 8
 _LETTERS = 34
@@ -65,15 +67,16 @@ def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
 def by_spread(matrix: Matrix, metric: str) -> list[str]:
     """The kernels, those first whose values of one metric are furthest apart.
 
-    (largest - smallest) / largest over the GPUs; among equal ones those that differ most in all.
+    (largest - smallest) / largest over the GPUs, for what is counted in code over those of one
+    vendor; among equal ones those that differ most in all.
     """
     _check(metric)
-    values: dict[str, list[float | None]] = {}
+    cells: dict[str, list[MatrixCell]] = {}
     for cell in matrix.report.matrix:
-        values.setdefault(cell.kernel, []).append(getattr(cell, metric))
+        cells.setdefault(cell.kernel, []).append(cell)
 
     def apart(kernel: str) -> float:
-        found = spread(values[kernel])
+        found = spread_in(metric, cells[kernel])
         return -1.0 if found is None else found
 
     in_all = [found.kernel for found in spreads(matrix.report.matrix)]
@@ -85,12 +88,27 @@ def heat_map(matrix: Matrix, metric: str) -> heat.Map:
     order, cells, names = by_spread(matrix, metric), cells_by_place(matrix), kernel_labels(matrix)
     rows = []
     for kernel in order:
-        own = (cells.get((kernel, target)) for target in matrix.targets)
-        values = tuple(None if cell is None else getattr(cell, metric) for cell in own)
-        shades = heat.shades(values, more_is_better=metric == "occupancy")
-        made = zip(shades, (words(metric, value) for value in values), strict=True)
+        own = [cells.get((kernel, target)) for target in matrix.targets]
+        shades = _shades(metric, [cell for cell in own if cell is not None])
+        values = [None if cell is None else getattr(cell, metric) for cell in own]
+        shown = [None if cell is None else shades[cell.target] for cell in own]
+        made = zip(shown, (words(metric, value) for value in values), strict=True)
         rows.append(heat.Row(names[kernel], tuple(heat.Cell(*pair) for pair in made)))
-    return heat.Map(TITLES[metric], matrix.targets, tuple(rows), SHADES)
+    return heat.Map(TITLES[metric], matrix.targets, tuple(rows), _caption(metric, cells.values()))
+
+
+def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
+    """By GPU: how far one kernel's cell is from the best of those that it is compared with."""
+    found: dict[str, float | None] = {}
+    for group in comparable(metric, cells):
+        values = tuple(getattr(cell, metric) for cell in group)
+        shades = heat.shades(values, more_is_better=metric == "occupancy")
+        found |= dict(zip((cell.target for cell in group), shades, strict=True))
+    return found
+
+
+def _caption(metric: str, cells: Iterable[MatrixCell]) -> str:
+    return WITHIN if len(comparable(metric, cells)) > 1 else SHADES
 
 
 def plot(matrix: Matrix, metric: str) -> Figure:
@@ -180,7 +198,7 @@ def _view(matrix: Matrix) -> render.View:
     rows = [asdict(cell) for cell in cells if cell.note]
     return lambda limits: {
         "title": title,
-        "notes": [f"{SHADES.capitalize()}. {_SOURCE}"],
+        "notes": [f"{_caption('registers', cells).capitalize()}. {_SOURCE}"],
         "maps": maps,
         "limits": limits,
         "grid": grid("Remarks", _REMARKS, rows, limits, call=".frame()"),

@@ -147,7 +147,7 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
     if len(report.breaks):
         return _figure("Artifact", "none", "needs one graph without a break", "artifact")
     if not report.outcome.ok:
-        return _figure("Artifact", "none", "the compilation failed", "artifact")
+        return _figure("Artifact", "none", f"the compilation {report.outcome.clause}", "artifact")
     return _figure("Artifact", "not saved", guards, "artifact")
 
 
@@ -160,7 +160,9 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
     if not report.outcome.ok:
         step = report.outcome.step or "the compilation"
         error = report.outcome.error or ""
-        found.append({"title": f"Failed in {step}.", "text": error, "tone": "break"})
+        tone: wire.Tone = "plain" if report.outcome.is_cancelled else "break"
+        title = f"{report.outcome.verb.capitalize()} in {step}."
+        found.append({"title": title, "text": error, "tone": tone})
     for text in report.request.notes:
         found.append({"title": "Note.", "text": text, "tone": "plain"})
     return [*found, *remark(report)]

@@ -72,7 +72,7 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
         text = _sentence(reason)
     elif not report.outcome.ok:
         step = report.outcome.step or "an earlier step"
-        text = f"The compilation failed in {step}, before this part was reached."
+        text = f"The compilation {report.outcome.clause} in {step}, before this part was reached."
     return {"title": title, "text": text, "tone": "plain"}
 
 

@@ -11,7 +11,10 @@ from typing import TypedDict
 
 
 class MatrixCell(TypedDict):
-    """One kernel on one GPU; `id` names its code, `note` says why there is none."""
+    """One kernel on one GPU; `id` names its code, `note` says why there is none.
+
+    What is counted in code compares GPUs of one `vendor`.
+    """
 
     id: str
     choice: str
@@ -25,6 +28,7 @@ class MatrixCell(TypedDict):
     bound_us: float | None
     estimate: bool
     note: str | None
+    vendor: str
 
 
 class MatrixRow(TypedDict):

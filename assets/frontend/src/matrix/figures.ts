@@ -52,9 +52,16 @@ export function inOrder(rows: readonly MatrixRow[], figure: MatrixFigure): Matri
   return [...rows].sort((a, b) => spread(b) - spread(a) || b.spread - a.spread);
 }
 
-/** How far a value is from the best of its row, as a part of the largest: 0 to 1. */
-export function shadeOf(value: number, row: MatrixRow, figure: MatrixFigure): number {
-  const known = row.cells.flatMap((cell) => valueOf(cell, figure) ?? []);
+/**
+ * How far a cell is from the best of its row, as a part of the largest: 0 to 1.
+ *
+ * What is counted in code compares GPUs of one vendor, a bound all of them.
+ */
+export function shadeOf(cell: MatrixCell, row: MatrixRow, figure: MatrixFigure): number {
+  const value = cell[figure.id] ?? 0;
+  const isLike = (other: MatrixCell | null) =>
+    figure.id === "bound_us" || other?.vendor === cell.vendor;
+  const known = row.cells.filter(isLike).flatMap((other) => valueOf(other, figure) ?? []);
   const most = Math.max(...known);
   if (!(most > 0)) return 0;
   return figure.isGood ? (most - value) / most : (value - Math.min(...known)) / most;

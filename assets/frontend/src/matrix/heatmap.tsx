@@ -122,7 +122,7 @@ interface CellProps {
 
 function Cell({ id, cell, target, row, figure, isSelected, isPartner, choose, open }: CellProps) {
   const value = valueOf(cell, figure);
-  const shade = value === null ? 0 : shadeOf(value, row, figure);
+  const shade = cell === null ? 0 : shadeOf(cell, row, figure);
   const tip = cell && (cell.note ?? `${row.kernel} on ${target}: ${words(value, figure)}`);
   const look = `${isSelected ? "sel" : ""} ${isPartner ? "second" : ""} ${value === null ? "void" : ""}`;
   return (

@@ -123,7 +123,6 @@ function Bar({ done, failed, running, total }: BarProps) {
     >
       <i class="done" style={part(done)} />
       <i class="failed" style={part(failed)} />
-      <i class="running" style={part(running)} />
     </div>
   );
 }
