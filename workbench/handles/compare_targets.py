@@ -136,7 +136,7 @@ def _cell(build: Build, built: Built, roof: KernelRoofline | None) -> MatrixCell
         bound=roof.bound if roof else None,
         bound_us=roof.bound_us if roof else None,
         note=built.note,
-        vendor=build.gpu.vendor,
+        vendor=build.gpu.spec.vendor,
     )
     row = built.resources
     if row is None:
