@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from workbench.handles.session import LiveSession
+    from workbench.handles.programs.session import LiveSession
 
 __all__ = ["session"]
 
@@ -54,6 +54,6 @@ def session(
     >>> s
     Session(2 compiles, 1 recompile, 0 breaks, 0 fallbacks, 2 steps)
     """
-    from workbench.handles.session import LiveSession
+    from workbench.handles.programs.session import LiveSession
 
     return LiveSession(capture, steps)

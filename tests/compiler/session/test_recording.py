@@ -12,7 +12,7 @@ from torch import nn
 import workbench as wb
 from tests.compiler.session.programs import Block, Factor, Printing, in_a_loop, scaled
 from workbench.compiler.internals import torch_private as tp
-from workbench.handles.session import LiveSession
+from workbench.handles.programs.session import LiveSession
 
 HOOKED = (
     tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, tp.LAZY_BACKWARD, tp.GRAPH_CALL,
@@ -156,7 +156,9 @@ def test_threads_are_told_apart() -> None:
         torch.compile(function, backend="eager")(torch.ones(3))
 
     with wb.session() as session:
-        threads = [threading.Thread(target=run, args=(f,), name=f.__name__) for f in (double, triple)]
+        threads = [
+            threading.Thread(target=run, args=(f,), name=f.__name__) for f in (double, triple)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -190,13 +192,18 @@ def test_what_was_compiled_before_is_counted_and_marked() -> None:
     assert (row.compile_id, row.calls) == ("", 1)
 
 
+def _stopped_by(kind: type[BaseException], session: LiveSession) -> None:
+    with session:
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+        raise kind
+
+
 def test_a_loop_that_raises_or_is_interrupted_keeps_what_was_recorded() -> None:
     for kind in (RuntimeError, KeyboardInterrupt):
         torch._dynamo.reset()
         session = wb.session()
-        with pytest.raises(kind), session:
-            torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
-            raise kind
+        with pytest.raises(kind):
+            _stopped_by(kind, session)
         assert len(session.frame("compiles")) == 1
         assert not session.is_running
 
@@ -221,7 +228,7 @@ def test_a_session_inside_a_session_is_refused_and_the_first_goes_on() -> None:
 def test_a_session_that_does_not_record_says_so() -> None:
     session = wb.session()
     for call in (session.stop, session.step):
-        with pytest.raises(wb.UsageError, match="has not begun|this one does not"):
+        with pytest.raises(wb.UsageError, match=r"has not begun|this one does not"):
             call()
     with session:
         pass

@@ -17,7 +17,7 @@ from workbench.compiler.session.regions import Regions
 from workbench.compiler.session.steps import Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
-from workbench.report.session.record import SessionHeader
+from workbench.report.session.header import SessionHeader
 from workbench.report.session.reports import Reports
 from workbench.report.session.rows import SESSION_TABLES
 from workbench.report.table import Table

@@ -18,12 +18,13 @@ from workbench.file_path import file_path
 from workbench.report.atomic import atomic_file
 from workbench.report.header import Environment, read_part
 from workbench.report.record import Report
+from workbench.report.session.header import SessionHeader
 from workbench.report.session.reports import Reports
 from workbench.report.session.rows import SESSION_TABLES
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
-    from workbench.report.session.record import Session, SessionHeader
+    from workbench.report.session.record import Session
 
 SCHEMA = 1
 _RECORD = "session.json"
@@ -49,8 +50,6 @@ def read(
     path: str | PathLike[str],
 ) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
     """The parts of a session; raises `ArtifactError` when the file cannot be read as one."""
-    from workbench.report.session.record import SessionHeader
-
     try:
         content = Path(file_path(path)).read_bytes()
     except OSError as error:

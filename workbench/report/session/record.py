@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
-from workbench.report.header import Environment
 from workbench.report.presenting import Presented, presenter
 from workbench.report.record import Report
+from workbench.report.session.header import SessionHeader
 from workbench.report.session.rows import SESSION_TABLES, Compile
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
-
-
-@dataclass(frozen=True)
-class SessionHeader:
-    """Where a session ran: seconds of the clock, numbers of steps and events, names of threads.
-
-    `missing` names what could not be seen, with the reason.
-    """
-
-    environment: Environment = field(default_factory=Environment)
-    capture: str = "light"
-    began_at: float = 0.0
-    wall_s: float = 0.0
-    steps: int = 0
-    events: int = 0
-    threads: tuple[str, ...] = ()
-    missing: tuple[tuple[str, str], ...] = ()
 
 
 class Session(Presented):

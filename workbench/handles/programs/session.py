@@ -8,7 +8,8 @@ from typing import Any, Literal, Self, TypeVar
 from workbench.compiler.session.recording import SessionRecorder
 from workbench.errors import UsageError
 from workbench.report.record import Report
-from workbench.report.session.record import Session, SessionHeader, empty_tables
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.record import Session, empty_tables
 from workbench.report.table import Table
 
 Item = TypeVar("Item")
