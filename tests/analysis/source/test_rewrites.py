@@ -71,6 +71,21 @@ def number_inside(x: torch.Tensor) -> torch.Tensor:
     return x * float(x.sum())
 
 
+def whole_number(x: torch.Tensor) -> torch.Tensor:
+    count = int(x.sum())
+    return x * count
+
+
+def number_in_an_operator(x: torch.Tensor) -> torch.Tensor:
+    total = int(x.sum())
+    moved = x + total
+    return torch.relu(moved + total)
+
+
+def number_of_integers(x: torch.Tensor) -> torch.Tensor:
+    return (x > 0) * float((x > 0).sum())
+
+
 def printing(x: torch.Tensor) -> torch.Tensor:
     y = x + 1
     print("in between")
@@ -97,6 +112,9 @@ EVERY = [
     (blocks, "torch.cond"),
     (number, "x.abs().max()"),
     (number_inside, "x.sum()"),
+    (whole_number, ".long()"),
+    (number_in_an_operator, ".long()"),
+    (number_of_integers, "1.0"),
     (printing, "is_compiling"),
     (logging_it, "is_compiling"),
     (masked, "torch.where"),
@@ -155,12 +173,36 @@ def number_for_python(x: torch.Tensor) -> torch.Tensor:
     return x * len([count])
 
 
+def size(x: torch.Tensor) -> torch.Tensor:
+    count = int(x.sum().abs())
+    return torch.ones(count + 3)
+
+
+def size_by_another_name(x: torch.Tensor) -> torch.Tensor:
+    count = int(x.sum().abs())
+    more = count + 3
+    return x.sum() + torch.ones(more * 2)
+
+
+def place(x: torch.Tensor) -> torch.Tensor:
+    count = int(x.sum() * 0)
+    return x[count + 1]
+
+
+def choice(x: torch.Tensor) -> torch.Tensor:
+    count = int(x.sum())
+    return x if count + 1 > 3 else -x
+
+
 def a_pair(x: torch.Tensor) -> tuple[torch.Tensor, int] | None:
     if x.sum() > 0:
         return x, 1
     return None
 
 
-@pytest.mark.parametrize("function", [several_values, number_for_python, a_pair])
+@pytest.mark.parametrize(
+    "function",
+    [several_values, number_for_python, size, size_by_another_name, place, choice, a_pair],
+)
 def test_nothing_is_suggested_where_it_is_not_certain(function: Function) -> None:
     assert suggested(function) is None

@@ -15,6 +15,7 @@ from workbench.analysis.source.branches import (
     replaced,
     where,
 )
+from workbench.analysis.source.numbers import number_change
 from workbench.report import Break, Report
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call")
@@ -22,7 +23,6 @@ _SHAPE = ("Dynamic shape operator",)
 _Rule = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
 
 
-_NUMBER = "A tensor without dimensions computes like a number, and stays in the graph."
 _MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
 _MASKED = "Zeros do not change the sum, and the shape no longer depends on the data."
 _LOGGING = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
@@ -99,48 +99,6 @@ def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | No
     if _parsed("\n".join(["def f():", *(f"    {line}" for line in change.code)])) is None:
         return None
     return Rewrite(change.title, change.why, change.first + first - 1, tuple(before), tuple(after))
-
-
-def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
-    """Leave out `.item()` where only arithmetic is done with the number."""
-    found = [(node, value) for node in ast.walk(statement) if (value := _taken(node))]
-    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
-        return None
-    call, value = found[0]
-    if not _is_operand(statement, call) and not _only_computes(statement, call, tree):
-        return None
-    code = ast.unparse(replaced(statement, call, value))
-    return change_of("Keep the value a tensor", _NUMBER, statement, code)
-
-
-def _taken(node: ast.AST) -> ast.expr | None:
-    """The tensor that a call such as `x.item()` or `float(x)` makes a number of."""
-    match node:
-        case ast.Call(ast.Attribute(value, "item"), [], []):
-            return value
-        case ast.Call(ast.Name("float" | "int"), [ast.Call() | ast.Name() as value], []):
-            return value
-    return None
-
-
-def _is_operand(root: ast.AST, node: ast.AST) -> bool:
-    """Whether a value is only an operand of arithmetic."""
-    for parent in ast.walk(root):
-        if node in ast.iter_child_nodes(parent):
-            return isinstance(parent, ast.BinOp | ast.UnaryOp)
-    return False
-
-
-def _only_computes(statement: ast.stmt, call: ast.AST, tree: ast.AST) -> bool:
-    """Whether the statement names the number, and every use of the name is an operand."""
-    match statement:
-        case ast.Assign([ast.Name(name)], value) if value is call:
-            uses = [
-                node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
-            ]
-            read = [node for node in uses if isinstance(node.ctx, ast.Load)]
-            return len(uses) == len(read) + 1 and all(_is_operand(tree, node) for node in read)
-    return False
 
 
 def message_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:

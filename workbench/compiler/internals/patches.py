@@ -47,15 +47,26 @@ class Patches(ExitStack):
         self.missing: dict[str, str] = {}
         self.failed: dict[str, str] = {}
 
-    def wrap(self, name: Name, make: Callable[[Function], Function], pane: str = "") -> bool:
-        """Replace a function by what `make` returns for it; False when torch does not have it."""
+    def wrap(
+        self,
+        name: Name,
+        make: Callable[[Function], Function],
+        pane: str = "",
+        *,
+        is_everywhere: bool = False,
+    ) -> bool:
+        """Replace a function by what `make` returns for it; False when torch does not have it.
+
+        With `is_everywhere` the wrap holds for every thread.
+        """
         holder, attribute = _holder(name)
         if holder is None:
             self.missing.setdefault(pane, f"this torch has no {name.target.replace(':', '.')}")
             return False
         with _LOCK:
             raw = _raw(holder, attribute)
-            wrapper = self._wrapper(_Link(_function(raw), raw, attribute in vars(holder)), make)
+            link = _Link(_function(raw), raw, attribute in vars(holder))
+            wrapper = _wrapper(link, make) if is_everywhere else self._wrapper(link, make)
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
         self.callback(_unlink, holder, attribute, wrapper)
@@ -134,6 +145,13 @@ class Patches(ExitStack):
             self.missing.setdefault(pane, f"this torch has no option {key}")
         if config is not None and known:
             self.enter_context(config.patch(known))
+
+
+def _wrapper(link: _Link, make: Callable[[Function], Function]) -> Function:
+    """What `make` returns, reached by every thread without a question in between."""
+    wrapper: Function = functools.wraps(link.inner)(make(link.call))
+    setattr(wrapper, _LINK, link)
+    return wrapper
 
 
 def _has(config: Any, key: str) -> bool:

@@ -1,0 +1,109 @@
+"""Numbers that Python takes out of tensors, kept as tensors where only values are computed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.analysis.source.branches import Change, change_of, replaced
+
+_NUMBER = "A tensor without dimensions computes like a number, and stays in the graph."
+_WHOLE = f"{_NUMBER} `.long()` cuts the fraction off, as int() does."
+_REAL = f"{_NUMBER} Times 1.0 it is not an integer, as after float()."
+_SIZES = {
+    *("arange", "empty", "eye", "full", "linspace", "logspace", "ones", "rand", "randint", "randn"),
+    *("randperm", "zeros", "tensor", "narrow", "split", "chunk", "topk", "tril_indices"),
+    *("unfold", "pad", "interpolate", "one_hot", "repeat_interleave", "roll", "select"),
+    *("view", "reshape", "expand", "repeat", "unflatten", "new_empty", "new_full", "new_ones"),
+    *("new_zeros", "range", "len", "int", "float", "bool", "str", "format"),
+}
+
+
+def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+    """Leave out `.item()`, `float()` or `int()` where only arithmetic is done with the number."""
+    found = [(node, kept) for node in ast.walk(statement) if (kept := _kept(node))]
+    if len(found) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
+        return None
+    call, (value, why) = found[0]
+    if not _Uses(tree, _parents(tree)).compute(call):
+        return None
+    code = ast.unparse(replaced(statement, call, value))
+    return change_of("Keep the value a tensor", why, statement, code)
+
+
+def _kept(node: ast.AST) -> tuple[ast.expr, str] | None:
+    """The tensor that has the value of a call such as `x.item()` or `int(x)`, and why."""
+    match node:
+        case ast.Call(ast.Attribute(value, "item"), [], []):
+            return value, _NUMBER
+        case ast.Call(ast.Name("int"), [ast.Call() | ast.Name() as value], []):
+            return ast.Call(ast.Attribute(value, "long", ast.Load()), [], []), _WHOLE
+        case ast.Call(ast.Name("float"), [ast.Call() | ast.Name() as value], []):
+            return ast.BinOp(value, ast.Mult(), ast.Constant(1.0)), _REAL
+    return None
+
+
+def _parents(tree: ast.AST) -> Mapping[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """Where the values of a function go."""
+
+    tree: ast.AST
+    parents: Mapping[ast.AST, ast.AST]
+
+    def compute(self, node: ast.AST) -> bool:
+        """Whether a number goes only through arithmetic into other values, never into a size."""
+        top = self._computed(node)
+        match self.parents.get(top):
+            case ast.Assign([ast.Name(name)], value) if value is top:
+                read = self._read(name)
+                if top is node:
+                    return bool(read) and all(self._is_operand(use) for use in read or [])
+                return read is not None and not any(self._is_size(use, (name,)) for use in read)
+            case ast.Assign() | ast.AugAssign() | ast.Return() | ast.Tuple():
+                return top is not node
+            case ast.Call(function) as call if top is not node and top in call.args:
+                return _takes_tensors(function)
+        return False
+
+    def _computed(self, node: ast.AST) -> ast.AST:
+        """The whole arithmetic that a value is an operand of."""
+        while isinstance(self.parents.get(node), ast.BinOp | ast.UnaryOp):
+            node = self.parents[node]
+        return node
+
+    def _is_operand(self, node: ast.AST) -> bool:
+        return self._computed(node) is not node and self.compute(node)
+
+    def _read(self, name: str) -> list[ast.Name] | None:
+        """Where a name is read, or None where it is given more than one value."""
+        uses = [each for each in ast.walk(self.tree) if isinstance(each, ast.Name)]
+        named = [each for each in uses if each.id == name]
+        read = [each for each in named if isinstance(each.ctx, ast.Load)]
+        return read if len(named) == len(read) + 1 else None
+
+    def _is_size(self, node: ast.AST, seen: tuple[str, ...]) -> bool:
+        """Whether what was computed with a number is a size, a place or a choice somewhere."""
+        top = self._computed(node)
+        match self.parents.get(top):
+            case ast.Subscript(_, index):
+                return index is top
+            case ast.Slice():
+                return True
+            case ast.Call(ast.Name(name) | ast.Attribute(_, name)) as call if top in call.args:
+                return name in _SIZES
+            case ast.Assign([ast.Name(name)]) if name not in seen:
+                return any(self._is_size(use, (*seen, name)) for use in self._read(name) or [])
+        return False
+
+
+def _takes_tensors(function: ast.expr) -> bool:
+    """Whether it is a function of torch that takes a tensor there, and no size."""
+    match function:
+        case ast.Attribute(ast.Name("torch" | "F") | ast.Attribute(_, "functional"), name):
+            return name not in _SIZES
+    return False
