@@ -1,5 +1,5 @@
-# `make lab` opens the tutorial, `make demo` shows the whole way without a browser, `make test` tests,
-# `make docs` builds the site.
+# `make lab` opens the tutorial, `make demo` shows the whole way without a browser,
+# `make demo-gpu` compiles an 8B model for an H100, `make test` tests, `make docs` builds the site.
 # TORCH_INDEX=URL chooses the index that torch comes from, such as that of its CPU builds.
 
 PYTHON ?= $(or $(shell command -v python3.11),python3)
@@ -15,8 +15,8 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
-.PHONY: setup lab demo test test-all test-newest test-gpu check bench browser packages frontend \
-	screenshots notebooks docs
+.PHONY: setup lab demo demo-gpu test test-all test-newest test-gpu check bench browser packages \
+	frontend screenshots notebooks docs
 setup: .venv/.lab
 
 .venv/.python:
@@ -44,6 +44,10 @@ lab: .venv/.lab
 
 demo: .venv/.lab
 	$(BIN)/python -m workbench.demo
+
+# an 8-billion-parameter model for an H100, on the CPU and without its weights
+demo-gpu: .venv/.lab
+	$(BIN)/python -m workbench.demo --gpu
 
 browser:
 	sh tests/browser/install_chromium.sh

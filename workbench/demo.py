@@ -1,4 +1,4 @@
-"""The whole way without a browser: `python -m workbench.demo [folder]`."""
+"""The whole way without a browser: `python -m workbench.demo [folder]`, `--gpu` for an 8B model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,21 @@ import torch
 import workbench as wb
 
 _TOLERANCE = 1e-5
+LLAMA: Mapping[str, Mapping[str, int]] = {
+    "8B": {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+    },
+    "70B": {
+        "hidden_size": 8192,
+        "intermediate_size": 28672,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+    },
+}
+"""Sizes of Llama 3: the `config.json` of each model as published, what both share is in `llama`."""
 
 
 def small_gpt2() -> Any:
@@ -30,10 +46,31 @@ def small_gpt2() -> Any:
     return model.eval()
 
 
+def llama(size: str = "8B", layers: int | None = None, *, cache: bool = False) -> Any:
+    """Llama 3 in bfloat16 on the `meta` device, so without weights; all its layers unless fewer."""
+    import transformers
+
+    logging: Any = transformers.logging
+    logging.set_verbosity_error()
+    changed = {} if layers is None else {"num_hidden_layers": layers}
+    config = transformers.LlamaConfig(
+        vocab_size=128256,
+        num_key_value_heads=8,
+        max_position_embeddings=8192,
+        rope_theta=500000.0,
+        rms_norm_eps=1e-5,
+        use_cache=cache,
+        **{**LLAMA[size], **changed},
+    )
+    with torch.device("meta"):
+        return transformers.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+
+
 def main() -> None:
     """Compile, verify, save, load in a fresh process, write the report."""
     parser = argparse.ArgumentParser(prog="python -m workbench.demo", description=main.__doc__)
     parser.add_argument("folder", nargs="?", default="out", help="where the files go")
+    parser.add_argument("--gpu", action="store_true", help="Llama-3-8B for an H100, without one")
     parser.add_argument("--load", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     folder = Path(chosen.folder)
@@ -41,6 +78,9 @@ def main() -> None:
         load(folder)
         return
     folder.mkdir(parents=True, exist_ok=True)
+    if chosen.gpu:
+        compile_for_h100(folder)
+        return
     compile_and_save(folder)
     print("\nIn a fresh process:")
     command = [sys.executable, "-m", "workbench.demo", "--load", str(folder)]
@@ -64,6 +104,21 @@ def compile_and_save(folder: Path) -> None:
     with torch.no_grad():
         torch.save({"tokens": tokens, "logits": model(tokens).logits}, folder / "expected.pt")
     compiled.report.to_html(folder / "report.html")
+
+
+def compile_for_h100(folder: Path) -> None:
+    """A model of 8 billion parameters for a GPU that is not here; nothing is run."""
+    start = time.perf_counter()
+    model = llama("8B")
+    billions = sum(parameter.numel() for parameter in model.parameters()) / 1e9
+    tokens = torch.zeros(1, 2048, dtype=torch.long, device="meta")
+    print(f"Compiling Llama-3-8B ({billions:.1f} billion parameters, no weights) for an H100 ...")
+    compiled = wb.aot_compile(model, (), {"input_ids": tokens}, target="h100", grad=False)
+    print(f"  {time.perf_counter() - start:.1f} s, the start of a compiler's process included\n")
+    print(wb.show(compiled))
+    print(f"\n{wb.launches(compiled)!r}")
+    compiled.report.to_html(folder / "llama_h100.html")
+    print(f"\nThe report: {(folder / 'llama_h100.html').resolve()}")
 
 
 def load(folder: Path) -> None:
