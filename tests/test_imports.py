@@ -32,7 +32,8 @@ FLOORS = """
 2 compiler.aot_files
 2 compiler.recording
 3 compiler.pipeline · compiler.running · compiler.session · trace_logs
-4 compiler.packaging · compiler.cpp_project · compiler.virtual_gpu.device
+4 compiler.packaging · compiler.cpp_project · compiler.model_servers
+4 compiler.virtual_gpu.device
 4 compiler.virtual_gpu
 4 compiler.interpreter.triton
 4 compiler.interpreter
