@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
+from workbench.analysis.cost.identical_kernels import identical_kernels
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.demo import llama
 from workbench.report import Report
@@ -41,6 +42,8 @@ def check(report: Report, model: Any, layers: int) -> None:
     libraries = [kernel for kernel in report.kernels if kernel.language == "extern"]
     attention = [kernel for kernel in libraries if "attention" in kernel.name]
     assert len(attention) == layers
+    (row,) = [row for row in identical_kernels(report) if attention[0].id in row.kernels]
+    assert (row.launches, row.kernels) == (layers, tuple(kernel.id for kernel in attention))
     products = operations_of_products(model)
     assert found_in_products(report) == products
     assert bound_s(report) > products / (DENSE_TFLOPS * 1e12)
