@@ -19,6 +19,7 @@ from tests.bench import (
     bench_first_compile,
     bench_import,
     bench_inspect,
+    bench_large,
     bench_load,
     bench_matrix,
     bench_models,
@@ -59,6 +60,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "saved-times": bench_saved_times,
     "trying": bench_trying,
     "virtual": bench_virtual,
+    "large": bench_large,
     "virtual-verify": bench_virtual_verify,
 }
 
