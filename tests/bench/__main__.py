@@ -19,6 +19,7 @@ from tests.bench import (
     bench_first_compile,
     bench_import,
     bench_inspect,
+    bench_large,
     bench_load,
     bench_matrix,
     bench_models,
@@ -61,6 +62,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "session": bench_session,
     "trying": bench_trying,
     "virtual": bench_virtual,
+    "large": bench_large,
     "virtual-verify": bench_virtual_verify,
 }
 
