@@ -159,6 +159,7 @@ def _long(steps: int, compiles: int) -> dict[str, float]:
             session.step()
     gc.collect()
     more = _resident() - before
+    session.to_html()  # what is imported for a first page is imported once
     started = time.perf_counter()
     session.to_html()
     return {"megabytes": more / 1e6, "page_s": time.perf_counter() - started}
