@@ -15,8 +15,8 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
-.PHONY: setup lab demo demo-gpu test test-all test-newest test-gpu check bench browser packages \
-	frontend screenshots notebooks docs
+.PHONY: setup lab demo demo-gpu test test-all test-newest test-gpu test-wild check bench browser \
+	packages frontend screenshots notebooks docs
 setup: .venv/.lab
 
 .venv/.python:
@@ -67,6 +67,11 @@ test-all: .venv/.test browser packages
 # says in its first line what it will do here; without a GPU it fails with exit code 5: nothing ran
 test-gpu: .venv/.test
 	@$(BIN)/python -m tests.gpu
+
+# every causal language model of transformers, tiny: goes on where an earlier run stopped (an hour on
+# two cores), writes tests/wild/results.json; WILD=--anew repeats all
+test-wild: .venv/.test
+	$(BIN)/python -m tests.wild $(WILD)
 
 # without the widgets' state, in which the front end is once more
 notebooks: .venv/.test

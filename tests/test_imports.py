@@ -25,14 +25,15 @@ FLOORS = """
 1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
-1 artifacts.trust · analysis.sweep · analysis.opportunities
+1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.measuring · compiler.machine_code · views
 2 compiler.aot_files
 2 compiler.recording
-3 compiler.pipeline · compiler.running · trace_logs
-4 compiler.packaging · compiler.cpp_project · compiler.virtual_gpu.device
+3 compiler.pipeline · compiler.running · compiler.session · trace_logs
+4 compiler.packaging · compiler.cpp_project · compiler.model_servers
+4 compiler.virtual_gpu.device
 4 compiler.virtual_gpu
 4 compiler.interpreter.triton
 4 compiler.interpreter

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from workbench.api.compiling import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
+    from workbench.api.programs import *  # noqa: F403
     from workbench.api.showing import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.package import Package as Package
     from workbench.report.presenting import Presenter, SweepFiles
     from workbench.report.record import Report as Report
+    from workbench.report.session.record import Session as Session
     from workbench.settings import options as options
 
 __version__ = "0.1.0"
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Package": "workbench.handles.package",
     "Report": "workbench.report.record",
+    "Session": "workbench.report.session.record",
     "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",
 }
@@ -47,6 +50,7 @@ _LISTED = (
     "workbench.api.compiling",
     "workbench.api.files",
     "workbench.api.evaluation",
+    "workbench.api.programs",
     "workbench.api.showing",
 )
 """Modules whose `__all__` is public here; the other names are in `_HOMES`."""

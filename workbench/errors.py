@@ -13,6 +13,7 @@ __all__ = [
     "BudgetError",
     "CaptureError",
     "ContractError",
+    "ExpectationError",
     "RunError",
     "TrustError",
     "UsageError",
@@ -61,6 +62,10 @@ class TrustError(ArtifactError):
 
 class BudgetError(WorkbenchError):
     """A round trip takes longer than was required, or its outputs differ from eager's."""
+
+
+class ExpectationError(WorkbenchError, AssertionError):
+    """A program compiled otherwise than was expected: more breaks, recompiles or kernels."""
 
 
 class RunError(WorkbenchError):

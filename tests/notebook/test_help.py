@@ -20,7 +20,7 @@ OF_PYTHON = {"fn", "args", "kwargs", "capture", "progress"}  # the call, and wha
 
 def examples(name: str) -> list[str]:
     text = inspect.getdoc(getattr(WorkbenchMagics, name)) or ""
-    return re.findall(rf"(?:^    |: )%{name} (.*?)\.?$", text, re.MULTILINE)
+    return re.findall(rf"(?:^    |: )%{{1,2}}{name} (.*?)\.?$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", OF_MAGICS)
@@ -36,7 +36,7 @@ def test_the_examples_in_the_help_are_understood(name: str, shell: InteractiveSh
 def test_help_names_every_option(
     name: str, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell(f"%{name}?")
+    shell.run_cell(f"%{name}?" if name in shell.magics_manager.magics["line"] else f"%%{name}?")
     shown = "".join(capsys.readouterr().out.split())  # argparse breaks lines at hyphens
     for option in OF_MAGICS[name]:
         assert all(flag in shown for flag in option.names)

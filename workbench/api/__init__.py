@@ -8,6 +8,7 @@ from workbench.api.compiling import *  # noqa: F403
 from workbench.api.compiling import warm_up as warm_up
 from workbench.api.evaluation import *  # noqa: F403
 from workbench.api.files import *  # noqa: F403
+from workbench.api.programs import *  # noqa: F403
 from workbench.api.showing import *  # noqa: F403
 from workbench.api.showing import target_names as target_names
 from workbench.compiler.contract.request import GUARD_POLICIES as GUARD_POLICIES

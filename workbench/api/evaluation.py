@@ -187,7 +187,9 @@ def roundtrip(
     ways
         Some of "eager", "compile_cold" (torch.compile with an empty cache), "compile_warm" (again,
         with the cache that a process before it has filled), "torch" (torch's own loader of the
-        same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each.
+        same file) and "ours"; all by default. Those that compile take 10 to 20 seconds each. For a
+        package also "cpp", only when named: a program in C++ without Python, which is built for it
+        (about a minute) where CMake and a C++20 compiler are.
     reference
         What to compare with and to run as eager, in place of the original.
     model

@@ -1,4 +1,4 @@
-"""What else is made of a model or of its package: several sizes in one, a project in C++."""
+"""What else is made of a model or of its package: several sizes in one, C++, model servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Derivable(Protocol):
 
 
 class Derived:
-    """Making a package of several sizes, and a project in C++ of a package."""
+    """Making a package of several sizes; a project in C++ and folders for servers of a package."""
 
     @classmethod
     def bucketed(
@@ -114,8 +114,8 @@ class Derived:
     ) -> Path:
         """Write a small CMake project that runs one model of the package from C++, without Python.
 
-        It has a thread-safe client with the same input check, an example, a benchmark and a
-        README that says how to build it.
+        It has a thread-safe client with the same input check, an example, a benchmark, a small
+        HTTP service and a README that says how to build it.
 
         Parameters
         ----------
@@ -152,4 +152,46 @@ class Derived:
             example,
             libraries=libraries,
             overwrite=overwrite,
+        )
+
+    def model_folder(
+        self: _Derivable,
+        folder: str | PathLike[str],
+        server: str,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the folder from which a model server serves one model, through Python.
+
+        It has a copy of the package, a configuration from its contract, code that loads and calls
+        it, and what the server needs is said in the code. Inputs are checked, and what does not
+        fit comes back as the server's error, in our words.
+
+        Parameters
+        ----------
+        folder
+            Where the model's folder is written: for Triton the model repository.
+        server
+            "triton" (Triton Inference Server, Python backend) or "torchserve" (TorchServe; the
+            folder's README says how torch-model-archiver packs it).
+        name
+            What the server calls the model: by default the file's name.
+        model
+            The name of the model in the package, where that holds several.
+        overwrite
+            Whether the files of an earlier folder of this name may be replaced.
+
+        Raises
+        ------
+        UsageError
+            The folder is there, the package has no weights or no contract, or a dtype is not known
+            to the server.
+        """
+        from workbench.compiler.model_servers.folders import write_model_folder
+
+        packed = self.manifest.model(model)
+        return write_model_folder(
+            folder, Path(self.path), self.manifest.digest, packed, server, name, overwrite=overwrite
         )

@@ -115,16 +115,29 @@ def read_line(shell: InteractiveShell, text: str) -> WrittenCall:
 
 def read_cell(shell: InteractiveShell, cell: str) -> WrittenCall:
     """Run a cell's body; its last expression must be a call, of which the parts are evaluated."""
-    # the magic's own line stays empty, so that line numbers are those of the cell as it is seen
-    source = "\n" + shell.transform_cell(cell)
-    name = shell.compile.cache(source, shell.execution_count)
-    tree = ast.parse(source, name, "exec")
+    tree, name = _cell_tree(shell, cell)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         raise UsageError("The last line of the cell must be the call to compile, such as f(x).")
     last = tree.body.pop()
     assert isinstance(last, ast.Expr)
     exec(compile(tree, name, "exec", shell.compile.flags), shell.user_ns)
     return _evaluate(shell, last.value, ast.unparse(last), name)
+
+
+def run_cell(shell: InteractiveShell, cell: str) -> Any:
+    """Run a cell's body in the user's names; the value of its last expression, or None."""
+    tree, name = _cell_tree(shell, cell)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec", shell.compile.flags), shell.user_ns)
+    return _value(shell, last.value, name) if isinstance(last, ast.Expr) else None
+
+
+def _cell_tree(shell: InteractiveShell, cell: str) -> tuple[ast.Module, str]:
+    """A cell as Python, and the name under which its lines are found."""
+    # the magic's own line stays empty, so that line numbers are those of the cell as it is seen
+    source = "\n" + shell.transform_cell(cell)
+    name = shell.compile.cache(source, shell.execution_count)
+    return ast.parse(source, name, "exec"), name
 
 
 def evaluate(shell: InteractiveShell, text: str) -> Any:

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
+from IPython.core.magic import (
+    Magics,
+    cell_magic,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+)
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
@@ -22,6 +28,7 @@ from workbench.notebook.call import (
     pair,
     read_cell,
     read_line,
+    run_cell,
     split,
 )
 from workbench.notebook.completion import matcher
@@ -39,10 +46,12 @@ _CALL = argument("call", nargs="*", help="the call, as you would write it: model
 _PATH = argument("path", nargs="?", help="the file")
 _PAIR = argument("pair", nargs="*", help="two names, or paths of .wbr, .aot or .pt2 files")
 
+_NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cell")
+
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff, %aot_sweep."""
+    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff, %aot_sweep, %%aot_session."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -166,6 +175,34 @@ class WorkbenchMagics(Magics):
             found = sweep_line(self.shell, rest, chosen)
             bound = self._bound(found, chosen.output)
             return None if chosen.no_view else bound
+
+    @magic_arguments()
+    @_NOTHING
+    @options.with_options(options.SESSION)
+    @cell_magic
+    def aot_session(self, line: str, cell: str) -> Any:
+        """Run a cell and record what plain torch.compile does in it.
+
+        With -o the name is bound before the cell runs, which can end a step with NAME.step() or
+        go through NAME.steps(loader). A cell that raises or is interrupted keeps what there is:
+
+            %%aot_session -o run
+            for batch in run.steps(loader):
+                train(batch)
+        """
+        with plain_errors(self.shell, "%%aot_session"):
+            chosen, rest = self._parse(self.aot_session, line, options.SESSION)
+            if rest:
+                raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
+            session = api.session("full" if chosen.full else "light", chosen.steps)
+            self._bound(session, chosen.output)
+            try:
+                with session:
+                    value = run_cell(self.shell, cell)
+            finally:  # of a cell that raised too
+                if not chosen.no_view:
+                    display(session)
+            return value
 
     def _parse(
         self, magic: Any, line: str, known: tuple[options.Option, ...]

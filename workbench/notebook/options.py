@@ -130,6 +130,13 @@ SWEEP = (
     OUTPUT,
     NO_VIEW,
 )
+SESSION = (
+    OUTPUT,
+    Option(("--full",), "compile everything again, past torch's caches, so that reports are whole"),
+    Option(("--steps",), "optimizer: every step of an optimizer ends a step", "WHAT",
+           choices=("optimizer",)),
+    NO_VIEW,
+)  # fmt: skip
 
 OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
     {
@@ -138,6 +145,7 @@ OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
         "aot_load": LOAD,
         "aot_inspect": INSPECT,
         "aot_diff": DIFF,
+        "aot_session": SESSION,
         "aot_sweep": SWEEP,
     }
 )

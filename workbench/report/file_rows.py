@@ -12,6 +12,9 @@ WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
 torch.compile with an empty cache folder and with the one that this left, torch's own loader of
 the file, the workbench's."""
 
+CPP = "cpp"
+"""One more way of a package, last and only when asked for: a program in C++, built for it."""
+
 LOADING = ("model", "read", "unpack", "rebuild", "dlopen", "guards", "load", "compile")
 """The phases between the imports and the first call."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from workbench.compiler.aot_files.load_steps import Stopwatch, measured
 from workbench.processes.messages import Failed
 from workbench.processes.parent import Parent
+from workbench.report.file_rows import CPP
 
 OUTPUTS = "outputs.pt"
 _WORDS = 1200  # characters of an error that are kept
@@ -26,11 +29,19 @@ def main(parent: Parent) -> None:
     assert torch.__version__
     try:
         with measured(watch):
-            from workbench.roundtrips.run_loader import run_loader
-
-            parent.done(run_loader(order, watch, Path(folder) / OUTPUTS))
+            parent.done(_result(order, watch, Path(folder) / OUTPUTS))
     except Exception as error:  # whatever the user's code, torch or a loader raises is the answer
         parent.send(Failed("WorkbenchError", _words(error)))
+
+
+def _result(order: Mapping[str, Any], watch: Stopwatch, outputs: Path) -> dict[str, Any]:
+    if order["way"] == CPP:
+        from workbench.roundtrips.cpp_client import run_client
+
+        return run_client(order, outputs)
+    from workbench.roundtrips.run_loader import run_loader
+
+    return run_loader(order, watch, outputs)
 
 
 def _words(error: Exception) -> str:

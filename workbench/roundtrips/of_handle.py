@@ -22,10 +22,12 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.handles.package import Package
 from workbench.handles.save import save_compiled
 from workbench.report import Report, Request
+from workbench.report.file_rows import CPP
 from workbench.roundtrips.subject import Shipment, TripPlan, expected_of, original_of
 
 _NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 _LATER = "later"
+_NO_CLIENT = "a client in C++ is written for packages: wb.package(model, args, path=...)"
 
 
 def subject_of(
@@ -76,6 +78,7 @@ def _of_compiled(
         classes = _classes_of_main(opened.artifact.raw(PAYLOAD))
     plan = compiled.plan
     original = original_of(reference, compiled.original, compiled.reference_name)
+    shipment.reasons[CPP] = _NO_CLIENT
     modules, functions = serializability.kept_outside(compiled.aot_fn)
     scope = compiled.aot_fn.fn.__globals__
     bundled = manifest.weights is not None
@@ -202,7 +205,7 @@ def _of_package(
         "has_weights": has_weights,
         "inputs": shipment.inputs(args, kwargs, compile={}),
         "original": shipment.original(
-            original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch")))
+            original, (), (*_NEED_ORIGINAL, *(() if has_weights else ("ours", "torch", CPP)))
         ),
         "no_grad": True,
     }

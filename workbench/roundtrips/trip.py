@@ -20,6 +20,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.processes.child import Child
 from workbench.processes.messages import ProgressCallback
 from workbench.report.file_rows import (
+    CPP,
     WAYS,
     RoundTripLeaf,
     RoundTripPhase,
@@ -77,12 +78,13 @@ def roundtrip(
 
 def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
     asked = WAYS if ways is None else (ways,) if isinstance(ways, str) else tuple(ways)
+    known = (*WAYS, CPP)
     for way in asked:
-        if way not in WAYS:
-            raise UsageError(f"There is no way {way!r}. Take some of: {', '.join(WAYS)}.")
+        if way not in known:
+            raise UsageError(f"There is no way {way!r}. Take some of: {', '.join(known)}.")
     if not asked:
-        raise UsageError(f"Name at least one way: {', '.join(WAYS)}.")
-    return tuple(way for way in WAYS if way in asked)
+        raise UsageError(f"Name at least one way: {', '.join(known)}.")
+    return tuple(way for way in known if way in asked)
 
 
 @dataclass

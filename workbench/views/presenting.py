@@ -26,6 +26,7 @@ from workbench.report.presenting import Presented
 from workbench.report.record import Report
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import MissedBudget, RoundTrip
+from workbench.report.session.record import Session
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def text(record: Any) -> str:
 
 def sentences(record: Any) -> tuple[str, ...]:
     """What matters of it in plain words, the most important first."""
+    if isinstance(record, Session):
+        from workbench.views.session import text as of_session
+
+        return of_session.sentences(record)
     if not isinstance(record, Diff):
         return (repr(record),)
     from workbench.views.diff.sentences import sentences
@@ -180,13 +185,25 @@ def views_of(record: Any) -> Views:
             from workbench.views.answers import roundtrip
 
             return Views(roundtrip.text)
-    return Views()
+    return _views_of_session() if isinstance(record, Session) else Views()
+
+
+def _views_of_session() -> Views:
+    from workbench.views.session import text as of_session
+
+    return Views(of_session.text, of_session.frame, _session_plot)
 
 
 def _plot(report: Report, name: str) -> Figure:
     from workbench.views.charts import figures  # a table is made sooner than this is imported
 
     return figures.plot(report, name)
+
+
+def _session_plot(session: Session) -> Figure:
+    from workbench.views.session import chart
+
+    return chart.plot(session)
 
 
 @dataclass(frozen=True)
@@ -224,6 +241,10 @@ def pages_of(record: Any) -> Pages:
             from workbench.views.answers import inspected
 
             return Pages(fragment=inspected.fragment)
+        case Session():
+            from workbench.views.session import page as of_session
+
+            return Pages(of_session.page, of_session.fragment)
         case Check() | Recommendation() | Rivals() | RoundTrip() | WhyRecompiled():
             from workbench.views.answers import short
 

@@ -72,7 +72,7 @@ def project(package, tmp_path_factory) -> Project:
     return Project(folder, package.path, built(folder))
 
 
-def built(folder: Path) -> str:
+def built(folder: Path, *options: str, target: str = "all") -> str:
     """Build a project as its README says; gives the output."""
     scripts = Path(sys.executable).parent
     path = os.pathsep.join([str(scripts), os.environ.get("PATH", os.defpath)])
@@ -82,9 +82,9 @@ def built(folder: Path) -> str:
     prefix = f"-DCMAKE_PREFIX_PATH={torch.utils.cmake_prefix_path}"
     quick = "-DCMAKE_CXX_FLAGS_RELEASE=-O0"
     ninja = ["-G", "Ninja"] if shutil.which("ninja", path=path) else []
-    configure = [cmake, "-S", ".", "-B", "build", *ninja, prefix, quick]
+    configure = [cmake, "-S", ".", "-B", "build", *ninja, prefix, quick, *options]
     text = ""
-    for command in (configure, [cmake, "--build", "build", "-j2"]):
+    for command in (configure, [cmake, "--build", "build", "--target", target, "-j2"]):
         done = subprocess.run(
             command,
             capture_output=True,

@@ -125,6 +125,16 @@ def test_a_namespace_for_any_file(file, name):
     assert namespace(Path(file)) == name
 
 
+def test_the_service_knows_its_model_and_the_outputs():
+    outputs = (PackagedOutput("float32", ("batch", 4)), PackagedOutput("", (), "NoneType"))
+    texts = rendered(Path("m.pt2"), MANIFEST, model(X, name="encoder 1", outputs=outputs))
+    assert {"service/CMakeLists.txt", "service/README.md", "service/server.cpp"} < {*texts}
+    protocol = texts["service/protocol.cpp"]
+    assert "{.dtype = at::kFloat,\n     .shape = {-1, 4}}" in protocol
+    assert "{.dtype = at::ScalarType::Undefined,\n     .shape = {}}" in protocol
+    assert "/v2/models/encoder%201/infer" in texts["service/README.md"]
+
+
 def test_inputs_made_from_a_contract_fit_it():
     picture = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
     made = example_inputs(

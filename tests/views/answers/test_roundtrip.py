@@ -29,7 +29,7 @@ RoundTrip(block, 133 kB: ok)
   note: one run
 
   eager: 922 ms from the start of the process
-    start Python        45.0 ms |██                                      |
+    start the process   45.0 ms |██                                      |
     import torch         850 ms | ██████████████████████████████████████ |
     make the inputs     4.00 ms |                                      █ |
     make the module     2.00 ms |                                       █|

@@ -1,4 +1,4 @@
-"""A package's contract as C++ data: the values of the template `contract.hpp`."""
+"""A package's contract as C++ data: the values of templates such as `contract.hpp`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from workbench.artifacts.manifest.package_manifest import MANIFEST, PackagedConstant, PackagedModel
+from workbench.artifacts.manifest.package_manifest import (
+    MANIFEST,
+    PackagedConstant,
+    PackagedModel,
+    PackagedOutput,
+)
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.contract.size_guards import Relation
@@ -60,7 +65,7 @@ _NAMED_CALLS = {"max": "std::max", "min": "std::min"}
 
 
 def contract_values(model: PackagedModel) -> dict[str, str]:
-    """What fills the places of `contract.hpp`, except the names of the package and its namespace.
+    """What fills the places of the templates, except the names of the package and its namespace.
 
     Raises UsageError for a model whose inputs C++ code cannot hand over.
     """
@@ -77,6 +82,7 @@ def contract_values(model: PackagedModel) -> dict[str, str]:
         "inputs": "".join(map(_input, input_leaves(model))),
         "relations": "".join(map(relation_row, call_contract(model).relations)),
         "weights": "".join(map(_weight, model.constants)),
+        "outputs": "".join(map(_output, model.outputs)),
     }
 
 
@@ -148,6 +154,13 @@ def relation_row(relation: Relation) -> str:
         f".dims = {_braced([literal(name) for name in names])}",
         f".holds = [](const std::vector<std::int64_t>& v) {{ return {code}; }}",
     )
+
+
+def _output(output: PackagedOutput) -> str:
+    if output.type == "NoneType":
+        return _row(".dtype = at::ScalarType::Undefined", ".shape = {}")
+    sizes = [size if isinstance(size, int) else -1 for size in output.shape]
+    return _row(f".dtype = {_named(DTYPES, output.dtype, 'dtype')}", f".shape = {_braced(sizes)}")
 
 
 def _weight(constant: PackagedConstant) -> str:

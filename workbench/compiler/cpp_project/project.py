@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from os import PathLike
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.parse import quote
 
 import torch
 
@@ -116,6 +118,7 @@ def write_project(
     texts = rendered(package, manifest, model, libraries)
     target.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
+        (target / name).parent.mkdir(exist_ok=True)
         (target / name).write_text(text, encoding="utf-8")
     for name, tensors in ((INPUTS, example.inputs), (OUTPUTS, example.outputs)):
         torch.save([None if t is None else t.detach().cpu() for t in tensors], target / name)
@@ -128,7 +131,7 @@ def rendered(
     model: PackagedModel,
     libraries: Sequence[Path] = (),
 ) -> dict[str, str]:
-    """The texts of the project's files by name."""
+    """The texts of the project's files by their path in its folder."""
     values = {
         **contract_values(model),
         **_readme_values(model),
@@ -136,15 +139,22 @@ def rendered(
         "package_literal": literal(package.name),
         "path": str(package.resolve()),
         "model": model.name,
+        "model_path": quote(model.name, safe=""),
         "namespace": namespace(package),
         "torch": manifest.versions.torch,
         "libraries": _link_lines(namespace(package), libraries),
     }
     templates = files("workbench.compiler.cpp_project") / "templates"
-    return {
-        template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
-        for template in sorted(templates.iterdir(), key=lambda found: found.name)
-    }
+    return {name: Template(text).substitute(values) for name, text in _texts(templates)}
+
+
+def _texts(folder: Traversable, place: str = "") -> Iterator[tuple[str, str]]:
+    """The templates in a folder and below it, by path."""
+    for found in sorted(folder.iterdir(), key=lambda found: found.name):
+        if found.is_dir():
+            yield from _texts(found, f"{place}{found.name}/")
+        else:
+            yield place + found.name, found.read_text(encoding="utf-8")
 
 
 def _link_lines(target: str, libraries: Sequence[Path]) -> str:

@@ -14,6 +14,15 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 
 
+def patch_torch() -> None:
+    """Have torch.compile switch off, for the process, what Dynamo cannot trace of torch.
+
+    It does so where a function is first given to it: distributions no longer check their
+    arguments, steps of optimizers are not looked into. Capturing ahead of time leaves that out.
+    """
+    torch.compile(patch_torch, backend="eager")  # the function is not called
+
+
 @contextlib.contextmanager
 def preserved() -> Iterator[None]:
     """Forget, at the end, what was compiled and which sizes were seen inside.

@@ -252,6 +252,29 @@ BREAK_REGISTRY = _exc("_load_gb_type_to_gb_id_map", "ids of graph breaks")
 UNCAPTURED = _exc("UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured")
 USER_ERROR = _exc("UserError", "recognising a graph break")
 
+# What plain torch.compile does in a running program.
+COMPILE_FRAME = _dynamo("convert_frame:_compile", "compiles of a running program")
+ATTEMPT_FRAME = _dynamo("convert_frame:CatchErrorsWrapper.__call__", "frames that run eagerly")
+RECOMPILE_REASONS = _dynamo(
+    "convert_frame:get_and_maybe_log_recompilation_reasons", "why a frame is compiled again"
+)
+GUARD_COMPLETE_HOOK = Name(
+    "torch._C._dynamo.eval_frame:set_guard_complete_hook", "calls that find no compiled variant"
+)
+LAZY_BACKWARD = Name(
+    "torch._functorch._aot_autograd.runtime_wrappers:_AutogradBackwardCompiler.get_or_compile",
+    "backwards that are compiled at their first call",
+)
+GRAPH_CALL = _output("CompiledFxGraph.__call__", "calls of compiled graphs")
+GRAPH_POST_COMPILE = _output("CompiledFxGraph.post_compile", "which compile a graph is of")
+CURRENT_COMPILE_ID = Name(
+    "torch._guards:CompileContext.current_compile_id", "which compile a graph is of"
+)
+CUDA_GRAPH_SKIPS = tuple(
+    _inductor(f"{module}:log_cudagraph_skip_and_bump_counter", "CUDA graphs that are skipped")
+    for module in ("compile_fx", "output_code", "cudagraph_trees")
+)
+
 # Timing the calls of a generated program.
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
 AUTOGRAD_CACHE_KEY = Name(

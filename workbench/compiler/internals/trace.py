@@ -64,7 +64,9 @@ class TraceHandler(logging.Handler):
         self._patches.callback(lambda: log.removeHandler(self))
         rows = (tp.COMPILE_ID, tp.COMPILE_CONTEXT, tp.IN_CONTEXT)
         found: list[Any] = [row.find() for row in rows]
-        if None not in found:
+        current = tp.CURRENT_COMPILE_ID.find()
+        is_named = current is not None and current() is not None  # inside of a frame's compile
+        if None not in found and not is_named:
             compile_id, context, enter = found
             self._patches.enter_context(
                 enter(context(compile_id(frame_id=OWN_FRAME_ID, frame_compile_id=0)))

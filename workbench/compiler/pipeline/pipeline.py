@@ -35,7 +35,7 @@ from workbench.compiler.contract.specialized_values import (
 from workbench.compiler.contract.unsupported import check_inputs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
-from workbench.compiler.internals.dynamo_state import automatic_dynamic_state
+from workbench.compiler.internals.dynamo_state import automatic_dynamic_state, patch_torch
 from workbench.compiler.internals.patches import held_back
 from workbench.compiler.internals.torch_state import GlobalState, tf32_uses
 from workbench.compiler.pipeline import failures
@@ -246,6 +246,7 @@ def _compile(run: _Run) -> Any:
     """Dynamo, AOTAutograd, the backend, the guards: torch does these in one call."""
     backend = _backend(run)
     run.step = "compile"
+    patch_torch()
     try:
         return _compile_once(run, backend)
     except tp.FLOAT_RESTART.get():

@@ -145,6 +145,15 @@ def order_of(leaf: Leaf) -> tuple[int, ...] | None:
     return tuple(order)
 
 
+def laid_out(leaf: Leaf, value: torch.Tensor) -> torch.Tensor:
+    """The same values in the memory order of the example, where that has no gaps."""
+    order = order_of(leaf)
+    if order is None or value.dim() != len(order):
+        return value
+    made = torch.empty_permuted(value.shape, order, dtype=value.dtype, device=value.device)
+    return value if made.stride() == value.stride() else made.copy_(value)
+
+
 def is_contiguous(leaf: Leaf) -> bool:
     """Whether the example was contiguous."""
     order = order_of(leaf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +173,28 @@ class LoadedModel:
             return self._container.run(list(tensors))
         finally:
             self._slots.give(slot)
+
+    def run_tensors(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        """What the library returns for the tensors that it takes, in its order, after the check.
+
+        Each is put in memory as the library wants it first: whoever got it over a wire has it in
+        row-major order. Raises `ContractError`, and `UsageError` for a package of torch or while
+        the model has no weights.
+        """
+        if self.contract is None:
+            raise UsageError(
+                "The package holds no input contract: torch itself wrote it. Make it with "
+                "wb.package."
+            )
+        from workbench.compiler.running.checking import laid_out
+
+        leaves = tuple(self.contract.leaves[place] for place in self.contract.tensors)
+        if len(leaves) != len(tensors):
+            raise ContractError(
+                f"{self.model.name} takes {len(leaves)} tensors, not {len(tensors)}."
+            )
+        given = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
+        return self.run_flat(replace(self.contract, leaves=leaves).examine(given))
 
     def _no_weights(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(

@@ -23,6 +23,7 @@ from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import ranking
 from workbench.compiler.pipeline.modes import merged_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.virtual_gpu.ambient_fakes import ambient_fake_mode
 from workbench.compiler.virtual_gpu.captured import GraphKeeper
 from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
@@ -138,7 +139,7 @@ def _compile(
     no_training: str | None,
     stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
-    mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
+    mode = ambient_fake_mode()
     call = _unpacked(job, mode)
 
     with (

@@ -14,9 +14,10 @@ TITLES = {
     "compile_warm": "torch.compile, warm cache",
     "torch": "torch's loader",
     "ours": "ours",
+    "cpp": "C++ client",
 }
 WORDS = {
-    "start": "start Python",
+    "start": "start the process",
     "torch": "import torch",
     "imports": "other imports",
     "inputs": "make the inputs",

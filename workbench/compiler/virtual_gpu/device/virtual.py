@@ -42,7 +42,8 @@ def _guard_with_nothing(process_patches: ProcessPatches) -> None:
 def _keep_constants(process_patches: ProcessPatches) -> None:
     """Have constants that a function makes on the device lie on the CPU while it is captured.
 
-    Torch computes those of one element or none, as `torch.tensor(1.0, device="cuda")`, at once.
+    Torch computes those of one element or none, as `torch.tensor(1.0, device="cuda")`, at once,
+    and Inductor makes the zero that a product with 0 becomes.
     """
     library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     process_patches.callback(library._destroy)
@@ -50,7 +51,11 @@ def _keep_constants(process_patches: ProcessPatches) -> None:
     def empty_strided(size: Any, stride: Any, *, dtype: Any = None, **_: Any) -> torch.Tensor:
         return torch.empty_strided(size, stride, dtype=dtype)
 
+    def empty(size: Any, *, dtype: Any = None, **_: Any) -> torch.Tensor:
+        return torch.empty(size, dtype=dtype)
+
     library.impl("empty_strided", empty_strided, "CUDA")
+    library.impl("empty.memory_format", empty, "CUDA")
 
 
 def _slots() -> ctypes.Array[ctypes.c_void_p]:

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from tests.report.session.sample import session
+from workbench.analysis.session.advice import advice, why_slow
+
+
+def test_what_runs_eagerly_comes_first_then_what_costs_most() -> None:
+    found = advice(session())
+    assert [one.kind for one in found] == ["fallback", "recompile", "break"]
+    assert [one.cost_s for one in found] == [0.0, 1.5, 0.5]
+
+
+def test_each_sentence_names_the_place_the_cost_and_the_cure() -> None:
+    limit, size, cut = (one.sentence for one in advice(session()))
+    assert limit.startswith("scaled runs eagerly since step 4 where no variant fits, 7 calls")
+    assert "recompile_limit" in limit
+    assert size.startswith("Net.forward was compiled 1 more time, 1.50 s in step 2")
+    assert "x.size()[0] was 6, not 4 (train.py:12)" in size
+    assert "mark_dynamic" in size
+    assert "`print(y)`, 500 ms of compiling" in cut
+    assert cut.endswith("(train.py:14): Log it after the step.")
+
+
+def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:
+    assert why_slow(session(), 0) == (
+        "Step 0 took 2.51 s, 2.50 s of it compiling: Net.forward 2.00 s (compiled); "
+        "Net.forward 500 ms (compiled)."
+    )
+    assert "size mismatch at index 0" in why_slow(session(), 2)
+    assert why_slow(session(), 3) == ""
+    assert why_slow(session(), 99) == ""

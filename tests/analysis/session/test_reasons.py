@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from workbench.analysis.session.reasons import Reason, reason_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "0/0: tensor 'x' size mismatch at index 0. expected 4, actual 6",
+            Reason(
+                "0/0",
+                "tensor 'x' size mismatch at index 0. expected 4, actual 6",
+                "size",
+                "x.size()[0]",
+                "4",
+                "6",
+            ),
+        ),
+        (
+            "1/2: tensor 'x' dtype mismatch. expected Float, actual Double",
+            Reason(
+                "1/2",
+                "tensor 'x' dtype mismatch. expected Float, actual Double",
+                "type",
+                "x.dtype",
+                "Float",
+                "Double",
+            ),
+        ),
+        (
+            "0/1: factor.value == 'a'  # return x * ord(factor.value)",
+            Reason("0/1", "factor.value == 'a'", "value", "factor.value", "'a'"),
+        ),
+        ("0/0: GLOBAL_STATE grad_mode", Reason("0/0", "GLOBAL_STATE grad_mode", "grad mode")),
+        ("0/0: ___check_obj_id(f, 140)", Reason("0/0", "___check_obj_id(f, 140)", "identity")),
+        ("!0/1/0: 2 <= x.size()[0]", Reason("!0/1/0", "2 <= x.size()[0]", "size")),
+        ("something new", Reason("", "something new", "other")),
+    ],
+)  # fmt: skip
+def test_torchs_sentence_is_taken_apart(text: str, expected: Reason) -> None:
+    assert reason_of(text) == expected

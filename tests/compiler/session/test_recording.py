@@ -1,0 +1,261 @@
+"""A session watches programs of every kind, and leaves torch as it was."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import nn
+
+import workbench as wb
+from tests.compiler.session.programs import Block, Factor, Printing, in_a_loop, scaled
+from workbench.compiler.internals import torch_private as tp
+from workbench.handles.programs.session import LiveSession
+
+HOOKED = (
+    tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, tp.LAZY_BACKWARD, tp.GRAPH_CALL,
+    tp.GRAPH_POST_COMPILE, tp.LOG_GRAPH_BREAK, *tp.CUDA_GRAPH_SKIPS,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    before = [name.get() for name in HOOKED]
+    torch._dynamo.reset()
+    yield
+    assert [name.get() for name in HOOKED] == before
+    torch._dynamo.reset()
+
+
+def kinds(session: wb.Session) -> list[str]:
+    return list(session.frame("compiles").kind)
+
+
+@pytest.fixture(scope="module")
+def trained() -> wb.Session:
+    """Three steps of training with a message in the forward and a batch that varies."""
+    torch._dynamo.reset()
+    model = Printing()
+    compiled = torch.compile(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with wb.session() as session:
+        for batch in session.steps([4, 6, 8]):
+            compiled(torch.randn(batch, 8)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)  # a gradient would be one more guard
+    return session
+
+
+def test_a_training_loop_says_what_was_compiled_why_and_in_which_step(trained: wb.Session) -> None:
+    compiles = trained.frame("compiles")
+    forward = compiles[compiles.kind != "backward"]
+    assert list(forward.kind) == ["first", "resume", "recompile", "recompile"]
+    assert list(forward.step) == [0, 0, 1, 1]
+    assert set(compiles.function) == {"Printing.forward"}
+    assert set(compiles.outcome) == {"graph"}
+    assert (compiles.total_s > 0).all()
+    again = trained.frame("recompiles")
+    assert list(again.source) == ["x.size()[0]", "y.size()[0]"]
+    assert list(zip(again.expected, again.actual, strict=True)) == [("4", "6"), ("4", "6")]
+    assert set(again.kind) == {"size"}
+    (row,) = trained.frame("breaks").itertuples()
+    assert row.text == 'print(end="")'
+    assert (row.function, row.compile_ids) == ("Printing.forward", ("0/0", "0/1"))
+    resumed = forward[forward.line == row.line].id
+    assert row.cost_s == pytest.approx(compiles[compiles.id.isin(resumed)].total_s.sum())
+
+
+def test_calls_and_steps_add_up(trained: wb.Session) -> None:
+    regions, steps = trained.frame("regions"), trained.frame("steps")
+    assert regions.calls.sum() == steps.graph_calls.sum() == 12
+    assert sorted(regions[~regions.is_backward].compile_id) == ["0/0", "0/1", "1/0", "1/1"]
+    assert steps.in_graphs_ms.sum() == pytest.approx(regions.total_ms.sum())
+    assert list(steps.compile_s > 0) == [True, True, False]
+    whole = steps.compile_s * 1e3 + steps.in_graphs_ms + steps.outside_ms
+    assert list(whole) == pytest.approx(list(steps.wall_ms), rel=0.05)
+
+
+def test_every_compile_has_a_report_of_its_own(trained: wb.Session) -> None:
+    report = trained.report("1/0")
+    assert report.request.name == "Printing.forward"
+    assert {row.compile_id for row in report.graphs if row.compile_id} == {"1/0"}
+    assert len(report.guards)
+    assert trained.report(0).breaks[0].text == 'print(end="")'
+    with pytest.raises(wb.UsageError, match="There are: 0/0, 1/0"):
+        trained.report("7/7")
+    with pytest.raises(wb.UsageError, match="There is no compile 99"):
+        trained.report(99)
+
+
+def test_a_frame_whose_limit_is_hit_runs_eagerly_and_its_calls_are_counted() -> None:
+    factor = Factor()
+    compiled = torch.compile(scaled, backend="eager")
+    with wb.session() as session, torch._dynamo.config.patch(recompile_limit=3):
+        for value in "abcdeea":
+            factor.value = value
+            compiled(torch.ones(3), factor)
+            session.step()
+    (row,) = session.frame("fallbacks").itertuples()
+    assert (row.function, row.how, row.step, row.eager_calls) == ("scaled", "new variants", 3, 2)
+    assert "recompile limit" in row.why
+    compiles = session.frame("compiles")
+    assert list(compiles.outcome) == ["graph"] * 3 + ["limit"]
+    again = session.frame("recompiles")
+    assert set(again.kind) == {"value"}
+    assert again.groupby("compile_id").nearest.sum().eq(1).all()
+
+
+def test_a_break_in_a_loop_makes_the_frame_eager() -> None:
+    with wb.session() as session:
+        torch.compile(in_a_loop, backend="eager")(torch.ones(3))
+    (row,) = session.frame("fallbacks").itertuples()
+    assert (row.function, row.how) == ("in_a_loop", "always")
+    assert len(session.frame("breaks")) == 1
+
+
+def test_layers_compiled_one_by_one_share_a_variant() -> None:
+    model = nn.Sequential(*(Block() for _ in range(3)))
+    for layer in model:
+        layer.compile()
+    with wb.session() as session, torch.no_grad():
+        model(torch.randn(2, 8))
+    assert kinds(session) == ["first"]
+    (region,) = session.frame("regions").itertuples()
+    assert region.calls == 3
+
+
+def test_an_optimizer_that_is_compiled_ends_steps_too() -> None:
+    model = Block()
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+    update = torch.compile(optimizer.step, backend="eager", fullgraph=False)
+    with wb.session(steps="optimizer") as session:
+        for _ in range(3):
+            model(torch.ones(2, 8)).sum().backward()
+            update()
+    assert len(session.frame("compiles")) >= 1
+    assert session.header.steps >= 3
+
+
+def test_compiled_autograd_is_a_kind_of_its_own() -> None:
+    model = Block()
+    with wb.session() as session, torch._dynamo.config.patch(compiled_autograd=True):
+        torch.compile(lambda x: model(x).sum().backward(), backend="eager")(torch.ones(2, 8))
+    assert "autograd" in kinds(session)
+
+
+def test_threads_are_told_apart() -> None:
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    def triple(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    def run(function: object) -> None:
+        torch.compile(function, backend="eager")(torch.ones(3))
+
+    with wb.session() as session:
+        threads = [
+            threading.Thread(target=run, args=(f,), name=f.__name__) for f in (double, triple)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    compiles = session.frame("compiles")
+    assert {(row.thread, row.function.rpartition(".")[2]) for row in compiles.itertuples()} == {
+        ("double", "double"),
+        ("triple", "triple"),
+    }
+
+
+def test_a_backend_that_fails_is_an_error_of_its_compile_and_of_the_program() -> None:
+    def refusing(graph: object, inputs: object) -> object:
+        raise ValueError("not today")
+
+    with wb.session() as session, pytest.raises(Exception, match="not today"):
+        torch.compile(scaled, backend=refusing)(torch.ones(3), Factor())
+    (row,) = session.frame("compiles").itertuples()
+    assert row.outcome == "skipped"
+    assert "not today" in row.why
+
+
+def test_what_was_compiled_before_is_counted_and_marked() -> None:
+    compiled = torch.compile(Block())
+    with torch.no_grad():
+        compiled(torch.ones(2, 8))
+        with wb.session() as session:
+            compiled(torch.ones(2, 8))
+    assert len(session.frame("compiles")) == 0
+    (row,) = session.frame("regions").itertuples()
+    assert (row.compile_id, row.calls) == ("", 1)
+
+
+def _stopped_by(kind: type[BaseException], session: LiveSession) -> None:
+    with session:
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+        raise kind
+
+
+def test_a_loop_that_raises_or_is_interrupted_keeps_what_was_recorded() -> None:
+    for kind in (RuntimeError, KeyboardInterrupt):
+        torch._dynamo.reset()
+        session = wb.session()
+        with pytest.raises(kind):
+            _stopped_by(kind, session)
+        assert len(session.frame("compiles")) == 1
+        assert not session.is_running
+
+
+def test_an_interrupt_of_a_compile_is_said() -> None:
+    def interrupting(graph: object, inputs: object) -> object:
+        raise KeyboardInterrupt
+
+    with wb.session() as session, pytest.raises(KeyboardInterrupt):
+        torch.compile(scaled, backend=interrupting)(torch.ones(3), Factor())
+    assert list(session.frame("compiles").outcome) == ["interrupted"]
+
+
+def test_a_session_inside_a_session_is_refused_and_the_first_goes_on() -> None:
+    with wb.session() as session:
+        with pytest.raises(wb.UsageError, match="records in this process already"):
+            wb.session().start()
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+    assert len(session.frame("compiles")) == 1
+
+
+def test_a_session_that_does_not_record_says_so() -> None:
+    session = wb.session()
+    for call in (session.stop, session.step):
+        with pytest.raises(wb.UsageError, match=r"has not begun|this one does not"):
+            call()
+    with session:
+        pass
+    session.stop()
+    with pytest.raises(wb.UsageError, match="has begun already"):
+        session.start()
+    with pytest.raises(wb.UsageError, match="take 'light' or 'full'"):
+        LiveSession("all")  # type: ignore[arg-type]
+
+
+def test_a_thread_that_outlives_the_session_is_not_recorded_further() -> None:
+    go, done = threading.Event(), threading.Event()
+
+    def run() -> None:
+        go.wait(30)
+        torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
+        done.set()
+
+    with wb.session() as session:
+        threading.Thread(target=run).start()
+    go.set()
+    assert done.wait(60)
+    assert len(session.frame("compiles")) == 0
+
+
+def test_ours_is_compiled_in_a_session_as_ever() -> None:
+    with wb.session() as session:
+        compiled = wb.aot_compile(scaled, (torch.ones(3), Factor()))
+    assert torch.equal(compiled(torch.ones(3), Factor()), torch.full((3,), 97.0))
+    assert session.header.wall_s > 0

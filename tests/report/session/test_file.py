@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.report.session.sample import session
+from workbench.errors import ArtifactError
+from workbench.report.session.record import Session
+
+
+def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:
+    before = session()
+    before.save(tmp_path / "run.wbs")
+    after = Session.load(tmp_path / "run.wbs")
+    assert after.header == before.header
+    assert {name: list(table) for name, table in after.tables.items()} == {
+        name: list(table) for name, table in before.tables.items()
+    }
+    assert list(after.reports) == [0]
+    assert repr(after.report("0/0")) == repr(before.report("0/0"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:-30],
+        lambda content: b"",
+        lambda content: b"not a zip",
+        lambda content: content.replace(b"session.json", b"another.json"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, damage: object) -> None:
+    path = tmp_path / "run.wbs"
+    session().save(path)
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(ArtifactError, match=r"run\.wbs is no session or it is damaged"):
+        Session.load(path)
+
+
+def test_a_newer_schema_says_to_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "run.wbs"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("session.json", json.dumps({"schema": 99, "header": {}, "tables": {}}))
+    with pytest.raises(ArtifactError, match=r"has schema 99.*Upgrade"):
+        Session.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"Cannot open the session .*none\.wbs"):
+        Session.load(tmp_path / "none.wbs")

@@ -1,0 +1,150 @@
+"""What to change in a program, by what its session costs: a sentence each, the costliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from workbench.number_text import number_text, plural
+from workbench.report.session.record import Session
+from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile
+
+_CURES: Mapping[str, str] = {
+    "size": "mark the dimension with torch._dynamo.mark_dynamic, compile with dynamic=True, or pad "
+    "to few sizes",
+    "value": "pass it as a tensor, or keep it out of the compiled function",
+    "type": "give it one dtype and one type in every call",
+    "grad mode": "call it in one grad mode, or compile a function for each",
+    "identity": "pass the object in as an argument, and do not make a new one for each call",
+    "global state": "set it once, before the first call",
+    "other": "see the guard",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to change: what happens where, its cost in seconds and steps, the cure.
+
+    `steps` are those that were slower for it.
+    """
+
+    kind: str
+    function: str
+    file: str
+    line: int
+    cost_s: float
+    steps: tuple[int, ...]
+    text: str
+    cure: str
+
+    @property
+    def sentence(self) -> str:
+        """Place, cost and cure in one line."""
+        return f"{self.text} ({place(self.file, self.line)}): {self.cure}."
+
+
+def place(file: str, line: int) -> str:
+    """A line as `train.py:12`."""
+    return f"{PurePath(file).name}:{line}"
+
+
+def advice(session: Session) -> list[Advice]:
+    """Frames that run eagerly first, since they cost as long as the program runs; then by time."""
+    tables = session.tables
+    compiles: list[Compile] = list(tables["compiles"])
+    found = [
+        *_of_fallbacks(list(tables["fallbacks"])),
+        *sorted(
+            [*_of_recompiles(compiles, tables), *_of_breaks(list(tables["breaks"]), compiles)],
+            key=lambda one: -one.cost_s,
+        ),
+    ]
+    return found
+
+
+def _of_fallbacks(rows: list[Fallback]) -> Iterator[Advice]:
+    for row in rows:
+        since = f"since step {row.step}"
+        if row.how == "always":
+            text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
+            cure = "mend what ends its capture, and it is compiled again"
+        else:
+            calls = (
+                "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} until now"
+            )
+            text = f"{row.function} runs eagerly {since} where no variant fits{calls}: {row.why}"
+            cure = (
+                "let it need fewer variants, or raise torch._dynamo.config.recompile_limit, which "
+                "costs a compile each"
+            )
+        yield Advice("fallback", row.function, row.file, row.line, 0.0, (row.step,), text, cure)
+
+
+def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterator[Advice]:
+    """The recompiles of one function by one kind of guard together."""
+    nearest: dict[tuple[str, str], list[SessionRecompile]] = {}
+    for row in tables["recompiles"]:
+        if row.nearest:
+            nearest.setdefault((row.function, row.kind), []).append(row)
+    for (function, kind), rows in nearest.items():
+        own = next(one for one in compiles if one.id == rows[-1].compile_id)
+        spent = sum(row.cost_s for row in rows)
+        steps = tuple(dict.fromkeys(row.step for row in rows))
+        text = (
+            f"{function} was compiled {plural(len(rows), 'more time')}, "
+            f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(rows[-1])}"
+        )
+        cure = _CURES.get(kind, _CURES["other"])
+        yield Advice("recompile", function, own.file, own.line, spent, steps, text, cure)
+
+
+def _since(row: SessionRecompile) -> str:
+    """The guard that failed, in words where its parts are known."""
+    if row.expected and row.actual:
+        return f"{row.source} was {row.actual}, not {row.expected}"
+    return f"`{row.guard}` did not hold"
+
+
+def _of_breaks(rows: list[SessionBreak], compiles: list[Compile]) -> Iterator[Advice]:
+    for row in rows:
+        own = [one.step for one in compiles if one.id in row.compile_ids]
+        spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
+        text = f"{row.function} is cut in two at `{row.text}`{spent}: {row.kind}"
+        hint = row.hints[0].rstrip(".") if row.hints else "see the break in its report"
+        steps = tuple(dict.fromkeys(own))
+        yield Advice("break", row.function, row.file, row.line, row.cost_s, steps, text, hint)
+
+
+def _steps(steps: tuple[int, ...]) -> str:
+    """Steps in words: `step 3`, `steps 0, 4, 7`, `12 steps`."""
+    if len(steps) > 4:
+        return plural(len(steps), "step")
+    return f"step{'s' * (len(steps) > 1)} {', '.join(map(str, steps))}"
+
+
+def why_slow(session: Session, number: int) -> str:
+    """Why a step took longer than the median step, in a sentence; empty where it did not."""
+    rows = list(session.tables["steps"])
+    step = next((row for row in rows if row.step == number), None)
+    if step is None:
+        return ""
+    others = sorted(row.wall_ms for row in rows)
+    usual = others[len(others) // 2]
+    if step.wall_ms < 1.5 * usual and not step.compile_s:
+        return ""
+    parts = []
+    for event in session.tables["events"]:
+        if event.step == number and event.kind in ("compile", "recompile") and event.cost_s:
+            cost = number_text(event.cost_s, "seconds")
+            words = event.text if event.kind == "recompile" else "compiled"
+            parts.append((event.cost_s, f"{event.function} {cost} ({words})"))
+    parts.sort(reverse=True)
+    shown = "; ".join(text for _, text in parts[:3])
+    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    took = f"Step {number} took {number_text(step.wall_ms / 1e3, 'seconds')}"
+    if not parts:
+        return f"{took}, {number_text(step.outside_ms / 1e3, 'seconds')} of it outside of graphs."
+    compiling = number_text(step.compile_s, "seconds")
+    return f"{took}, {compiling} of it compiling: {shown}{more}."

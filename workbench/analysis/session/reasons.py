@@ -1,0 +1,51 @@
+"""Why an earlier variant did not fit: torch's sentence taken apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_AGAINST = re.compile(r"^(?P<against>!?[\d/]+): (?P<rest>.*)$", re.DOTALL)
+_COMMENT = re.compile(r"\s+#.*$", re.DOTALL)
+_MISMATCH = re.compile(
+    r"^tensor '(?P<source>.+?)' (?P<what>[\w ]+?) mismatch"
+    r"(?: at index (?P<index>\d+))?\. expected (?P<expected>.+?), actual (?P<actual>.+)$"
+)
+_EQUAL = re.compile(r"^(?P<source>.+?) (?:==|is) (?P<expected>.+)$")
+_KINDS = (
+    ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
+    ("global state", ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic")),
+    ("identity", ("___check_obj_id", "___check_type_id", "MATCH", " is ")),
+    ("size", (".size()", "len(", "stride", "% ", "<=", ">=", " < ", " > ")),
+    ("type", ("dtype", "isinstance", "type(")),
+)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One guard that failed; `against` is the variant, `kind` as in `SessionRecompile`."""
+
+    against: str
+    guard: str
+    kind: str
+    source: str = ""
+    expected: str = ""
+    actual: str = ""
+
+
+def reason_of(text: str) -> Reason:
+    """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`."""
+    found = _AGAINST.match(text.strip())
+    against, rest = (found["against"], found["rest"]) if found else ("", text.strip())
+    guard = _COMMENT.sub("", rest.split("\n")[0]).strip()
+    if match := _MISMATCH.match(guard):
+        kind = "size" if match["what"] in ("size", "stride", "rank") else "type"
+        kind = "grad mode" if "requires_grad" in match["what"] else kind
+        at = "" if match["index"] is None else f".size()[{match['index']}]"
+        source = match["source"] + (at if match["what"] == "size" else f".{match['what']}")
+        return Reason(against, guard, kind, source, match["expected"], match["actual"])
+    kind = next((kind for kind, words in _KINDS if any(word in guard for word in words)), "")
+    if equal := _EQUAL.match(guard):
+        kind = kind or "value"
+        return Reason(against, guard, kind, equal["source"].strip(), equal["expected"].strip())
+    return Reason(against, guard, kind or "other")

@@ -1,0 +1,1 @@
+"""Folders from which model servers serve a package: Triton Inference Server, TorchServe."""

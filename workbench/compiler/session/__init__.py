@@ -1,0 +1,1 @@
+"""Hooks that watch what plain torch.compile does in a running program."""

@@ -1,0 +1,291 @@
+"""Compiles of frames and of backwards, each recorded with a report of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any
+
+from workbench.analysis.session.reasons import Reason, reason_of
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.trace import Record
+from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.session.cache_counts import cache_answers, cache_counts
+from workbench.compiler.session.steps import Steps
+from workbench.compiler.sources.break_messages import RESUMED, plain_reason
+from workbench.compiler.sources.sources import Places
+from workbench.report.header import Outcome, Request
+from workbench.report.record import Report
+from workbench.report.session.rows import Compile, SessionRecompile
+
+PANE = "compiles"
+REPORTS = 64
+"""Compiles whose reports are kept: the costliest of a session."""
+_LIMIT = "recompile limit"
+
+
+@dataclass
+class OpenCompile:
+    """A compile that goes on, or has ended: what its row is made from."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    step: int
+    at_s: float
+    kind: str
+    recorder: Recorder | None
+    resumed_at: int = 0
+    thread: str = field(default_factory=lambda: threading.current_thread().name)
+    total_s: float = 0.0
+    dynamo_s: float | None = None
+    backend_s: float | None = None
+    codegen_s: float | None = None
+    guards: int | None = None
+    ops: int | None = None
+    breaks: int = 0
+    outcome: str = "unfinished"
+    cache: str = ""
+    why: str = ""
+    reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
+    is_over: bool = False
+    report: Report | None = None
+
+    @property
+    def has_report(self) -> bool:
+        """Whether what was recorded of it is there; while it goes on, it is not."""
+        return self.recorder is not None and self.is_over
+
+    def recorded(self) -> Report:
+        """A report of what was recorded; raises `KeyError` where that was let go."""
+        if self.recorder is None:
+            raise KeyError(self.id)
+        is_ok = self.outcome in ("graph", "no graph")
+        error = None if is_ok else self.why or self.outcome
+        is_cancelled = self.outcome == "interrupted"
+        return self.recorder.report(
+            Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
+        )
+
+    def metrics(self, record: Record) -> None:
+        """Take torch's own account of the compile; a backward has one of its own."""
+        told: dict[str, Any] = record.meta if isinstance(record.meta, dict) else {}
+        self.guards = told.get("guard_count") if self.guards is None else self.guards
+        self.ops = told.get("graph_op_count") if self.ops is None else self.ops
+        whole = told.get("entire_frame_compile_time_s")
+        backend = told.get("backend_compile_time_s") or told.get("inductor_compile_time_s")
+        self.backend_s = backend if self.backend_s is None else self.backend_s
+        code = told.get("code_gen_time_s")
+        self.codegen_s = code if self.codegen_s is None else self.codegen_s
+        if whole is not None and self.kind != "backward":
+            self.dynamo_s = max(0.0, whole - (backend or 0.0))
+
+
+class Compiles:
+    """Every compile of a session, in the order in which they began."""
+
+    def __init__(self, patches: Patches, steps: Steps, level: str):
+        self._patches, self._steps, self._level = patches, steps, level
+        self.places = Places()
+        self.found: list[OpenCompile] = []
+        self._local = threading.local()
+        self.on_failure: Callable[[CodeType, OpenCompile, str], object] = lambda *_: None
+
+    def install(self) -> None:
+        """Watch compiles until the patches are undone."""
+        wraps = (
+            (tp.COMPILE_FRAME, self._frame),
+            (tp.RECOMPILE_REASONS, self._reasons),
+            (tp.LAZY_BACKWARD, self._backward),
+        )
+        for name, make in wraps:
+            self._patches.wrap(name, make, PANE, is_everywhere=True)
+
+    @property
+    def current(self) -> OpenCompile | None:
+        """The innermost compile of this thread that goes on."""
+        stack = self._stack
+        return stack[-1] if stack else None
+
+    @property
+    def _stack(self) -> list[OpenCompile]:
+        stack: list[OpenCompile] = self._local.__dict__.setdefault("stack", [])
+        return stack
+
+    def _frame(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_frame(code: CodeType, *args: Any, **kwargs: Any) -> Any:
+            row = self._begin(str(kwargs.get("compile_id")), code, _closure(args))
+            try:
+                result = self._run(row, inner, code, *args, **kwargs)
+            except Exception as error:
+                self._failed(row, code, error)
+                raise
+            row.outcome = "graph" if row.ops else "no graph"
+            return result
+
+        return compile_frame
+
+    def _begin(self, id: str, code: CodeType, closure: tuple[Any, ...]) -> OpenCompile:
+        match = RESUMED.match(code.co_name)
+        kind = "resume" if match else "autograd" if id.startswith("!") else "first"
+        name = self._resumed(match[1], code) if match else function_name(code, closure)
+        row = self._open(id, name, code.co_filename, code.co_firstlineno, kind)
+        row.resumed_at = int(match[2]) if match else 0
+        return row
+
+    def _resumed(self, name: str, code: CodeType) -> str:
+        """The function whose rest a frame is, as its first part was called."""
+        own = (row.function for row in reversed(self.found) if row.file == code.co_filename)
+        return next((each for each in own if each.rpartition(".")[2] == name), name)
+
+    def _open(self, id: str, function: str, file: str, line: int, kind: str) -> OpenCompile:
+        recorder = Recorder(self._level, Request(name=function, capture=self._level))
+        at = self._steps.now()
+        row = OpenCompile(id, function, file, line, self._steps.number, at, kind, recorder)
+        self.found.append(row)
+        return row
+
+    def _run(self, row: OpenCompile, inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        stack, before = self._stack, cache_counts()
+        stack.append(row)
+        try:
+            with self._recorded(row):
+                return inner(*args, **kwargs)
+        except BaseException as error:
+            row.outcome = "error" if isinstance(error, Exception) else "interrupted"
+            raise
+        finally:
+            stack.pop()
+            row.total_s, row.is_over = self._steps.now() - row.at_s, True
+            row.cache = cache_answers(before)
+            if not stack:
+                self._steps.compiled(row.total_s)
+            kind = "recompile" if row.kind == "recompile" else "compile"
+            self._steps.event(kind, row.id, row.function, row.why or row.kind, row.total_s)
+            self._drop_cheap()
+
+    def _recorded(self, row: OpenCompile) -> AbstractContextManager[Any]:
+        recorder = row.recorder
+        if recorder is None:
+            return nullcontext()
+        for name in ("compilation_metrics", "bwd_compilation_metrics"):
+            recorder.trace.on(name, row.metrics, PANE)
+        return recorder
+
+    def _drop_cheap(self) -> None:
+        """Let go of the recorder of the cheapest compile when there are too many."""
+        kept = [row for row in self.found if row.recorder is not None]
+        if len(kept) > REPORTS:
+            done = [row for row in kept if row.is_over]
+            min(done, key=lambda row: row.total_s).recorder = None
+
+    def _failed(self, row: OpenCompile, code: CodeType, error: Exception) -> None:
+        text = _sentence(str(getattr(error, "msg", error)))
+        row.outcome = "limit" if _LIMIT in text else "skipped"
+        row.why = row.why or text
+        self.on_failure(code, row, text)
+
+    def _backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def get_or_compile(compiler: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(compiler, "compiled_bw", None) is not None:
+                return inner(compiler, *args, **kwargs)
+            info = getattr(compiler, "lazy_backward_info", None)
+            context = getattr(info, "saved_compile_context", None)
+            id = str(context.compile_id) if context else ""
+            of = self.of(id)
+            place = (of.function, of.file, of.line) if of else ("", "", 0)
+            row = self._open(id, *place, "backward")
+            result = self._run(row, inner, compiler, *args, **kwargs)
+            row.outcome = "graph"
+            return result
+
+        return get_or_compile
+
+    def of(self, id: str) -> OpenCompile | None:
+        """The last forward that was compiled under an id."""
+        own = (row for row in reversed(self.found) if row.id == id and row.kind != "backward")
+        return next(own, None)
+
+    def _reasons(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def reasons(entries: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+            found = inner(entries, frame, *args, **kwargs)
+            if (row := self.current) is not None:
+                self._patches.guarded(PANE, self._take_reasons, row, found, entries, frame)
+            return found
+
+        return reasons
+
+    def _take_reasons(self, row: OpenCompile, texts: Any, entries: Any, frame: Any) -> None:
+        """The variant most of whose guards hold says why; the others stand behind it."""
+        row.kind = "recompile"
+        held = {str(entry.compile_id): _held(entry, frame) for entry in entries}
+        found = [reason_of(plain_reason(text)) for text in texts]
+        found.sort(key=lambda reason: -held.get(reason.against, 0))
+        row.reasons = [(reason, not rank, len(entries)) for rank, reason in enumerate(found)]
+        row.why = found[0].guard if found else "no guard of an earlier variant was found"
+
+    def rows(self) -> list[Compile]:
+        """A row for each compile."""
+        names = [name for name in Compile.__slots__ if name != "file"]
+        return [
+            Compile(
+                **{name: getattr(row, name) for name in names}, file=self.places.shown(row.file)
+            )
+            for row in self.found
+        ]
+
+    def recompiles(self) -> list[SessionRecompile]:
+        """A row for each earlier variant that did not fit."""
+        return [
+            SessionRecompile(
+                compile_id=row.id,
+                function=row.function,
+                step=row.step,
+                against=reason.against,
+                nearest=nearest,
+                guard=reason.guard,
+                kind=reason.kind,
+                source=reason.source,
+                expected=reason.expected,
+                actual=reason.actual,
+                variants=variants,
+                cost_s=sum(each.total_s for each in self.found if each.id == row.id),
+            )
+            for row in self.found
+            for reason, nearest, variants in row.reasons
+        ]
+
+
+def function_name(code: CodeType, closure: tuple[Any, ...] = ()) -> str:
+    """What a frame is called: of a decorator's wrapper, the function that it wraps."""
+    for cell in closure:
+        try:
+            inner = cell.cell_contents
+        except ValueError:  # an empty cell
+            continue
+        if code.co_name == "wrapper" and isinstance(inner, FunctionType):
+            return function_name(inner.__code__, inner.__closure__ or ())
+    return code.co_qualname.replace(".<locals>", "")
+
+
+def _sentence(text: str) -> str:
+    """The first line of a message; with the next where it only announces that."""
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
+
+
+def _closure(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The cells of a frame: the fourth argument after its code."""
+    found = args[3] if len(args) > 3 else ()
+    return found if isinstance(found, tuple) else ()
+
+
+def _held(entry: Any, frame: Any) -> int:
+    """How many guards of a variant hold for the values of a frame."""
+    found: int = entry.guard_manager.check_verbose(frame.f_locals).num_guards_executed
+    return found

@@ -1,0 +1,137 @@
+"""The recorder of a session: everything that torch.compile does until it is stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.environment import environment
+from workbench.compiler.session.breaks import SessionBreaks
+from workbench.compiler.session.compiles import Compiles, OpenCompile
+from workbench.compiler.session.fallbacks import Fallbacks
+from workbench.compiler.session.regions import Regions
+from workbench.compiler.session.steps import Steps
+from workbench.errors import UsageError
+from workbench.report.record import Report
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.reports import Reports
+from workbench.report.session.rows import SESSION_TABLES
+from workbench.report.table import Table
+
+_MARK = "_workbench_session"
+
+
+class SessionRecorder:
+    """Watches all threads of the process from `start` to `stop`, and leaves nothing behind."""
+
+    def __init__(self, level: str, *, ends_at_optimizer: bool = False):
+        self.level = level
+        self._ends_at_optimizer = ends_at_optimizer
+        self._patches = Patches()
+        self.regions = Regions(self._patches)
+        self.steps = Steps(self.regions)
+        self.compiles = Compiles(self._patches, self.steps, level)
+        self.breaks = SessionBreaks(self._patches, self.steps, self.compiles)
+        self.fallbacks = Fallbacks(self._patches, self.steps, self.compiles)
+        self._wall_s: float | None = None
+
+    def start(self) -> None:
+        """Begin to watch; raises `UsageError` while another session records."""
+        if hasattr(tp.COMPILE_FRAME.get(), _MARK):
+            raise UsageError(
+                "A session records in this process already: stop it before the next one begins."
+            )
+        try:
+            self._install()
+        except BaseException:
+            self._patches.close()
+            raise
+
+    def _install(self) -> None:
+        for part in (self.compiles, self.fallbacks, self.breaks, self.regions):
+            part.install()
+        setattr(tp.COMPILE_FRAME.get(), _MARK, True)
+        self.regions.on_skip = lambda id, why: self.steps.event("CUDA graph skip", id, "", why)
+        for name in tp.CUDA_GRAPH_SKIPS:
+            self._patches.wrap(name, self._skipped, "events", is_everywhere=True)
+        if self._ends_at_optimizer:
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+
+            # a hook that Dynamo could trace would be compiled into an optimizer's own step
+            hook = tp.DISABLE.get()(lambda *_: self.steps.end())
+            self._patches.callback(register_optimizer_step_post_hook(hook).remove)
+
+    def _skipped(self, inner: Any) -> Any:
+        def skipped(why: str) -> Any:
+            current = tp.CURRENT_COMPILE_ID.find()
+            found = None if current is None else current()
+            self.steps.event("CUDA graph skip", "" if found is None else str(found), "", why)
+            return inner(why)
+
+        return skipped
+
+    def stop(self) -> None:
+        """Undo every hook; what was recorded stays."""
+        if self._wall_s is not None:
+            return
+        try:
+            self.steps.close()
+            self._wall_s = self.steps.now()
+        finally:
+            self._patches.close()
+            self.breaks.close()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not been stopped."""
+        return self._wall_s is None
+
+    def header(self) -> SessionHeader:
+        """Where and how long it was recorded, and what it could not see."""
+        missing = {**self._patches.missing, **self._patches.failed}
+        return SessionHeader(
+            environment=environment(),
+            capture=self.level,
+            began_at=self.steps.began_at,
+            wall_s=self.steps.now() if self._wall_s is None else self._wall_s,
+            steps=self.steps.number,
+            events=self.steps.events_seen,
+            threads=tuple(dict.fromkeys(row.thread for row in self.compiles.found))
+            or (threading.current_thread().name,),
+            missing=tuple(missing.items()),
+        )
+
+    def tables(self) -> dict[str, Table[Any]]:
+        """Every table as it is now."""
+        functions = {row.id: row.function for row in self.compiles.found}
+        rows: dict[str, list[Any]] = {
+            "compiles": self.compiles.rows(),
+            "recompiles": self.compiles.recompiles(),
+            "breaks": list(self.breaks.rows()),
+            "fallbacks": self.fallbacks.rows(),
+            "regions": self.regions.rows(functions),
+            "steps": list(self.steps.rows),
+            "events": list(self.steps.events),
+        }
+        omitted = {
+            "steps": self.steps.number - len(self.steps.rows),
+            "events": self.steps.events_seen - len(self.steps.events),
+        }
+        return {
+            name: Table.of(SESSION_TABLES[name], part, omitted=omitted.get(name, 0))
+            for name, part in rows.items()
+        }
+
+    def reports(self) -> Mapping[int, Report]:
+        """The reports that were kept, by the row of their compile; each is made when asked for."""
+        rows = enumerate(self.compiles.found)
+        return Reports({at: partial(self._report, row) for at, row in rows if row.has_report})
+
+    def _report(self, row: OpenCompile) -> Report:
+        if row.report is None or self.is_running:
+            row.report = row.recorded()
+        return row.report

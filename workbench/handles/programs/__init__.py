@@ -1,0 +1,1 @@
+"""Handles of programs that run under plain torch.compile."""

@@ -1,0 +1,86 @@
+"""A session that records, from `with` or `start` until it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, Self, TypeVar
+
+from workbench.compiler.session.recording import SessionRecorder
+from workbench.errors import UsageError
+from workbench.report.record import Report
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.record import Session, empty_tables
+from workbench.report.table import Table
+
+Item = TypeVar("Item")
+Capture = Literal["light", "full"]
+
+
+class LiveSession(Session):
+    """A session of this process; its tables and reports are those of the moment they are read."""
+
+    def __init__(self, capture: Capture = "light", steps: Literal["optimizer"] | None = None):
+        if capture not in ("light", "full"):
+            raise UsageError(f"capture={capture!r}: take 'light' or 'full'.")
+        if steps not in (None, "optimizer"):
+            raise UsageError(
+                f"steps={steps!r}: take None, and call step() or go through steps(loader), or "
+                "'optimizer', and every step of an optimizer ends a step."
+            )
+        super().__init__(SessionHeader(capture=capture), empty_tables(), {})
+        self._capture, self._ends_at_optimizer = capture, steps == "optimizer"
+        self._recorder: SessionRecorder | None = None
+
+    def start(self) -> Self:
+        """Begin to record; raises `UsageError` when it has begun, or another one records."""
+        if self._recorder is not None:
+            raise UsageError("This session has begun already: make another with wb.session().")
+        recorder = SessionRecorder(self._capture, ends_at_optimizer=self._ends_at_optimizer)
+        recorder.start()
+        self._recorder = recorder
+        return self
+
+    def stop(self) -> Self:
+        """Undo every hook; what was recorded stays. A second time does nothing."""
+        if self._recorder is None:
+            raise UsageError("This session has not begun: call start(), or use it with `with`.")
+        self._recorder.stop()
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def step(self) -> None:
+        """End a step of the program; what was compiled and called since the last one is its own."""
+        if self._recorder is None or not self._recorder.is_running:
+            raise UsageError("step() ends a step of a session that records; this one does not.")
+        self._recorder.steps.end()
+
+    def steps(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, such as the batches of a loader; each ends a step when the next is asked."""
+        for item in items:
+            yield item
+            self.step()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records."""
+        return self._recorder is not None and self._recorder.is_running
+
+    @property
+    def header(self) -> SessionHeader:
+        """Where and how long it was recorded."""
+        return super().header if self._recorder is None else self._recorder.header()
+
+    @property
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Every table by name, as it is now."""
+        return super().tables if self._recorder is None else self._recorder.tables()
+
+    @property
+    def reports(self) -> Mapping[int, Report]:
+        """The reports that were kept, by the row of their compile; each is made when asked for."""
+        return super().reports if self._recorder is None else self._recorder.reports()

@@ -1,0 +1,1 @@
+"""The record of a running program: its compiles, recompiles, breaks, calls and steps."""

@@ -1,0 +1,103 @@
+"""Session files (`.wbs`): a zip of one JSON document and a `.wbr` for each report that was kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ArtifactError
+from workbench.file_path import file_path
+from workbench.report.atomic import atomic_file
+from workbench.report.header import Environment, read_part
+from workbench.report.record import Report
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.reports import Reports
+from workbench.report.session.rows import SESSION_TABLES
+from workbench.report.table import Table
+
+if TYPE_CHECKING:
+    from workbench.report.session.record import Session
+
+SCHEMA = 1
+_RECORD = "session.json"
+_LIMIT = 256 << 20  # bytes of one part unpacked; 10,000 steps take 1 MiB
+_DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, AttributeError, OSError)
+
+
+def write(session: Session, path: str | PathLike[str]) -> None:
+    """Write a session and its reports, atomically."""
+    record = {
+        "schema": SCHEMA,
+        "header": asdict(session.header),
+        "tables": {name: table.to_json() for name, table in session.tables.items()},
+    }
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        text = json.dumps(record, separators=(",", ":"))
+        archive.writestr(_RECORD, text, compress_type=zipfile.ZIP_DEFLATED)
+        for at, report in session.reports.items():
+            archive.writestr(_member(at), report.to_bytes())
+
+
+def read(
+    path: str | PathLike[str],
+) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
+    """The parts of a session; raises `ArtifactError` when the file cannot be read as one."""
+    try:
+        content = Path(file_path(path)).read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"Cannot open the session {path}: {error.strerror}.") from error
+    try:
+        record = json.loads(_part(content, _RECORD))
+        _check_schema(record, path)
+        header = read_part(SessionHeader, record["header"])
+        environment = read_part(Environment, record["header"]["environment"])
+        tables: dict[str, Table[Any]] = {
+            name: Table.from_json(row_type, record["tables"].get(name, {"columns": {}}))
+            for name, row_type in SESSION_TABLES.items()
+        }
+        kept = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    except _DAMAGE as error:
+        raise ArtifactError(
+            f"{path} is no session or it is damaged ({type(error).__name__}: {error}). Save it "
+            "again with Session.save."
+        ) from error
+    places = [at for at in range(len(tables["compiles"])) if _member(at) in kept]
+    makers = {at: partial(_report, content, at) for at in places}
+    return replace(header, environment=environment), tables, Reports(makers)
+
+
+def _member(at: int) -> str:
+    return f"compiles/{at}.wbr"
+
+
+def _part(content: bytes, name: str) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if archive.getinfo(name).file_size > _LIMIT:
+            raise ValueError(f"a part of more than {_LIMIT} bytes")
+        return archive.read(name)
+
+
+def _report(content: bytes, at: int) -> Report:
+    try:
+        return Report.from_bytes(_part(content, _member(at)))
+    except _DAMAGE as error:
+        raise ArtifactError(f"The report of compile {at} is damaged ({error}).") from error
+
+
+def _check_schema(record: Any, path: str | PathLike[str]) -> None:
+    schema = record["schema"]
+    if not isinstance(schema, int):
+        raise ValueError("it names no schema")
+    if schema > SCHEMA:
+        raise ArtifactError(
+            f"{path} has schema {schema}, this workbench reads up to {SCHEMA}. Upgrade "
+            "aot-workbench to open it."
+        )

@@ -1,0 +1,24 @@
+"""Where and how a session was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workbench.report.header import Environment
+
+
+@dataclass(frozen=True)
+class SessionHeader:
+    """Where a session ran: seconds of the clock, numbers of steps and events, names of threads.
+
+    `missing` names what could not be seen, with the reason.
+    """
+
+    environment: Environment = field(default_factory=Environment)
+    capture: str = "light"
+    began_at: float = 0.0
+    wall_s: float = 0.0
+    steps: int = 0
+    events: int = 0
+    threads: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,153 @@
+"""The rows of a session: what plain torch.compile did in a running program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Compile:
+    """One compilation of a frame, or of the backward of one.
+
+    `kind`: "first", "recompile", "resume" (what follows a graph break), "backward", "autograd"
+    (compiled autograd). `outcome`: "graph", "no graph", "skipped" (the frame runs eagerly),
+    "limit" (so do its further variants), "error", "interrupted" or "unfinished". `total_s` holds
+    `dynamo_s` and `backend_s`, of which `codegen_s` is a part, all in seconds as torch counts them.
+    `why`: the guard of the nearest earlier variant that failed, or why the frame was skipped.
+    `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are
+    None. `has_report`: whether the session kept a report of it.
+    """
+
+    id: str
+    function: str
+    file: str
+    line: int
+    step: int
+    at_s: float
+    kind: str
+    thread: str
+    total_s: float
+    dynamo_s: float | None = None
+    backend_s: float | None = None
+    codegen_s: float | None = None
+    guards: int | None = None
+    ops: int | None = None
+    breaks: int = 0
+    outcome: str = ""
+    cache: str = ""
+    why: str = ""
+    has_report: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecompile:
+    """One earlier variant that did not fit when a frame was compiled again.
+
+    `nearest`: whether most of its guards held; that one says why. `kind`: "size", "value", "type",
+    "grad mode", "identity", "global state" or "other". `source` is what the guard looks at,
+    `expected` and `actual` what it wanted and found, where its text says so. `variants` were
+    there before. `cost_s` is the compile of the new one, its backward included.
+    """
+
+    compile_id: str
+    function: str
+    step: int
+    against: str
+    nearest: bool
+    guard: str
+    kind: str
+    source: str
+    expected: str
+    actual: str
+    variants: int
+    cost_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBreak:
+    """One place where a graph broke, in all compiles; `cost_s` compiled what resumes after it."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+    kind: str
+    reason: str
+    hints: tuple[str, ...]
+    count: int
+    compile_ids: tuple[str, ...]
+    first_step: int
+    cost_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A frame that runs eagerly from now on.
+
+    `how`: "always", or "new variants" where those compiled before are still used. `eager_calls`
+    counts calls that found no variant since, None where they cannot be told apart or counted.
+    """
+
+    function: str
+    file: str
+    line: int
+    compile_id: str
+    step: int
+    how: str
+    why: str
+    eager_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Calls of one compiled graph, in host time: on a GPU that is the time to launch it.
+
+    `compile_id` is empty for a graph that was compiled before the session began.
+    """
+
+    compile_id: str
+    function: str
+    is_backward: bool
+    calls: int
+    total_ms: float
+    mean_us: float
+    first_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the program; `outside_ms` is neither compiling nor in a compiled graph."""
+
+    step: int
+    at_s: float
+    wall_ms: float
+    compile_s: float
+    graph_calls: int
+    in_graphs_ms: float
+    outside_ms: float
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a step: "compile", "recompile", "break", "fallback" and so on."""
+
+    step: int
+    at_s: float
+    kind: str
+    compile_id: str
+    function: str
+    text: str
+    cost_s: float = 0.0
+
+
+SESSION_TABLES: dict[str, type] = {
+    "compiles": Compile,
+    "recompiles": SessionRecompile,
+    "breaks": SessionBreak,
+    "fallbacks": Fallback,
+    "regions": Region,
+    "steps": Step,
+    "events": Event,
+}
+"""Every table of a session by name."""

@@ -1,0 +1,1 @@
+"""How a session is shown: text, tables, a page and a view that is live while it records."""
