@@ -77,7 +77,8 @@ def llama(size: str = "8B", layers: int | None = None, *, cache: bool = False) -
     logging: Any = transformers.logging
     logging.set_verbosity_error()
     changed = {} if layers is None else {"num_hidden_layers": layers}
-    config = transformers.LlamaConfig(
+    models: Any = transformers
+    config = models.LlamaConfig(
         vocab_size=128256,
         num_key_value_heads=8,
         max_position_embeddings=8192,
@@ -87,7 +88,7 @@ def llama(size: str = "8B", layers: int | None = None, *, cache: bool = False) -
         **{**LLAMA[size], **changed},
     )
     with torch.device("meta"):
-        return transformers.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+        return models.LlamaForCausalLM(config).to(torch.bfloat16).eval()
 
 
 def main() -> None:
