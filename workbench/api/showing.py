@@ -28,7 +28,7 @@ __all__ = [
 
 
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, an explanation, a report, a diff or a sweep.
+    """What a notebook displays for a compilation, a report, a diff, a session or a sweep.
 
     Examples
     --------
@@ -39,9 +39,10 @@ def show(x: Any) -> Any:
     """
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.sweep.sweep import Sweep
+    from workbench.report.session.record import Session
     from workbench.views.widgets.display import show as run
 
-    return x if isinstance(x, Diff | Sweep) else run(x)
+    return x if isinstance(x, Diff | Session | Sweep) else run(x)
 
 
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -259,3 +260,27 @@ def test_ours_is_compiled_in_a_session_as_ever() -> None:
         compiled = wb.aot_compile(scaled, (torch.ones(3), Factor()))
     assert torch.equal(compiled(torch.ones(3), Factor()), torch.full((3,), 97.0))
     assert session.header.wall_s > 0
+
+
+@pytest.mark.slow
+def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
+    import transformers
+
+    config = transformers.LlamaConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
+        vocab_size=100, max_position_embeddings=64,
+    )  # fmt: skip
+    model: Any = transformers.LlamaForCausalLM(config).eval()
+    model.forward = torch.compile(model.forward, backend="eager")
+    with wb.session() as session, torch.no_grad():
+        for length in session.steps([5, 5, 7]):
+            ids = torch.randint(0, 100, (1, length))
+            settings = {"max_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
+            model.generate(ids, cache_implementation="static", **settings)
+    compiles = session.frame("compiles")
+    assert "wrapper" not in set(compiles.function)
+    assert any(name.endswith("LlamaForCausalLM.forward") for name in compiles.function)
+    assert len(compiles[compiles.step == 0]) >= 2
+    again = session.frame("recompiles")
+    assert set(again.compile_id) == set(compiles[compiles.kind == "recompile"].id)
+    assert again[again.nearest].guard.all()
