@@ -15,8 +15,8 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
-.PHONY: setup lab demo demo-gpu test test-all test-newest test-gpu test-wild check bench browser \
-	packages frontend screenshots notebooks docs
+.PHONY: setup lab demo demo-gpu test test-all test-newest test-versions test-gpu test-wild check bench \
+	browser packages frontend screenshots notebooks docs
 setup: .venv/.lab
 
 .venv/.python:
@@ -93,6 +93,13 @@ docs: .venv/.docs
 test-newest: .venv-newest/.test browser packages
 	$(NEWEST)/python $(PYTEST) tests/compiler/internals/test_torch_private.py
 	$(NEWEST)/python $(PYTEST) -m 'not slow and not gpu'
+
+# make test-versions PYTHON=3.12 TORCH=2.12 runs the suite in an environment of its own, writes a row
+# of tests/versions/results.json and the table in the README; PART names the paths, without it all
+test-versions: VERSION = $(if $(filter command,$(firstword $(origin PYTHON))),$(PYTHON),3.11)
+test-versions: TORCH ?= 2.13
+test-versions:
+	@python3 -m tests.versions.environment '$(VERSION)' '$(TORCH)' '$(TORCH_INDEX)' $(PART)
 
 # the private names that one release has, in an environment with nothing else: make snapshot-2.15
 .venv-torch-%/.torch:

@@ -247,7 +247,8 @@ def _matmul_precision() -> str | None:
 def _set_precision(matmul: str | None, fp32: Mapping[str, str]) -> None:
     if matmul is not None:
         torch.set_float32_matmul_precision(matmul)
-    else:
+    # "highest" is "none" or "ieee" for each backend, which guards tell apart since torch 2.15
+    if torch.backends.cuda.matmul.fp32_precision != fp32["products"]:
         torch.backends.cuda.matmul.fp32_precision = fp32["products"]
     if _CUDNN.conv.fp32_precision != fp32["convolutions"]:
         _CUDNN.conv.fp32_precision = fp32["convolutions"]
