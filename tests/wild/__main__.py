@@ -24,7 +24,7 @@ from tests.fresh_process import run_fresh
 from tests.wild import choice, record
 
 ROOT = Path(__file__).parents[2]
-BATCH = 12
+BATCH = 5
 LIMIT_S = {"inference": 600, "gradients": 600, "h100": 600}
 Cell = dict[str, Any]
 
