@@ -19,6 +19,7 @@ from tests.bench import (
     bench_first_compile,
     bench_import,
     bench_inspect,
+    bench_large,
     bench_load,
     bench_matrix,
     bench_models,
@@ -27,6 +28,7 @@ from tests.bench import (
     bench_package,
     bench_report,
     bench_saved_times,
+    bench_session,
     bench_sweep,
     bench_trace,
     bench_trying,
@@ -57,8 +59,10 @@ BENCHES: Mapping[str, ModuleType] = {
     "models": bench_models,
     "opportunities": bench_opportunities,
     "saved-times": bench_saved_times,
+    "session": bench_session,
     "trying": bench_trying,
     "virtual": bench_virtual,
+    "large": bench_large,
     "virtual-verify": bench_virtual_verify,
 }
 

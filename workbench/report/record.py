@@ -147,6 +147,7 @@ class Report(Tables):
         """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
 
         `costs`: what each kernel costs, measured or by a model, with its source and share.
+        `identical_kernels`: the same with a row for all that are identical, as in equal layers.
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
         that stayed apart, with the reason and what may help. `opportunities`: what to change, by
         saving. Raises `UsageError` for another name.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from workbench.analysis.cost.costs import Cost, CostKind, best_cost
+from workbench.analysis.cost.identical_kernels import IdenticalKernels, identical_kernels
 from workbench.analysis.fusion.fusion import before_fusion, rejected
 from workbench.analysis.fusion.traffic import fusion_traffic
 from workbench.analysis.opportunities.rules import opportunities
@@ -69,26 +70,27 @@ def _breaks(report: Report) -> Iterator[str]:
 
 
 def _kernels(report: Report) -> Iterator[str]:
-    """The most expensive first, by the best cost that is known."""
-    kernels = list(report.kernels)
-    best = best_cost(report)
-    known = {} if best is None else best.by_kernel
+    """The most expensive first, by the best cost that is known; identical ones once."""
+    kernels = {kernel.id: kernel for kernel in report.kernels}
+    best, groups = best_cost(report), identical_kernels(report)
     by = "" if best is None else f", {_BY[best.kind]}"
-    yield f"kernels       {len(kernels)}{by}"
+    is_each = len(groups) == len(kernels)
+    yield f"kernels       {len(kernels)}{'' if is_each else f', {len(groups)} different'}{by}"
     rows = _FEW if len(report.breaks) else _MOST
-    for kernel in sorted(kernels, key=lambda kernel: -known.get(kernel.id, 0))[:rows]:
-        yield _row(report, kernel, best)
-    yield from _more(len(kernels) - rows, "kernels")
+    for group in groups[:rows]:
+        yield _row(report, kernels[group.kernels[0]], group, best)
+    yield from _more(len(groups) - rows, "kernels" if is_each else "identical_kernels")
 
 
-def _row(report: Report, kernel: Kernel, best: Cost | None) -> str:
+def _row(report: Report, kernel: Kernel, group: IdenticalKernels, best: Cost | None) -> str:
     lines = line_numbers(report, kernel)
     where = short(f"  {lines if ':' in lines else f'line {lines}'}" if lines else "", _PLACE)
-    what = short(ops_of(kernel), _WORDS - len(where)) + where
+    times = f" × {group.launches}" if group.launches > 1 else ""
+    what = short(ops_of(kernel), _WORDS - len(where) - len(times)) + times + where
     amount = share = ""
-    if best is not None and kernel.id in best.by_kernel:
-        amount = cost_text({best.kind: best.by_kernel[kernel.id]}, best.kind)
-        share = percent_text(best.by_kernel[kernel.id], best.total)
+    if best is not None and group.cost is not None:
+        amount = cost_text({best.kind: group.cost}, best.kind)
+        share = percent_text(group.cost, best.total)
     return f"  {kernel.id:<4} {kernel.language:<7} {what:<{_WORDS}} {amount:>9} {share:>5}".rstrip()
 
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { chosenCost, costOf, costWords, shownCost, valueOf } from "../src/cost/cost";
 import { pageHost } from "../src/hosts/page";
 import { costliest } from "../src/inspector/inspector";
-import { cellsOf, filtered } from "../src/kernels/table";
+import { cellsOf, filtered, merged } from "../src/kernels/table";
 import { PANES } from "../src/panes";
 import { Store } from "../src/store";
 import { sorted } from "../src/table/sorting";
@@ -54,11 +54,20 @@ test("a cost says which part of the whole it is", () => {
 test("the table of kernels opens on the most expensive first and is sorted by the shown cost", () => {
   const report = timed();
   const order = (kind: "time" | "bytes") => {
-    const cells = cellsOf(costOf(report, kind));
+    const cells = cellsOf(costOf(report, kind), report.kernels);
     return sorted(report.kernels, cells["cost"]!.value!, "desc").map((kernel) => kernel.id);
   };
   expect(order("time").slice(0, 2)).toEqual(["k18", "k17"]);
   expect(order("bytes")[0]).not.toBe("k18");
+});
+
+test("identical kernels are one row with the calls and the costs of all", () => {
+  const [a, b, c] = timed().kernels;
+  const twin = { ...b!, same: a!.id, calls: 3 };
+  const [first, other] = merged([a!, twin, c!]);
+  expect(first).toMatchObject({ id: a!.id, calls: a!.calls + 3, cost: { time: 10 + 20 } });
+  expect(other).toBe(c);
+  expect(merged([a!, c!])).toEqual([a, c]);
 });
 
 test("every word of the filter has to be in a kernel", () => {

@@ -62,7 +62,7 @@ def test_a_training_loop_says_what_was_compiled_why_and_in_which_step(trained: w
     assert set(again.kind) == {"size"}
     (row,) = trained.frame("breaks").itertuples()
     assert row.text == 'print(end="")'
-    assert row.compile_ids == ("0/0", "0/1")
+    assert (row.function, row.compile_ids) == ("Printing.forward", ("0/0", "0/1"))
     resumed = forward[forward.line == row.line].id
     assert row.cost_s == pytest.approx(compiles[compiles.id.isin(resumed)].total_s.sum())
 

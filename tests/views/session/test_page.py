@@ -11,6 +11,7 @@ from workbench.report.session.record import Session, empty_tables
 from workbench.report.session.rows import Event, Step
 from workbench.views.session.chart import bars
 from workbench.views.session.page import notes
+from workbench.views.session.timeline import timeline
 
 
 def words(html: str) -> str:
@@ -41,7 +42,7 @@ def test_a_page_without_sources_has_no_line_of_code() -> None:
 def test_a_notebook_keeps_a_summary_without_a_picture() -> None:
     html = session()._repr_html_()
     assert html is not None
-    assert "<img" not in html
+    assert "<svg" not in html
     assert "Net.forward was compiled 1 more time" in words(html)
 
 
@@ -63,6 +64,21 @@ def test_steps_that_never_came_are_said() -> None:
     assert notes(unseen) == ["regions could not be seen: this torch has none."]
     with pytest.raises(UsageError, match="no step has ended"):
         Session(made.header, empty_tables(), {}).plot()
+
+
+def test_a_bar_says_what_its_steps_went_into_on_a_scale_for_both() -> None:
+    drawn = timeline(session())
+    assert drawn is not None
+    assert [bar.words for bar in drawn.bars][:2] == [
+        "step 0: 2.50 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside of graphs; "
+        "compile, break",
+        "step 1: 0 s compiling, 4.00 ms in compiled graphs, 6.00 ms outside of graphs",
+    ]
+    assert drawn.bars[2].marks == "↻"
+    heights = [sum(part.height for part in bar.parts) for bar in drawn.bars]
+    assert heights[0] == pytest.approx(drawn.height)
+    assert heights[1] > drawn.height / 5  # a step of 10 ms is seen beside one of 2.5 s
+    assert drawn.ticks[0][1] == "1.00 ms"
 
 
 def test_ten_thousand_steps_share_bars_and_events_keep_their_own() -> None:

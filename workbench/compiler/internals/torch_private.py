@@ -127,6 +127,9 @@ KERNEL_SIDE_TABLE = Name(
     "user Triton kernels in artifacts",
 )
 TRITON_BUNDLER = _inductor("triton_bundler:TritonBundler", "GPU kernels in artifacts")
+SET_PTXAS_PATH = _inductor(
+    "async_compile:_set_triton_ptxas_path", "compiling kernels before the program is loaded"
+)
 PACKED_KERNELS = _inductor("async_compile:CompiledTritonKernels", "GPU kernels in artifacts")
 TORCH_KEY = _codecache("torch_key", "GPU kernels of another build of torch")
 CODE_HASH = _codecache("code_hash", "GPU kernels of another build of torch")

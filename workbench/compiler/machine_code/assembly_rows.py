@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from workbench.compiler.machine_code.compiled_configs import CompiledConfig
 from workbench.compiler.machine_code.listings import Chain, Listing
@@ -19,11 +18,15 @@ Value = TypeVar("Value")
 
 def runs(values: Iterable[Value]) -> Iterator[tuple[int, int, Value]]:
     """First line, last line (from 1) and value of each run of equal values."""
-    first = 1
-    for value, group in groupby(values):
-        last = first + sum(1 for _ in group) - 1
-        yield first, last, value
-        first = last + 1
+    first, last = 1, 0
+    current: Any = None
+    for last, value in enumerate(values, 1):
+        if last > first and value != current:
+            yield first, last - 1, current
+            first = last
+        current = value
+    if last:
+        yield first, last, current
 
 
 def joined(lines: Iterable[tuple[int, int]]) -> Runs:

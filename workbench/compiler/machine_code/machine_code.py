@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,19 +23,22 @@ _IMPOSSIBLE = "needs more shared memory than a block can have, by a model"
 
 
 class MachineCodeRecorder(ExitStack):
-    """Records the machine code of every kernel compiled inside of the `with`, in this thread.
+    """Records the machine code of every kernel compiled inside of the `with`.
+
+    Those count that are compiled in this thread, or in one of `threads` by their identifiers.
 
     Disassembling runs beside the compilation. `added` waits for it. Choices of the autotuner count
     as estimated unless `is_timed`, which a device of this machine does.
     """
 
-    def __init__(self, device: Device, *, is_timed: bool = False):
+    def __init__(self, device: Device, *, is_timed: bool = False, threads: Collection[int] = ()):
         self._device = device
         self._is_timed = is_timed
         super().__init__()
         self._pool = ThreadPoolExecutor(max_workers=2)
         self.callback(self._pool.shutdown, wait=False)
         self._patches = self.enter_context(Patches())
+        self._patches.threads.update(threads)
         self._found: list[tuple[CompiledConfig, Future[MachineCode]]] = []
         ConfigRecorder(self._patches, self._on_config).install()
 

@@ -11,7 +11,6 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.breaks import BreakRecorder
 from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.steps import Steps
-from workbench.compiler.sources.sources import Places
 from workbench.report.session.rows import SessionBreak
 
 PANE = "breaks"
@@ -29,7 +28,7 @@ class SessionBreaks:
 
     def __init__(self, patches: Patches, steps: Steps, compiles: Compiles):
         self._patches, self._steps, self._compiles = patches, steps, compiles
-        self._breaks = BreakRecorder(patches, Places())
+        self._breaks = BreakRecorder(patches, compiles.places)
         self._met: dict[_Key, _Met] = {}
 
     def install(self) -> None:
@@ -68,7 +67,7 @@ class SessionBreaks:
             yield SessionBreak(
                 own.file,
                 own.line,
-                own.function,
+                self._function(met, own.function),
                 own.text,
                 own.kind,
                 own.reason,
@@ -78,6 +77,11 @@ class SessionBreaks:
                 met.first_step,
                 self._cost_s(file, line),
             )
+
+    def _function(self, met: _Met, name: str) -> str:
+        """The function as its compile is called; an inlined one keeps its own name."""
+        of = self._compiles.of(met.compile_ids[0]) if met.compile_ids else None
+        return of.function if of and of.function.rpartition(".")[2] == name else name
 
     def _cost_s(self, file: str, line: int) -> float:
         """Seconds of compiling what resumes after a line, its backwards included."""

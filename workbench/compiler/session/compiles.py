@@ -17,6 +17,7 @@ from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
 from workbench.compiler.session.steps import Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
+from workbench.compiler.sources.sources import Places
 from workbench.report.header import Outcome, Request
 from workbench.report.record import Report
 from workbench.report.session.rows import Compile, SessionRecompile
@@ -90,6 +91,7 @@ class Compiles:
 
     def __init__(self, patches: Patches, steps: Steps, level: str):
         self._patches, self._steps, self._level = patches, steps, level
+        self.places = Places()
         self.found: list[OpenCompile] = []
         self._local = threading.local()
         self.on_failure: Callable[[CodeType, OpenCompile, str], object] = lambda *_: None
@@ -229,8 +231,13 @@ class Compiles:
 
     def rows(self) -> list[Compile]:
         """A row for each compile."""
-        names = Compile.__slots__
-        return [Compile(**{name: getattr(row, name) for name in names}) for row in self.found]
+        names = [name for name in Compile.__slots__ if name != "file"]
+        return [
+            Compile(
+                **{name: getattr(row, name) for name in names}, file=self.places.shown(row.file)
+            )
+            for row in self.found
+        ]
 
     def recompiles(self) -> list[SessionRecompile]:
         """A row for each earlier variant that did not fit."""

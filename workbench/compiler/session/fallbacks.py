@@ -92,7 +92,7 @@ class Fallbacks:
         return [
             Fallback(
                 _name(one.code),
-                one.code.co_filename,
+                self._compiles.places.shown(one.code.co_filename),
                 one.code.co_firstlineno,
                 one.compile_id,
                 one.step,

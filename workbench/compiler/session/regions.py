@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.patches import Patches
+from workbench.compiler.internals.patches import Link, Patches
 from workbench.report.session.rows import Region
 
 PANE = "regions"
@@ -44,7 +44,7 @@ class Regions:
     def install(self) -> None:
         """Watch calls until the patches are undone."""
         self._patches.wrap(tp.GRAPH_POST_COMPILE, self._named, PANE, is_everywhere=True)
-        self._patches.wrap(tp.GRAPH_CALL, self._counted, PANE, is_everywhere=True)
+        self._patches.wrap_calls(tp.GRAPH_CALL, self._counted, PANE)
 
     def _named(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         current = tp.CURRENT_COMPILE_ID.find()
@@ -61,18 +61,18 @@ class Regions:
 
         return post_compile
 
-    def _counted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        known, clock, queue = self._known, time.perf_counter_ns, self._queue
+    def _counted(self, link: Link) -> Callable[..., Any]:
+        known, clock, put = self._known.get, time.perf_counter_ns, self._queue.append
+        queue, add, fold = self._queue, self._add, self.fold
 
         def call(graph: Any, inputs: Any) -> Any:
             started = clock()
             try:
-                return inner(graph, inputs)
+                return link.inner(graph, inputs)
             finally:
-                calls = known.get(id(graph)) or self._add(graph, "", False)
-                queue.append((calls, clock() - started))
+                put((known(id(graph)) or add(graph, "", False), clock() - started))
                 if len(queue) > _FOLD:
-                    self.fold()
+                    fold()
 
         return call
 

@@ -121,8 +121,9 @@ def compile_job(
     `stoppable` is entered while `KeyboardInterrupt` may be raised from outside.
     """
     try:
-        with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)):
-            report, program = _compile(job, progress, no_training, stoppable)
+        with job.context.entered(), virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early:
+            recorder = MachineCodeRecorder(job.gpu, threads={early.thread})
+            report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
         found = getattr(error, "report", None)
         return Failed(
@@ -133,6 +134,7 @@ def compile_job(
 
 def _compile(
     job: Job,
+    recorder: MachineCodeRecorder,
     progress: ProgressCallback,
     no_training: str | None,
     stoppable: AbstractContextManager[object],
@@ -144,7 +146,7 @@ def _compile(
         ExitStack() as stack,
         modules_of(call.named),
         call.state.applied(keep=frozenset(OPTIONS)),
-        MachineCodeRecorder(job.gpu) as recorder,
+        recorder,
         GraphKeeper() as keeper,
         mode,
     ):

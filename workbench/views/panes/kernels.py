@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from workbench.analysis.cost.costs import costs, rooflines_of
+from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
@@ -46,6 +47,7 @@ class _Ties:
     def __init__(self, report: Report):
         self.report = report
         self.marks = kernel_marks(report)
+        self.same = {k.id: group[0].id for group in grouped(report) for k in group}
         self.passes = Passes(report)
         self.kinds = kernel_kinds(report)
         self.graphs = fx_graphs(report)
@@ -74,6 +76,7 @@ class _Ties:
             wire.Kernel,
             kernel,
             label=ops_of(kernel),
+            same=self.same[id],
             kind=kind,
             side=self.passes.kernel(kernel),
             mark=self.marks[id],

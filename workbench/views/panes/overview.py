@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from workbench.analysis.cost.costs import costs
+from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import before_fusion
 from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
 from workbench.report import Report
@@ -103,6 +104,8 @@ def _kernels(report: Report) -> wire.Figure:
     words = {"triton": "Triton", "cpp": "C++", "extern": "library"}
     counts = Counter(kernel.language for kernel in report.kernels)
     note = ", ".join(f"{n} {words.get(language, language)}" for language, n in counts.items())
+    if (different := len(grouped(report))) < len(report.kernels):
+        note += f", {different} different"
     return _figure("Kernels", str(len(report.kernels)), note or "none generated", "kernels")
 
 

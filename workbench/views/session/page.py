@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from base64 import b64encode
 from dataclasses import asdict
 from functools import partial
 from os import PathLike
@@ -11,8 +9,8 @@ from typing import Any
 
 from workbench.analysis.session.advice import advice, place, why_slow
 from workbench.report.session.record import Session
-from workbench.views.session.chart import plot
 from workbench.views.session.text import text
+from workbench.views.session.timeline import timeline
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, grid
 from workbench.views.static_html.limits import Limits
@@ -144,7 +142,7 @@ def _view(session: Session, redact: bool, limits: Limits) -> dict[str, Any]:
         "notes": notes(session),
         "advice": [one.sentence for one in advice(session)],
         "slow": slowest(session),
-        "chart": _chart(session),
+        "timeline": timeline(session),
         "grids": [
             (name, grid(title, columns, rows, limits, call=f'.frame("{name}")'))
             for name, title, columns, rows in shown
@@ -157,12 +155,3 @@ def slowest(session: Session) -> list[str]:
     """Why the slowest steps took so long, a sentence each."""
     steps = sorted(session.tables["steps"], key=lambda step: -step.wall_ms)[:_SLOWEST]
     return [words for step in steps if (words := why_slow(session, step.step))]
-
-
-def _chart(session: Session) -> str | None:
-    """The steps as the address of a picture; None where no step has ended."""
-    if not len(session.tables["steps"]):
-        return None
-    buffer = io.BytesIO()
-    plot(session).savefig(buffer, format="png", dpi=110, bbox_inches="tight")
-    return f"data:image/png;base64,{b64encode(buffer.getvalue()).decode()}"

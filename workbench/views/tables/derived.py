@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.analysis.cost.identical_kernels import IdenticalKernels, identical_kernels
 from workbench.analysis.cost.kernel_costs import KernelCost, kernel_costs
 from workbench.analysis.fusion.fusion import KernelTraffic, traffic_by_kernel
 from workbench.analysis.fusion.why_not import NotFused, not_fused
@@ -31,6 +32,7 @@ class Derived:
 
 DERIVED: Mapping[str, Derived] = {
     "costs": Derived(KernelCost, kernel_costs),
+    "identical_kernels": Derived(IdenticalKernels, identical_kernels),
     "not_fused": Derived(NotFused, not_fused),
     "opportunities": Derived(Opportunity, opportunities),
     "traffic": Derived(KernelTraffic, traffic_by_kernel),

@@ -126,10 +126,12 @@ class Kernel(TypedDict):
     `cost` has, of the costs of the document, those that are known of it; `bound` is "memory" or
     "compute" where the target has a roofline. `code` is the part that holds its source, or None for
     a library call; `configs` is what it became for GPUs. `verdict` is what holds it back, and where
-    those numbers come from.
+    those numbers come from. `same` is the id of the first kernel that is identical to it, its own
+    where it is the first.
     """
 
     id: str
+    same: str
     label: str
     name: str
     kind: str

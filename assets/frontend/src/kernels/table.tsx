@@ -22,20 +22,36 @@ export function KernelTable({ store, kernels }: Props) {
   const [words, setWords] = usePaneState(store, "words", "");
   const cost = shownCost(store).value;
   const side = store.side.value;
-  const rows = useMemo(() => filtered(ofPass(store, kernels), words), [kernels, words, side]);
-  const cells = useMemo(() => cellsOf(cost), [cost]);
+  const [each, setEach] = usePaneState(store, "each", false);
+  const different = useMemo(() => merged(kernels), [kernels]);
+  const all = each ? kernels : different;
+  const rows = useMemo(() => filtered(ofPass(store, all), words), [all, words, side]);
+  const cells = useMemo(() => cellsOf(cost, all), [cost, all]);
   const drawn = useColumns(store, "costs", kernels, cells);
   const columns = useMemo(() => titled(drawn, cost), [drawn, cost]);
   const selected = store.selected.value;
-  const shown = rows.length === kernels.length ? "" : `${rows.length} of `;
+  const known =
+    each || different.length === kernels.length ? "" : `, ${different.length} different`;
+  const shown = rows.length === all.length ? "" : `${rows.length} of `;
   return (
     <>
       <div class="bar">
         <h2>Kernels</h2>
-        <span class="faint">{`${shown}${plural(kernels.length, "kernel")}`}</span>
+        <span class="faint">{`${shown}${plural(kernels.length, "kernel")}${known}`}</span>
         <span class="faint cut grow" data-tip="">
           {cost && `${cost.title}: ${cost.source}`}
         </span>
+        {different.length < kernels.length && (
+          <button
+            type="button"
+            class="btn"
+            aria-pressed={each}
+            data-tip="Identical kernels, as those of equal layers, are one row with their sum"
+            onClick={() => setEach(!each)}
+          >
+            Each
+          </button>
+        )}
         <PassFilter store={store} />
         <input
           class="filter"
@@ -85,6 +101,22 @@ export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) 
   );
 }
 
+/** The first of each group of identical kernels, with the calls and the costs of all of them. */
+export function merged(kernels: readonly Kernel[]): readonly Kernel[] {
+  const groups = new Map<string, Kernel>();
+  for (const kernel of kernels) {
+    const first = groups.get(kernel.same);
+    if (!first) {
+      groups.set(kernel.same, kernel);
+      continue;
+    }
+    const cost = { ...first.cost };
+    for (const kind in kernel.cost) cost[kind] = (cost[kind] ?? 0) + kernel.cost[kind]!;
+    groups.set(kernel.same, { ...first, cost, calls: first.calls + kernel.calls });
+  }
+  return groups.size === kernels.length ? kernels : [...groups.values()];
+}
+
 /** The kernels that have every one of these words in their names, operations, kinds or lines. */
 export function filtered(kernels: readonly Kernel[], words: string): readonly Kernel[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -110,8 +142,9 @@ function titled(columns: Column<Kernel>[], cost: ShownCost | null): Column<Kerne
   return columns.map((column) => (column.key === "cost" ? { ...column, title } : column));
 }
 
-export function cellsOf(cost: ShownCost | null): Cells<Kernel> {
+export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<Kernel> {
   const own = (kernel: Kernel) => valueOf(cost, kernel);
+  const most = rows.reduce((most, kernel) => Math.max(most, own(kernel) ?? 0), 0) || 1;
   const share = (kernel: Kernel) => {
     const value = own(kernel);
     return value === null || !cost?.total ? null : value / cost.total;
@@ -132,7 +165,7 @@ export function cellsOf(cost: ShownCost | null): Cells<Kernel> {
         if (value === null) return "–";
         return (
           <span class="share">
-            <Bars parts={[{ share: (own(kernel) ?? 0) / (cost?.most || 1), look: "hot" }]} />
+            <Bars parts={[{ share: (own(kernel) ?? 0) / most, look: "hot" }]} />
             {percent(value)}
           </span>
         );

@@ -52,16 +52,17 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         return TensorHandle(self.programs[axis], tl.int32)
 
     # memory
-    def create_load(self, ptr: Handle, cache: Any, eviction: Any, is_volatile: Any) -> Handle:
+    # hints about caches differ from release to release of Triton, and change no value
+    def create_load(self, ptr: Handle, *_: Any) -> Handle:
         mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
-        return self.create_masked_load(ptr, mask, None, cache, eviction, is_volatile)
+        return self.create_masked_load(ptr, mask, None)
 
-    def create_store(self, ptr: Handle, val: Handle, cache: Any, eviction: Any) -> None:
+    def create_store(self, ptr: Handle, val: Handle, *_: Any) -> None:
         mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
-        self.create_masked_store(ptr, val, mask, cache, eviction)
+        self.create_masked_store(ptr, val, mask)
 
     def create_masked_load(
-        self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any
+        self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **hints: Any
     ) -> Handle:
         element = ptrs.get_element_ty()
         dtype = stock._get_np_dtype(element)
@@ -70,7 +71,9 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         self.widest = max(self.widest, pointers.size)
         return TensorHandle(self.memory.load(pointers, masks, others, dtype), element)
 
-    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
+    def create_masked_store(
+        self, ptrs: Handle, value: Handle, mask: Handle, *_: Any, **hints: Any
+    ) -> None:
         pointers, values, masks = np.broadcast_arrays(ptrs.data, value.data, mask.data)
         if len(pointers) < self.batch:  # every program writes; once has the same effect
             self.widest = max(self.widest, pointers.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.reading_code import amd_usage, cubin_usage
+from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
 from workbench.compiler.virtual_gpu.device.padding import can_be_decided, deciding
 
 
@@ -64,9 +66,13 @@ OPTIONS = {
 }
 
 
-def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) -> None:
-    """Have Inductor compile every kernel for `gpu` and choose templates by `rank`."""
-    process_patches.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu))
+def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) -> EarlyKernels:
+    """Have Inductor compile every kernel for `gpu` and choose templates by `rank`.
+
+    Returns what starts to compile the kernels while the program is still being generated.
+    """
+    early = EarlyKernels(lambda tuner: tuner.precompile())
+    process_patches.name(tp.AUTOTUNER_PRECOMPILE, _precompiling(gpu, early))
     process_patches.name(tp.MAKE_LAUNCHERS, lambda self: None)
     process_patches.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
     process_patches.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
@@ -80,9 +86,11 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: value for name, value in options.items() if hasattr(config, name)}
     process_patches.enter_context(config.patch(known))
+    early.install(process_patches)
+    return early
 
 
-def _precompiling(gpu: Device) -> Callable[..., None]:
+def _precompiling(gpu: Device, early: EarlyKernels) -> Callable[..., None]:
     def precompile(
         self: Any,
         warm_cache_only: bool = False,
@@ -92,10 +100,11 @@ def _precompiling(gpu: Device) -> Callable[..., None]:
         """`CachingAutotuner.precompile` up to where it would load the kernel on the device."""
         if reload_kernel is not None:
             self._reload_kernel = reload_kernel
-        is_new = not self.compile_results
-        self._precompile_worker()
-        if is_new:
-            add_dynamic_rblock(self, gpu)  # before it is packed: nothing is added at load
+        if threading.get_ident() == early.thread or not early.finished(self):
+            is_new = not self.compile_results
+            self._precompile_worker()
+            if is_new:
+                add_dynamic_rblock(self, gpu)  # before it is packed: nothing is added at load
         if static_triton_bundle_key is not None and self.is_statically_launchable():
             tp.TRITON_BUNDLER.get().put_static_autotuner(static_triton_bundle_key, self)
 

@@ -16,6 +16,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.virtual_gpu.device import native_hooks
+from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, fake_cuda_api
 from workbench.compiler.virtual_gpu.device.inductor_offline import Rank, compile_offline
 from workbench.errors import TorchNameMissing
@@ -69,18 +70,19 @@ def _slots() -> ctypes.Array[ctypes.c_void_p]:
 
 
 @contextmanager
-def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
+def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[EarlyKernels]:
     """Make this process believe that `gpu` is its only CUDA device, until it is left.
 
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
-    and all its threads: enter it in a worker, not beside a user's work.
+    and all its threads: enter it in a worker, not beside a user's work. What it gives compiles
+    kernels in a thread of its own.
     """
     with ProcessPatches() as process_patches:
         _forget()
         process_patches.callback(_forget)
         fake_cuda_api(gpu, process_patches)
         drive(gpu, process_patches)
-        compile_offline(process_patches, gpu, rank)
+        early = compile_offline(process_patches, gpu, rank)
         _guard_with_nothing(process_patches)
         _keep_constants(process_patches)
         # attention kernels are chosen by the device: the hooks know how, torch for the CPU does not
@@ -88,7 +90,7 @@ def virtual_gpu(gpu: Device, rank: Rank) -> Iterator[None]:
         if native_hooks.choose_attention(capability, is_amd=gpu.is_amd):
             process_patches.callback(partial(native_hooks.choose_attention, 0, is_amd=False))
         process_patches.callback(partial(_name_cache_folder, os.environ.get(_TRITON_FOLDER)))
-        yield
+        yield early
 
 
 def _forget() -> None:

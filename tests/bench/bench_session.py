@@ -1,0 +1,175 @@
+"""What a session costs: a call of a compiled graph, a step, a compile, the memory it takes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.bench.bench_load import gpt2
+from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
+
+CONDITIONS = (
+    "capture light; a call: 64 floats, minima of rounds in turn; a step: two layers of width 512, "
+    "batch 128, forward, backward and SGD; a compile: a GPT-2 of 6 layers, the "
+    "smallest two Linear; caches of graphs warm"
+)
+CALLS = 4000
+STEPS = 10_000
+COMPILES = 500
+
+
+def figures(quick: bool = False) -> Iterator[Figure]:
+    with empty_caches() as variables:
+        found = child(__name__, "3" if quick else "9", "1" if quick else "", variables=variables)
+    added = found["call_on"] - found["call_off"]
+    yield Figure("session: one call of a graph (µs more)", found["call_on"], found["call_off"],
+                 added, 1.0, "µs")  # fmt: skip
+    yield ratio("session: a step of 5 ms (CPU s)", found["step_on"], found["step_off"], 1.01)
+    yield ratio("session: a compile of GPT-2 (CPU s)", found["model_on"], found["model_off"], 1.05)
+    yield ratio("  the smallest compile (CPU s)", found["compile_on"], found["compile_off"], None)
+    yield Figure("session: 10,000 steps and 500 compiles (MB more)", found["megabytes"], None,
+                 found["megabytes"], 150, "MB")  # fmt: skip
+    yield Figure("session: its page (s)", found["page_s"], None, found["page_s"], 0.3, "s")
+
+
+def measure_here(pairs: int, is_quick: bool) -> dict[str, object]:
+    """Everything in one process, each ratio side by side."""
+    import torch
+
+    torch.set_num_threads(1)
+    call_on, call_off = _calls(pairs)
+    step_on, step_off = interleaved(*_both(_step_seconds()), pairs)
+    compile_on, compile_off = interleaved(*_both(_compile_seconds), pairs)
+    model_on, model_off = interleaved(*_both(_model_seconds()), min(pairs, 5))
+    return {
+        "call_on": call_on,
+        "call_off": call_off,
+        "step_on": step_on,
+        "step_off": step_off,
+        "compile_on": compile_on,
+        "compile_off": compile_off,
+        "model_on": model_on,
+        "model_off": model_off,
+        **_long(STEPS // 10 if is_quick else STEPS, COMPILES // 10 if is_quick else COMPILES),
+    }
+
+
+def _both(measure: Callable[[], float]) -> tuple[Callable[[], float], Callable[[], float]]:
+    """A measurement inside of a session, and without one."""
+    import workbench as wb
+
+    def inside() -> float:
+        with wb.session():
+            return measure()
+
+    return inside, measure
+
+
+def _calls(pairs: int) -> tuple[float, float]:
+    """µs of one call of a tiny graph: minima, with a session and without."""
+    import torch
+
+    compiled, x = torch.compile(lambda x: x + 1), torch.ones(64)
+    compiled(x)
+
+    def measure() -> float:
+        started = time.process_time()
+        for _ in range(CALLS):
+            compiled(x)
+        return (time.process_time() - started) / CALLS * 1e6
+
+    on, off = interleaved(*_both(measure), pairs)
+    return min(on), min(off)
+
+
+def _step_seconds() -> Callable[[], float]:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512))
+    compiled, optimizer = torch.compile(model), torch.optim.SGD(model.parameters(), 1e-3)
+    batch = torch.randn(128, 512)
+
+    def step() -> None:
+        compiled(batch).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    for _ in range(3):
+        step()
+
+    def measure() -> float:
+        started = time.process_time()
+        for _ in range(40):
+            step()
+        return (time.process_time() - started) / 40
+
+    return measure
+
+
+def _compile_seconds() -> float:
+    import torch
+    from torch import nn
+
+    torch._dynamo.reset()
+    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32))
+    started = time.process_time()
+    with torch.no_grad():
+        torch.compile(model)(torch.ones(4, 32))
+    return time.process_time() - started
+
+
+def _model_seconds() -> Callable[[], float]:
+    import torch
+
+    case = gpt2()
+
+    def measure() -> float:
+        torch._dynamo.reset()
+        started = time.process_time()
+        with torch.no_grad():
+            torch.compile(case.model)(**dict(case.inputs))
+        return time.process_time() - started
+
+    measure()
+    return measure
+
+
+def _long(steps: int, compiles: int) -> dict[str, float]:
+    """MB that a long session takes more, and seconds until its page is made."""
+    import torch
+
+    import workbench as wb
+
+    torch._dynamo.reset()
+    torch.compile(lambda x: x * 2, backend="eager")(torch.ones(2))
+    gc.collect()
+    before = _resident()
+    with wb.session() as session:
+        for n in range(compiles):
+            scope: dict[str, Any] = {}
+            exec(f"def function{n}(x):\n    return x + {n}", scope)
+            torch.compile(scope[f"function{n}"], backend="eager")(torch.ones(2))
+        for _ in range(steps):
+            session.step()
+    gc.collect()
+    more = _resident() - before
+    session.to_html()  # what is imported for a first page is imported once
+    started = time.perf_counter()
+    session.to_html()
+    return {"megabytes": more / 1e6, "page_s": time.perf_counter() - started}
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has now."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_here(int(sys.argv[1]), bool(sys.argv[2:3] and sys.argv[2]))))
