@@ -55,7 +55,7 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             where = f"{self.path.resolve().as_uri()}?mode=rwc"
         try:
-            connection = sqlite3.connect(where, _WAIT_S, uri=True, check_same_thread=False)
+            connection = sqlite3.connect(where, timeout=_WAIT_S, uri=True, check_same_thread=False)
             if not self.read_only:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=NORMAL")

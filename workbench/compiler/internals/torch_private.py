@@ -381,6 +381,10 @@ AVOID_DEVICE_INIT = _fake(
     "FakeTensorMode.avoid_device_init",
     "making fake tensors without allocating on a device that is said to be there",
 )
+INIT_GPU_CONTEXT = _fake(
+    "init_gpu_context",
+    "making fake tensors without allocating: before torch 2.13 it asks no mode whether it may",
+)
 FAKE_TENSOR_MODE = _fake("FakeTensorMode", "example inputs")
 FAKE_TENSOR = _fake("FakeTensor", "example inputs")
 SHAPE_ENV = _shapes("ShapeEnv", "example inputs")

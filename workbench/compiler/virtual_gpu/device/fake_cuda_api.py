@@ -43,6 +43,7 @@ def fake_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
     process_patches.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
     _device_interface(gpu, process_patches)
     process_patches.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
+    process_patches.name(tp.INIT_GPU_CONTEXT, _nothing)
 
 
 def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
