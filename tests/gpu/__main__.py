@@ -17,10 +17,22 @@ HERE = Path(__file__).parent
 NOTHING_RAN = 5
 """pytest's exit code for no tests: without a GPU nothing was tested, and that is no success."""
 
-WORKBENCH = ("numpy", "triton", "safetensors", "pandas", "matplotlib", "jinja2", "markupsafe")
+WORKBENCH: tuple[str, ...] = (
+    "numpy",
+    "triton",
+    "safetensors",
+    "pandas",
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+)
 WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
 TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE))
-PARTS = (Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),)
+BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
+PARTS = (
+    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
+    Part("bounds", BOUNDS, WORKBENCH, estimate=60, limit=180),
+)
 
 
 def main(arguments: list[str], parts: tuple[Part, ...] = PARTS, path: Path = PATH) -> int:
