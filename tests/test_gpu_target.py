@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from tests.gpu import __main__ as target
+from tests.gpu import bounds
+from tests.gpu.parts import Part
+from tests.gpu.record import GpuRecord
 
 
 def test_without_a_gpu_it_says_so_and_is_no_success(
@@ -23,16 +28,69 @@ def test_without_a_gpu_it_says_so_and_is_no_success(
     assert line.endswith("is here: no test of tests/gpu runs.")
 
 
-def test_with_a_gpu_every_test_of_the_folder_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: list[list[str]] = []
+HANGS = "import subprocess; subprocess.run(['sleep', '60'])"  # one that holds the pipe open
+
+
+def stand_in(name: str, code: str, limit: int = 60, needs: tuple[str, ...] = ()) -> Part:
+    """A part whose process runs `code`: the plumbing without a device."""
+    start = "from tests.gpu.parts import print_figure as figure\n"
+    return Part(name, (sys.executable, "-c", start + code), needs, 1, limit)
+
+
+@pytest.fixture
+def a_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A card")
-    monkeypatch.setattr(target.pytest, "main", lambda arguments: asked.append(arguments) or 1)
-    assert target.main(["-x"]) == 1
-    assert asked == [[str(target.HERE), "-x"]]
-    assert capsys.readouterr().out.startswith("Runs every test of tests/gpu on A card, torch 2.")
+
+
+@pytest.mark.usefixtures("a_card")
+def test_parts_that_run_raise_and_hang_each_keep_their_figures(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parts = (
+        stand_in("whole", "figure('share', 0.9, 'ratio', reach=0.95, rule='>=')"),
+        stand_in("raises", "figure('before', 1, 's')\nraise ValueError('no such kernel')"),
+        stand_in("hangs", f"figure('early', 2, 's')\n{HANGS}", limit=5),
+        stand_in("left out", "", needs=("no_such_package",)),
+    )
+    path = tmp_path / "gpu.json"
+    assert target.main([], parts, path) == 1
+    line = capfd.readouterr().out.splitlines()[0]
+    assert line.startswith("Runs whole, raises, hangs on A card, torch 2.")
+    assert line.endswith("Left out for missing packages: left out (no_such_package).")
+    record = GpuRecord.load(path)
+    assert [figure.name for figure in record.figures] == ["share", "before", "early"]
+    assert [figure.verdict for figure in record.figures] == ["missed", "", ""]
+    assert {figure.source for figure in record.figures} == {"measured on A card"}
+    assert record.outcomes == {
+        "whole": "ran",
+        "raises": "failed with exit code 1: ValueError: no such kernel",
+        "hangs": "not checked to its end: killed, its limit is 5 s",
+        "left out": "not checked: no_such_package is not installed",
+    }
+    assert target.main(["--show"], parts, path) == 0
+    assert "whole | share | 0.9 ratio | >= 0.95 | missed" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("a_card")
+def test_where_every_part_is_left_out_nothing_ran(tmp_path: Path) -> None:
+    parts = (stand_in("left out", "", needs=("no_such_package",)),)
+    assert target.main([], parts, tmp_path / "gpu.json") == target.NOTHING_RAN
+
+
+def test_figures_that_no_run_has_written_are_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert target.main(["--show"], path=tmp_path / "gpu.json") == target.NOTHING_RAN
+    assert capsys.readouterr().out.startswith("No run on a GPU has written figures yet")
+
+
+def test_bounds_are_compared_with_measured_times(capsys: pytest.CaptureFixture[str]) -> None:
+    bounds.tell([(1.0, 2.0), (3.0, 2.5), (4.0, 8.0)])
+    told = [json.loads(line.split(": ", 1)[1]) for line in capsys.readouterr().out.splitlines()]
+    assert [row["value"] for row in told] == pytest.approx([1.2, 1.0])
+    with pytest.raises(ValueError, match="0 kernels have a bound"):
+        bounds.tell([])
 
 
 def test_other_targets_exclude_the_whole_folder() -> None:

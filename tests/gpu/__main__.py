@@ -2,25 +2,82 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import importlib.util
 import sys
 from pathlib import Path
 
-import pytest
 import torch
 
+from tests.gpu.parts import Part, run_parts
+from tests.gpu.record import PATH, GpuRecord
+
 HERE = Path(__file__).parent
-NOTHING_RAN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
-"""Exit code 5, as pytest's: without a GPU nothing was tested, and that is no success."""
+NOTHING_RAN = 5
+"""pytest's exit code for no tests: without a GPU nothing was tested, and that is no success."""
+
+WORKBENCH: tuple[str, ...] = (
+    "numpy",
+    "triton",
+    "safetensors",
+    "pandas",
+    "matplotlib",
+    "jinja2",
+    "markupsafe",
+)
+WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
+TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE))
+BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
+PARTS = (
+    Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
+    Part("bounds", BOUNDS, WORKBENCH, estimate=60, limit=180),
+)
 
 
-def main(arguments: list[str]) -> int:
-    """Every test in `tests/gpu`, none excluded by a marker; the exit code is pytest's."""
+def main(arguments: list[str], parts: tuple[Part, ...] = PARTS, path: Path = PATH) -> int:
+    """0 when every part ran and reached its values, 1 when not, 5 when nothing ran."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gpu")
+    parser.add_argument("--show", action="store_true", help="print the figures of the last run")
+    if parser.parse_args(arguments).show:
+        if not path.exists():
+            print("No run on a GPU has written figures yet: `python -m tests.gpu` on one does.")
+            return NOTHING_RAN
+        print(GpuRecord.load(path).table())
+        return 0
     if not torch.cuda.is_available():
         print(f"No GPU that torch {torch.__version__} can use is here: no test of tests/gpu runs.")
         return NOTHING_RAN
-    device, build = torch.cuda.get_device_name(), torch.version.cuda or torch.version.hip
-    print(f"Runs every test of tests/gpu on {device}, torch {torch.__version__}, {build}.")
-    return int(pytest.main([str(HERE), *arguments]))
+    found = what_is_here()
+    print(first_line(found, parts), flush=True)
+    record = GpuRecord(found)
+    done = run_parts(parts, record, path)
+    print(record.table())
+    if all(part.missing() for part in parts):
+        return NOTHING_RAN
+    return 0 if done else 1
+
+
+def what_is_here() -> dict[str, str]:
+    """The device with the versions that the figures depend on."""
+    spec = importlib.util.find_spec("triton")
+    triton = "missing"
+    if spec is not None:
+        triton = str(importlib.import_module("triton").__version__)
+    build = torch.version.cuda or torch.version.hip or "none"
+    names = {"device": torch.cuda.get_device_name(), "torch": str(torch.__version__)}
+    return {**names, "build": build, "triton": triton}
+
+
+def first_line(found: dict[str, str], parts: tuple[Part, ...]) -> str:
+    """What is here, which parts run in which time, which are left out for what is missing."""
+    here = f"{found['device']}, torch {found['torch']}, {found['build']}, triton {found['triton']}"
+    able = [part for part in parts if not part.missing()]
+    seconds = sum(part.estimate for part in able)
+    names = ", ".join(part.name for part in able) or "nothing"
+    left = [f"{part.name} ({', '.join(part.missing())})" for part in parts if part.missing()]
+    out = f" Left out for missing packages: {'; '.join(left)}." if left else ""
+    return f"Runs {names} on {here}: about {seconds} s, an estimate that no run has checked.{out}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""The file of figures measured on a GPU: written after every figure, read as a table."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+PATH = Path(__file__).with_name("gpu.json")
+RULES = {"<=": operator.le, ">=": operator.ge}
+
+
+@dataclass(frozen=True)
+class GpuFigure:
+    """One value measured on a device beside the value to reach; `reach` is None where none is."""
+
+    part: str
+    name: str
+    value: float
+    unit: str
+    source: str
+    reach: float | None = None
+    rule: str = "<="
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """`reached`, `missed`, or nothing where there is no value to reach."""
+        if self.reach is None:
+            return ""
+        return "reached" if RULES[self.rule](self.value, self.reach) else "missed"
+
+    def row(self) -> str:
+        """One line on the terminal."""
+        reach = "" if self.reach is None else f"{self.rule} {self.reach:g}"
+        cells = (self.part, self.name, f"{self.value:.4g} {self.unit}", reach, self.verdict)
+        return " | ".join((*cells, self.note, self.source))
+
+
+@dataclass
+class GpuRecord:
+    """What one run found; `outcomes` has a word per part, with the reason where it did not run."""
+
+    found: Mapping[str, str]
+    figures: list[GpuFigure] = field(default_factory=list)
+    outcomes: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> GpuRecord:
+        """Read the file; raises `FileNotFoundError` when no run has written it."""
+        data = json.loads(path.read_text())
+        return cls(data["found"], [GpuFigure(**row) for row in data["figures"]], data["outcomes"])
+
+    def save(self, path: Path) -> None:
+        """Replace the file in one step: an interrupted run leaves a whole one."""
+        beside = path.with_suffix(".tmp")
+        beside.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+        beside.replace(path)
+
+    def table(self) -> str:
+        """Every figure, then every part with how it ended."""
+        head = ", ".join(f"{name} {value}" for name, value in self.found.items())
+        parts = [f"{part}: {outcome}" for part, outcome in self.outcomes.items()]
+        return "\n".join((head, *(figure.row() for figure in self.figures), *parts))
