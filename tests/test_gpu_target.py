@@ -14,7 +14,7 @@ import torch
 
 from tests.gpu import __main__ as target
 from tests.gpu import bounds
-from tests.gpu.parts import Part
+from tests.gpu.parts import Part, run_parts
 from tests.gpu.record import GpuRecord
 
 
@@ -104,3 +104,18 @@ def test_other_targets_exclude_the_whole_folder() -> None:
     )
     assert done.returncode == target.NOTHING_RAN
     assert re.search(r"no tests collected \(\d+ deselected\)", done.stdout)
+
+
+def test_a_skipped_test_is_a_figure_that_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\n\n\ndef test_a():\n    pass\n\n\n"
+        "@pytest.mark.skip(reason='no such GPU')\ndef test_b():\n    pass\n"
+    )
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "tests.gpu.counting", str(tmp_path))
+    record = GpuRecord({"device": "stand-in"})
+    assert not run_parts([Part("tests", command, (), 1, 60)], record, tmp_path / "gpu.json")
+    assert [(figure.value, figure.verdict) for figure in record.figures] == [
+        (1, "reached"),
+        (1, "missed"),
+    ]
+    assert "no such GPU" in record.figures[1].note

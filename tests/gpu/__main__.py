@@ -27,7 +27,8 @@ WORKBENCH: tuple[str, ...] = (
     "markupsafe",
 )
 WORKBENCH += ("pygments", "IPython", "anywidget", "ipywidgets", "cloudpickle", "orjson")
-TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE))
+_PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.gpu.counting")
+TESTS = (sys.executable, "-m", "pytest", "-q", *_PLUGINS, str(HERE))
 BOUNDS = (sys.executable, "-m", "tests.gpu.bounds")
 PARTS = (
     Part("tests", TESTS, ("pytest", *WORKBENCH), estimate=120, limit=300),
