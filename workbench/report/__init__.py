@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.report.rows import AutotuneChoice as AutotuneChoice
     from workbench.report.rows import Break as Break
     from workbench.report.rows import Buffer as Buffer
+    from workbench.report.rows import Bytecode as Bytecode
     from workbench.report.rows import CacheEvent as CacheEvent
     from workbench.report.rows import CachePart as CachePart
     from workbench.report.rows import Capability as Capability

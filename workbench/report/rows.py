@@ -2,9 +2,10 @@
 
 Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0` scheduler
 graph, `i0:op1` scheduler node, `k0` kernel, `w0` wrapper, `b0` break, `q0` guard, `p0` phase,
-`a0` autotune choice, `i0:buf1` buffer, `L:s0:12` line 12 of source s0. A field named `text` or
-`source_text` holds the content hash of a text kept once in `Report.texts`. Files are relative
-to the home folder (`~/…`), to site-packages (`site-packages/…`) or are a notebook cell (`cell 3`).
+`a0` autotune choice, `d0` bytecode of a frame, `i0:buf1` buffer,
+`L:s0:12` line 12 of source s0. A field named `text` or `source_text` holds the content hash of a
+text kept once in `Report.texts`. Files are relative to the home folder (`~/…`), to site-packages
+(`site-packages/…`) or are a notebook cell (`cell 3`).
 """
 
 from __future__ import annotations
@@ -79,6 +80,23 @@ class Node:
     module_path: str | None = None
     called_from: tuple[str, ...] = ()
     operator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bytecode:
+    """What Dynamo put in the place of one function, or of what is left of it after a break.
+
+    `graph` is the captured graph that it calls, `calls` the names of compiled graphs and of the
+    functions that resume after a break, in the order of the code. `text` is Python's disassembly,
+    without what differs from run to run in names: no addresses, no random part.
+    """
+
+    id: str
+    function: str
+    graph: str | None
+    compile_id: str | None
+    calls: tuple[str, ...]
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)

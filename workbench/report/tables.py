@@ -47,6 +47,7 @@ class Tables:
     sources = TableOf(rows.Source, "The user's functions that were traced.")
     graphs = TableOf(rows.Graph, "FX graphs of every stage, in the order in which they appeared.")
     nodes = TableOf(rows.Node, "FX nodes of every graph.")
+    bytecode = TableOf(rows.Bytecode, "What Dynamo put in the place of each function.")
     breaks = TableOf(rows.Break, "Graph breaks.")
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")

@@ -686,6 +686,15 @@ export interface ScriptPart {
 }
 
 /**
+ * What Dynamo put in the place of a function, disassembled.
+ */
+export interface BytecodePart {
+  kind: "bytecode";
+  id: string;
+  text: string;
+}
+
+/**
  * A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None.
  */
 export interface WrapperPart {
@@ -726,7 +735,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | ScriptPart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
+export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
 
 /**
  * The edited inputs that the guard sandbox asks about.

@@ -25,6 +25,7 @@ _NOTE = {"note": lambda text: text and HIDDEN}
 _DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
     "sources": ("the text of {}", "function", _NO_TEXT),
     "graphs": ("the text of {}", "graph", _NO_TEXT),
+    "bytecode": ("the bytecode of {}", "frame", _NO_TEXT),
     "kernels": ("the code of {}", "kernel", _NO_TEXT),
     "wrappers": ("{}", "generated program", _NO_TEXT),
     "assembly": ("{} of compiled kernels", "text", _NO_TEXT),

@@ -136,6 +136,8 @@ def _recording(
                 shapes.marked(run.dynamic, run.bound),
             ):
                 aot_fn = _compile(run)
+                bytecode = aot_fn._artifacts.runtime_env.bytecode
+                recorder.bytecode.keep(bytecode, recorder.trace.compile_id)
                 run.step = "contract"
                 plan = _plan(run, aot_fn, state)
         except BaseException as error:

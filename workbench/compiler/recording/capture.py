@@ -10,6 +10,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
 from workbench.compiler.recording.breaks import BreakRecorder
+from workbench.compiler.recording.bytecode import BytecodeRecorder
 from workbench.compiler.recording.cache import CacheRecorder
 from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
 from workbench.compiler.recording.environment import environment
@@ -43,7 +44,7 @@ _NO_LINES = (
 )
 _PANES = (
     *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
-    *("kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
+    *("bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
 )
 
 
@@ -65,6 +66,7 @@ class Recorder:
         self.trace = TraceHandler(self._patches)
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
         self.breaks = BreakRecorder(self._patches, self.places)
+        self.bytecode = BytecodeRecorder(self._patches, self.places, self.texts)
         self.guards = GuardRecorder(self._patches, self.places)
         self.autotune = AutotuneRecorder(self._patches, self.places, self.texts)
         self.cache = CacheRecorder(self._patches, is_bypassed=level == FULL)
@@ -99,6 +101,7 @@ class Recorder:
         self.cuda_graphs.install()
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
+        self.bytecode.install()
         self.guards.install()
         self.autotune.install()
         self.cache.install(self.trace)
@@ -161,6 +164,7 @@ class Recorder:
             "kernels": kernels,
             "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
             "wrappers": self.kernels.wrappers,
+            "bytecode": self.bytecode.rows(self.graphs.graphs),
             "breaks": self.breaks.rows(),
             "recompiles": self.breaks.recompiles(),
             "guards": self.guards.rows(),

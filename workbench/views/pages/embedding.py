@@ -150,6 +150,7 @@ def part_names(report: Report) -> Iterator[str]:
     first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
     yield from (f"graph:{id}" for id in first)
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
+    yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
     rest = [g.id for g in graphs if g.id not in first]
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))

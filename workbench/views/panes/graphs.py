@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from workbench.report import Graph, Report
+from workbench.report import Bytecode, Graph, Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.lookups.passes import Passes
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
@@ -42,17 +42,37 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
         if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
             first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
             following[first[:-1]][second[:-1]] = None
-    return [
-        row_of(
-            wire.GraphHead,
-            graph,
-            title=(f"{graph.compile_id or '?'} · " if several else "") + _stage_name(graph),
-            side=passes.graph(graph),
-            part=f"graph:{graph.id}",
-            next=[id for id in following[graph.id] if id != graph.id],
+    heads = []
+    for graph in report.graphs:
+        compilation = f"{graph.compile_id or '?'} · " if several else ""
+        heads.append(
+            row_of(
+                wire.GraphHead,
+                graph,
+                title=compilation + _stage_name(graph),
+                side=passes.graph(graph),
+                part=f"graph:{graph.id}",
+                next=[id for id in following[graph.id] if id != graph.id],
+            )
         )
-        for graph in report.graphs
-    ]
+        rows = (row for row in report.bytecode if row.graph == graph.id and row.text is not None)
+        heads += [_bytecode(row, compilation) for row in rows]
+    return heads
+
+
+def _bytecode(row: Bytecode, compilation: str) -> wire.GraphHead:
+    """The bytecode that calls a captured graph, beside it like a stage; it has no nodes."""
+    return row_of(
+        wire.GraphHead,
+        row,
+        stage="bytecode",
+        title=f"{compilation}Bytecode of {row.function}",
+        node_count=0,
+        is_backward=False,
+        side="",
+        part=f"bytecode:{row.id}",
+        next=[],
+    )
 
 
 def _stage_name(graph: Graph) -> str:

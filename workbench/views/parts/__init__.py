@@ -6,15 +6,15 @@ from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.parts.code import Codes, wrapper_part
+from workbench.views.parts.code import Codes, bytecode_part, wrapper_part
 from workbench.views.parts.graph import GraphParts, changes_part
 from workbench.views.parts.stage import Stages, compare_part
 from workbench.views.parts.table import table_part
 from workbench.views.wire.document import Part
 
 _FORMS = (
-    "graph:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, asm:CONFIG:STAGE, "
-    "compare:CONFIG:CONFIG:STAGE"
+    "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
+    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE"
 )
 
 
@@ -42,6 +42,8 @@ class Parts:
         match kind:
             case "graph":
                 return self._graphs.part(rest)
+            case "bytecode":
+                return bytecode_part(self._report, rest)
             case "code":
                 return self._codes.part(rest)
             case "script":

@@ -1,4 +1,4 @@
-"""The parts `code:<kernel>` and `wrapper:<wrapper>`: a generated text with what each line is."""
+"""The parts that are texts: `code:ID`, `wrapper:ID` with what each line is, `bytecode:ID`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from workbench.errors import UsageError
 from workbench.report import KernelLine, Report, Wrapper
 from workbench.views.wire.codec import row_of
-from workbench.views.wire.document import CodePart, WrapperPart
+from workbench.views.wire.document import BytecodePart, CodePart, WrapperPart
 from workbench.views.words.places import text_of
 
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
@@ -43,6 +43,18 @@ class Codes:
             if 0 < row.line <= len(nodes):
                 nodes[row.line - 1] = list(row.nodes)
         return row_of(CodePart, kernel, kind="code", text=text, nodes=nodes)
+
+
+def bytecode_part(report: Report, id: str) -> BytecodePart:
+    """Build the part; raises `UsageError` when there is no such bytecode or it has no text."""
+    row = next((row for row in report.bytecode if row.id == id), None)
+    if row is None:
+        known = ", ".join(report.bytecode.columns.get("id", ())) or "none"
+        raise UsageError(f"There is no bytecode {id!r}; the report has {known}.")
+    text = text_of(report, row.text)
+    if text is None:
+        raise UsageError(f"The report keeps no text of the bytecode {id}.")
+    return {"kind": "bytecode", "id": id, "text": text}
 
 
 def wrapper_part(report: Report, id: str) -> WrapperPart:

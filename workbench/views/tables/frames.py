@@ -43,7 +43,7 @@ _NUMBERS = {
     "time_us": "float64",
     "time_ms": "float64",
 }
-_TEXTS = ("sources", "graphs", "kernels", "wrappers", "assembly", "autotune")
+_TEXTS = ("sources", "graphs", "bytecode", "kernels", "wrappers", "assembly", "autotune")
 """Tables whose `text` names a text kept once."""
 
 

@@ -439,6 +439,14 @@ class ScriptPart(TypedDict):
     text: str
 
 
+class BytecodePart(TypedDict):
+    """What Dynamo put in the place of a function, disassembled."""
+
+    kind: Literal["bytecode"]
+    id: str
+    text: str
+
+
 class WrapperPart(TypedDict):
     """A wrapper program; `kernels[i]` is the kernel that line i + 1 calls or defines, or None."""
 
@@ -480,6 +488,7 @@ Part = (
     GraphPart
     | CodePart
     | ScriptPart
+    | BytecodePart
     | WrapperPart
     | TablePart
     | ChangesPart

@@ -5,7 +5,7 @@ import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
-import { comparable } from "./compare";
+import { comparable, isCode } from "./compare";
 import { findNodes } from "./find";
 import type { Grouping } from "./groups";
 import type { Model } from "./model";
@@ -41,8 +41,12 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         onChange={(event) => choose(event.currentTarget.value)}
       >
         {listed.map((graph) => (
-          <option key={graph.id} value={graph.id} disabled={graph.node_count === 0}>
-            {graph.title} · {graph.node_count}
+          <option
+            key={graph.id}
+            value={graph.id}
+            disabled={graph.node_count === 0 && !isCode(graph)}
+          >
+            {isCode(graph) ? graph.title : `${graph.title} · ${graph.node_count}`}
           </option>
         ))}
       </select>
@@ -64,15 +68,17 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
       {shown && <Find store={store} {...shown} />}
       {shown && !state.isTable.value && <Fit {...shown} />}
       {shown && !state.isTable.value && <Save {...shown} />}
-      <button
-        type="button"
-        class="btn"
-        aria-pressed={state.isTable.value}
-        data-tip="The same nodes as a table"
-        onClick={() => (state.isTable.value = !state.isTable.value)}
-      >
-        Table
-      </button>
+      {!isCode(head) && (
+        <button
+          type="button"
+          class="btn"
+          aria-pressed={state.isTable.value}
+          data-tip="The same nodes as a table"
+          onClick={() => (state.isTable.value = !state.isTable.value)}
+        >
+          Table
+        </button>
+      )}
     </div>
   );
 }

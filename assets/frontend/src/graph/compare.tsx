@@ -16,11 +16,15 @@ export interface Compared {
   byNode: Map<number, Change>;
 }
 
-/** The stages that can stand beside this one: a forward is never compared with a backward. */
+/** The stages that can stand beside this one: not a backward beside a forward, nor bytecode. */
 export function comparable(graphs: readonly GraphHead[], id: string): GraphHead[] {
   const own = graphs.find((graph) => graph.id === id);
-  return graphs.filter((graph) => graph.is_backward === own?.is_backward);
+  if (!own || isCode(own)) return [];
+  return graphs.filter((graph) => graph.is_backward === own.is_backward && !isCode(graph));
 }
+
+/** Bytecode stands among the stages as a text. */
+export const isCode = (head: GraphHead) => head.stage === "bytecode";
 
 /** Earlier and later of the stage shown and the one compared with. */
 function inOrder(graphs: readonly GraphHead[], a: string, b: string): [string, string] {

@@ -7,11 +7,11 @@ import { graphOf, kindOf } from "../ids";
 import type { Store } from "../store";
 import { Empty, Message } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { GraphHead, GraphPart } from "../wire";
+import type { BytecodePart, GraphHead, GraphPart } from "../wire";
 import { Bar } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
 import { captionOf, marksOf } from "./caption";
-import { Compare, useChanges, type Compared } from "./compare";
+import { Compare, isCode, useChanges, type Compared } from "./compare";
 import "./graph.css";
 import { looksOf } from "./looks";
 import { modelOf, type Model } from "./model";
@@ -34,11 +34,14 @@ export function GraphPane({ store }: { store: Store }) {
   const graphs = store.doc.value?.graphs ?? [];
   followSelection(store, state, graphs);
   const head = graphs.find((graph) => graph.id === state.graph.value);
-  const [loaded, setLoaded] = useState<{ part?: GraphPart; failed?: string }>({});
+  const [loaded, setLoaded] = useState<{ part?: GraphPart | BytecodePart; failed?: string }>({});
   useEffect(() => {
     if (!head) return;
     let isCurrent = true;
-    store.need<GraphPart>(head.part).then(
+    const asked = isCode(head)
+      ? store.host.part<BytecodePart>(head.part)
+      : store.need<GraphPart>(head.part);
+    asked.then(
       (part) => isCurrent && setLoaded({ part }),
       (error: Error) => isCurrent && setLoaded({ failed: error.message }),
     );
@@ -60,11 +63,16 @@ export function GraphPane({ store }: { store: Store }) {
   const { part, failed } = loaded;
   return (
     <div class="graph">
-      {part?.id === head.id ? (
+      {part?.id === head.id && part.kind === "graph" ? (
         <Loaded store={store} state={state} head={head} graphs={graphs} part={part} />
       ) : (
         <>
           <Bar store={store} state={state} graphs={graphs} head={head} />
+          {part?.id === head.id && part.kind === "bytecode" && (
+            <pre class="mono bytecode" tabIndex={0}>
+              {part.text}
+            </pre>
+          )}
           {failed && (
             <Message note={{ title: "This graph is not here.", text: failed, tone: "plain" }} />
           )}
