@@ -88,7 +88,7 @@ class Bytecode:
 
     `graph` is the captured graph that it calls, `calls` the names of compiled graphs and of the
     functions that resume after a break, in the order of the code. `text` is Python's disassembly,
-    without what differs from run to run in names: no addresses, no random part.
+    without addresses and random parts of names; their numbers count within a process.
     """
 
     id: str
