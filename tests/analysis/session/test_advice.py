@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from tests.report.session.sample import session
 from workbench.analysis.session.advice import advice, why_slow
+from workbench.report.session.record import Session
+from workbench.report.session.rows import Compile
+from workbench.report.table import Table
 
 
 def test_what_runs_eagerly_comes_first_then_what_costs_most() -> None:
@@ -29,3 +32,10 @@ def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:
     assert "size mismatch at index 0" in why_slow(session(), 2)
     assert why_slow(session(), 3) == ""
     assert why_slow(session(), 99) == ""
+
+
+def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:
+    made = session()
+    tables = {**made.tables, "compiles": Table.of(Compile)}
+    (found,) = (one for one in advice(Session(made.header, tables, {})) if one.kind == "recompile")
+    assert "was 6, not 4: mark the dimension" in found.sentence

@@ -84,7 +84,16 @@ def test_a_bar_says_what_its_steps_went_into_on_a_scale_for_both() -> None:
 def test_ten_thousand_steps_share_bars_and_events_keep_their_own() -> None:
     steps = [Step(n, n * 0.01, 10.0, 1.0 * (n == 500), 1, 4.0, 6.0, 0) for n in range(10_000)]
     found = bars(steps, [Event(700, 7.0, "fallback", "0/8", "f", "limit")])
-    assert len(found) <= 246
+    assert len(found) <= 240
     assert next(bar for bar in found if bar.compile_ms).first == 500
     assert next(bar for bar in found if bar.kinds).kinds == ("fallback",)
     assert sum(bar.last - bar.first + 1 for bar in found) == 10_000
+
+
+def test_many_steps_that_compile_share_bars_too() -> None:
+    steps = [Step(n, n * 0.01, 10.0, 0.1 * (n % 4 == 0), 1, 4.0, 6.0, 1) for n in range(2_000)]
+    events = [Event(n, n * 0.01, "recompile", f"0/{n}", "f", "size") for n in range(0, 2_000, 4)]
+    found = bars(steps, events)
+    assert len(found) <= 240
+    assert all(bar.kinds == ("recompile",) for bar in found[:-1])
+    assert sum(bar.last - bar.first + 1 for bar in found) == 2_000

@@ -42,7 +42,8 @@ class Advice:
     @property
     def sentence(self) -> str:
         """Place, cost and cure in one line."""
-        return f"{self.text} ({place(self.file, self.line)}): {self.cure}."
+        where = f" ({place(self.file, self.line)})" if self.file else ""
+        return f"{self.text}{where}: {self.cure}."
 
 
 def place(file: str, line: int) -> str:
@@ -89,7 +90,7 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         if row.nearest:
             nearest.setdefault((row.function, row.kind), []).append(row)
     for (function, kind), rows in nearest.items():
-        own = next(one for one in compiles if one.id == rows[-1].compile_id)
+        own = next((one for one in compiles if one.id == rows[-1].compile_id), None)
         spent = sum(row.cost_s for row in rows)
         steps = tuple(dict.fromkeys(row.step for row in rows))
         text = (
@@ -97,7 +98,8 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
             f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(rows[-1])}"
         )
         cure = _CURES.get(kind, _CURES["other"])
-        yield Advice("recompile", function, own.file, own.line, spent, steps, text, cure)
+        file, line = (own.file, own.line) if own else ("", 0)  # a file that was cut short
+        yield Advice("recompile", function, file, line, spent, steps, text, cure)
 
 
 def _since(row: SessionRecompile) -> str:

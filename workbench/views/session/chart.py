@@ -33,16 +33,18 @@ class Bar:
 
 
 def bars(steps: Sequence[Step], events: Sequence[Event], most: int = MOST_BARS) -> list[Bar]:
-    """At most so many bars; a step in which something was compiled has one of its own."""
+    """At most so many bars; where that leaves room, a step with events has one of its own."""
     kinds: dict[int, list[str]] = {}
     for event in events:
         kinds.setdefault(event.step, []).append(event.kind)
-    width = max(1, -(-len(steps) // most))
+    alone = {step.step for step in steps if step.compile_s or step.step in kinds}
+    if 2 * len(alone) >= most:  # they and the runs between them would be too many
+        alone = set()
+    width = max(1, -(-len(steps) // max(1, most - 2 * len(alone) - 1)))
     found: list[list[Step]] = []
     for step in steps:
-        is_alone = bool(step.compile_s) or step.step in kinds
-        is_new = not found or is_alone or len(found[-1]) >= width
-        if is_new or found[-1][-1].compile_s or found[-1][-1].step in kinds:
+        is_new = not found or step.step in alone or len(found[-1]) >= width
+        if is_new or found[-1][-1].step in alone:
             found.append([step])
         else:
             found[-1].append(step)
