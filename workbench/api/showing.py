@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.gpu_model.launches import Launches
+    from workbench.analysis.session.comparing import SessionDiff
     from workbench.handles.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
+    from workbench.report.session.record import Session
     from workbench.trace_logs.reading import Trace
 
 
@@ -45,25 +49,34 @@ def show(x: Any) -> Any:
     return x if isinstance(x, Diff | Session | Sweep) else run(x)
 
 
-def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
+@overload
+def diff(a: Session, b: Session, *, names: tuple[str, str] | None = None) -> SessionDiff: ...
+
+
+@overload
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
+
+
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff | SessionDiff:
     """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
 
     Graphs are matched by structure and shapes, kernels by what they compute. The result prints
-    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`. Of two
+    sessions it says what is compiled, waited for and given up: `.frame()`, `.place_frame()`.
 
     Parameters
     ----------
     a, b
         What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
         path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
-        returned has measured times of kernels to compare as well.
+        returned has measured times of kernels to compare as well. Or two sessions.
     names
         What the two are called; by default their files or what was compiled.
 
     Raises
     ------
     UsageError
-        One of them has no report.
+        One of them has no report, or only one of them is a session.
     ArtifactError
         A file is damaged, or holds no report.
 
@@ -77,7 +90,14 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff:
     """
     from workbench.analysis.diff.comparing import compare
     from workbench.artifacts.inspect.report_in import names_of, report_of
+    from workbench.report.session.record import Session
 
+    if isinstance(a, Session) and isinstance(b, Session):
+        from workbench.analysis.session.comparing import compare_sessions
+
+        return compare_sessions(a, b, names or ("a", "b"))
+    if isinstance(a, Session) or isinstance(b, Session):
+        raise UsageError("A session is compared with another session: s.report(0) is a report.")
     return compare(report_of(a), report_of(b), names or names_of(a, b))
 
 

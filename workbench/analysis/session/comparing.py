@@ -1,0 +1,128 @@
+"""Two sessions of one program: what is compiled, given up and waited for less or more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from workbench.analysis.session.advice import place
+from workbench.number_text import number_text
+from workbench.report.presenting import Presented, presenter
+from workbench.report.session.record import Session, count_recompiles
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class SessionChange:
+    """One quantity of both sessions; `unit` is "count" or "s". None where it was not measured."""
+
+    what: str
+    a: float | None
+    b: float | None
+    unit: str
+
+    @property
+    def words(self) -> str:
+        """Both values, with their unit."""
+        quantity = "seconds" if self.unit == "s" else "whole"
+        return " → ".join(number_text(value, quantity) for value in (self.a, self.b))
+
+
+@dataclass(frozen=True)
+class PlaceChange:
+    """A break, a cause of recompiles or a frame that runs eagerly, which one session lacks.
+
+    `kind`: "break", "recompile" or "fallback"; `is_gone` when only the first session has it.
+    """
+
+    kind: str
+    function: str
+    place: str
+    text: str
+    is_gone: bool
+
+
+class SessionDiff(Presented):
+    """What differs between two sessions: quantities, and places that are gone or new."""
+
+    def __init__(
+        self,
+        names: tuple[str, str],
+        changes: tuple[SessionChange, ...],
+        places: tuple[PlaceChange, ...],
+    ):
+        self.names, self.changes, self.places = names, changes, places
+
+    def frame(self) -> pandas.DataFrame:
+        """The quantities: what, a, b, unit."""
+        return presenter().rows_frame(self.changes, SessionChange)
+
+    def place_frame(self) -> pandas.DataFrame:
+        """The places: kind, function, place, text, is_gone."""
+        return presenter().rows_frame(self.places, PlaceChange)
+
+    def __repr__(self) -> str:
+        """A line for each quantity that differs, then the places."""
+        lines = [f"{self.names[0]} → {self.names[1]}"]
+        lines += [f"  {one.what:<28}{one.words}" for one in self.changes if one.a != one.b]
+        lines += [
+            f"  {'gone' if one.is_gone else 'new':<6}{one.kind:<10}{one.function} ({one.place}): "
+            f"{one.text}"
+            for one in self.places
+        ]
+        return "\n".join(lines if len(lines) > 1 else [f"{lines[0]}: nothing differs"])
+
+
+def compare_sessions(a: Session, b: Session, names: tuple[str, str] = ("a", "b")) -> SessionDiff:
+    """What differs between two sessions; places are compared by what stands there, not by line."""
+    pairs = zip(_quantities(a), _quantities(b), strict=True)
+    changes = tuple(
+        SessionChange(what, first, second, unit) for (what, first, unit), (_, second, _) in pairs
+    )
+    return SessionDiff(names, changes, tuple(_places(a, b)))
+
+
+def _quantities(session: Session) -> Iterator[tuple[str, float | None, str]]:
+    tables = session.tables
+    yield "compiles", len(tables["compiles"]), "count"
+    yield "recompiles", count_recompiles(tables), "count"
+    yield "breaks", len(tables["breaks"]), "count"
+    yield "frames that run eagerly", len(tables["fallbacks"]), "count"
+    yield "steps", session.header.steps, "count"
+    steps = list(tables["steps"])
+    yield "compiling", sum(step.compile_s for step in steps), "s"
+    yield "the median step", _median_s([step.wall_ms for step in steps]), "s"
+    yield "of it in compiled graphs", _median_s([step.in_graphs_ms for step in steps]), "s"
+    yield "of it outside of graphs", _median_s([step.outside_ms for step in steps]), "s"
+
+
+def _median_s(milliseconds: list[float]) -> float | None:
+    return median(milliseconds) / 1e3 if milliseconds else None
+
+
+def _places(a: Session, b: Session) -> Iterator[PlaceChange]:
+    before, after = _found(a), _found(b)
+    for here, there, is_gone in ((before, after, True), (after, before, False)):
+        for (kind, function, text), where in here.items():
+            if (kind, function, text) not in there:
+                yield PlaceChange(kind, function, where, text, is_gone)
+
+
+def _found(session: Session) -> dict[tuple[str, str, str], str]:
+    """By kind, function and text: where it is."""
+    tables = session.tables
+    compiled = {row.id: place(row.file, row.line) for row in tables["compiles"]}
+    found = {
+        ("break", row.function, row.text): place(row.file, row.line) for row in tables["breaks"]
+    }
+    for row in tables["recompiles"]:
+        if row.nearest:
+            key = ("recompile", row.function, row.source or row.guard)
+            found.setdefault(key, compiled.get(row.compile_id, ""))
+    for row in tables["fallbacks"]:
+        found["fallback", row.function, row.how] = place(row.file, row.line)
+    return found
