@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from workbench.analysis.session.advice import place
-from workbench.number_text import number_text
+from workbench.number_text import Quantity, number_text
 from workbench.report.presenting import Presented, presenter
 from workbench.report.session.record import Session, count_recompiles
 
@@ -28,7 +28,7 @@ class SessionChange:
     @property
     def words(self) -> str:
         """Both values, with their unit."""
-        quantity = "seconds" if self.unit == "s" else "whole"
+        quantity: Quantity = "seconds" if self.unit == "s" else "whole"
         return " → ".join(number_text(value, quantity) for value in (self.a, self.b))
 
 
