@@ -11,12 +11,13 @@ from types import ModuleType
 
 from docs.generate.readme import Page
 from workbench import errors
-from workbench.api import compiling, evaluation, files, showing
+from workbench.api import compiling, evaluation, files, programs, showing
 
 _MODULES = {
     compiling: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
     files: ("files", "Files"),
+    programs: ("programs", "Running programs"),
     showing: ("look", "Look and compare"),
 }
 """By module of the API: the name and the title of its page."""
@@ -45,6 +46,7 @@ class Named:
 
 _ALONE = {
     "Report": Named("wb.Report", "workbench.report.record.Report"),
+    "Session": Named("wb.Session", "workbench.report.session.record.Session"),
     "Options": Named("wb.options", "workbench.settings.Options"),
 }
 """By title of their page, what no module of the API gives."""
