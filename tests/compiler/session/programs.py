@@ -19,6 +19,15 @@ class Printing(nn.Module):
         return self.second(y)
 
 
+class Saying(nn.Module):
+    """Another module whose forward has a message."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x.sin()
+        print(end="")
+        return y.cos()
+
+
 class Block(nn.Module):
     """One of several equal layers."""
 

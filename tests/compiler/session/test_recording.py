@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from tests.compiler.session.programs import Block, Factor, Printing, in_a_loop, scaled
+from tests.compiler.session.programs import Block, Factor, Printing, Saying, in_a_loop, scaled
 from workbench.compiler.internals import torch_private as tp
 from workbench.handles.programs.session import LiveSession
 
@@ -178,8 +178,56 @@ def test_a_backend_that_fails_is_an_error_of_its_compile_and_of_the_program() ->
     with wb.session() as session, pytest.raises(Exception, match="not today"):
         torch.compile(scaled, backend=refusing)(torch.ones(3), Factor())
     (row,) = session.frame("compiles").itertuples()
-    assert row.outcome == "skipped"
+    assert row.outcome == "error"
     assert "not today" in row.why
+    assert len(session.frame("fallbacks")) == 0
+    assert set(session.frame("events").kind) == {"compile"}
+
+
+def test_a_backend_that_fails_quietly_leaves_its_frame_eager() -> None:
+    def refusing(graph: object, inputs: object) -> object:
+        raise ValueError("not today")
+
+    with wb.session() as session, torch._dynamo.config.patch(suppress_errors=True):
+        torch.compile(scaled, backend=refusing)(torch.ones(3), Factor())
+    assert list(session.frame("compiles").outcome) == ["skipped"]
+    (row,) = session.frame("fallbacks").itertuples()
+    assert (row.function, row.how) == ("scaled", "always")
+    assert "not today" in row.why
+
+
+def test_a_whole_graph_that_cannot_be_is_an_error_and_no_fallback() -> None:
+    with wb.session() as session, pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(in_a_loop, backend="eager", fullgraph=True)(torch.ones(3))
+    assert list(session.frame("compiles").outcome) == ["error"]
+    assert len(session.frame("fallbacks")) == 0
+
+
+def test_a_report_says_what_torch_compile_was_asked_for() -> None:
+    def mine(graph: Any, inputs: object) -> object:
+        return graph.forward
+
+    with wb.session() as session:
+        torch.compile(scaled, backend=mine)(torch.ones(3), Factor())
+        torch._dynamo.reset()
+        torch.compile(scaled, mode="max-autotune-no-cudagraphs")(torch.ones(3), Factor())
+    assert session.report(0).request.backend == "mine"
+    asked = session.report(1).request
+    assert (asked.backend, dict(asked.options)["max_autotune"]) == ("inductor", "True")
+
+
+def test_a_full_session_compiles_past_the_caches() -> None:
+    model = Block()
+    with wb.session("full") as session:
+        for _ in range(2):
+            torch._dynamo.reset()
+            torch.compile(model)(torch.ones(2, 8)).sum().backward()
+    forward = session.frame("compiles").query("kind == 'first'")
+    assert len(forward) == 2
+    for at in forward.index:
+        report = session.report(int(at))
+        assert {"dynamo", "forward", "after_post_grad"} <= {row.stage for row in report.graphs}
+        assert report.request.capture == "full"
 
 
 def test_what_was_compiled_before_is_counted_and_marked() -> None:
@@ -190,13 +238,29 @@ def test_what_was_compiled_before_is_counted_and_marked() -> None:
             compiled(torch.ones(2, 8))
     assert len(session.frame("compiles")) == 0
     (row,) = session.frame("regions").itertuples()
-    assert (row.compile_id, row.calls) == ("", 1)
+    assert (row.compile_id, row.calls, row.is_backward) == ("", 1, False)
 
 
 def _stopped_by(kind: type[BaseException], session: LiveSession) -> None:
     with session:
         torch.compile(scaled, backend="eager")(torch.ones(3), Factor())
         raise kind
+
+
+def test_functions_of_one_name_are_told_apart_after_a_break() -> None:
+    with wb.session() as session:
+        for kind in (Printing, Saying):
+            torch.compile(kind(), backend="eager")(torch.ones(2, 8))
+    names = session.frame("compiles").query("kind == 'resume'").function
+    assert list(names) == ["Printing.forward", "Saying.forward"]
+
+
+def test_a_session_may_be_stopped_within_its_loop() -> None:
+    session = wb.session().start()
+    for n in session.steps(range(3)):
+        if n == 1:
+            session.stop()
+    assert session.header.steps == 1  # nothing happened in the second before it was stopped
 
 
 def test_a_loop_that_raises_or_is_interrupted_keeps_what_was_recorded() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -39,6 +40,7 @@ class OpenCompile:
     step: int
     at_s: float
     kind: str
+    request: Request
     recorder: Recorder | None
     resumed_at: int = 0
     thread: str = field(default_factory=lambda: threading.current_thread().name)
@@ -119,7 +121,7 @@ class Compiles:
 
     def _frame(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def compile_frame(code: CodeType, *args: Any, **kwargs: Any) -> Any:
-            row = self._begin(str(kwargs.get("compile_id")), code, _closure(args))
+            row = self._begin(str(kwargs.get("compile_id")), code, *_parts(args))
             try:
                 result = self._run(row, inner, code, *args, **kwargs)
             except Exception as error:
@@ -130,23 +132,37 @@ class Compiles:
 
         return compile_frame
 
-    def _begin(self, id: str, code: CodeType, closure: tuple[Any, ...]) -> OpenCompile:
+    def _begin(
+        self, id: str, code: CodeType, closure: tuple[Any, ...], backend: Any
+    ) -> OpenCompile:
+        request = request_of(self._level, backend)
         match = RESUMED.match(code.co_name)
         kind = "resume" if match else "autograd" if id.startswith("!") else "first"
-        name = self._resumed(match[1], code) if match else function_name(code, closure)
-        row = self._open(id, name, code.co_filename, code.co_firstlineno, kind)
+        name = self._resumed(match, code) if match else function_name(code, closure)
+        row = self._open(id, name, code.co_filename, code.co_firstlineno, kind, request)
         row.resumed_at = int(match[2]) if match else 0
         return row
 
-    def _resumed(self, name: str, code: CodeType) -> str:
-        """The function whose rest a frame is, as its first part was called."""
-        own = (row.function for row in reversed(self.found) if row.file == code.co_filename)
-        return next((each for each in own if each.rpartition(".")[2] == name), name)
+    def _resumed(self, match: re.Match[str], code: CodeType) -> str:
+        """The function whose rest a frame is, as its first part was called.
 
-    def _open(self, id: str, function: str, file: str, line: int, kind: str) -> OpenCompile:
-        recorder = Recorder(self._level, Request(name=function, capture=self._level))
-        at = self._steps.now()
-        row = OpenCompile(id, function, file, line, self._steps.number, at, kind, recorder)
+        A file may have several of one name: the line is in the one that begins last before it.
+        """
+        own = [
+            row
+            for row in self.found
+            if row.file == code.co_filename
+            and row.function.rpartition(".")[2] == match[1]
+            and row.line <= int(match[2])
+        ]
+        return max(own, key=lambda row: row.line).function if own else match[1]
+
+    def _open(
+        self, id: str, function: str, file: str, line: int, kind: str, request: Request
+    ) -> OpenCompile:
+        recorder = Recorder(self._level, replace(request, name=function))
+        at, number = self._steps.now(), self._steps.number
+        row = OpenCompile(id, function, file, line, number, at, kind, request, recorder)
         self.found.append(row)
         return row
 
@@ -199,7 +215,9 @@ class Compiles:
             id = str(context.compile_id) if context else ""
             of = self.of(id)
             place = (of.function, of.file, of.line) if of else ("", "", 0)
-            row = self._open(id, *place, "backward")
+            row = self._open(
+                id, *place, "backward", of.request if of else request_of(self._level, None)
+            )
             result = self._run(row, inner, compiler, *args, **kwargs)
             row.outcome = "graph"
             return result
@@ -279,10 +297,22 @@ def _sentence(text: str) -> str:
     return " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1])
 
 
-def _closure(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The cells of a frame: the fourth argument after its code."""
-    found = args[3] if len(args) > 3 else ()
-    return found if isinstance(found, tuple) else ()
+def _parts(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The cells and the backend of a frame: the fourth and fifth argument after its code."""
+    closure, backend = (*args[3:5], None, None)[:2]
+    return closure if isinstance(closure, tuple) else (), backend
+
+
+def request_of(level: str, backend: Any) -> Request:
+    """What torch.compile was asked for, as its backend knows it."""
+    name = getattr(backend, "_compiler_name", None) or getattr(backend, "__name__", None)
+    config = getattr(backend, "config", None)
+    options = config.items() if isinstance(config, dict) else ()
+    return Request(
+        backend=str(name or "not known"),
+        options=tuple((str(key), str(value)) for key, value in options),
+        capture=level,
+    )
 
 
 def _held(entry: Any, frame: Any) -> int:

@@ -54,7 +54,11 @@ class Fallbacks:
         def attempt(wrapper: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
             self._attempts += 1
             before = len(self._compiles.found)
-            result = inner(wrapper, frame, *args, **kwargs)
+            try:
+                result = inner(wrapper, frame, *args, **kwargs)
+            except BaseException:
+                self._raised(frame.f_code)
+                raise
             why = getattr(result, "skip_reason", None)
             code = frame.f_code
             is_generator = code.co_flags & inspect.CO_GENERATOR  # sympy's come by dozens
@@ -64,6 +68,14 @@ class Fallbacks:
             return result
 
         return attempt
+
+    def _raised(self, code: CodeType) -> None:
+        """The program got the error of its compile: nothing runs eagerly for it."""
+        fallen = self._fallen.pop(code, None)
+        row = self._compiles.of(fallen.compile_id) if fallen else None
+        if row is not None:
+            row.outcome = "error"
+            self._steps.forget("fallback", row.id)
 
     def _add(self, code: CodeType, compile_id: str, how: str, why: str) -> None:
         if code not in self._fallen:

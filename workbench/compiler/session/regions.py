@@ -21,7 +21,7 @@ class _Calls:
 
     __slots__ = ("calls", "compile_id", "first_ns", "is_backward", "ns")
 
-    def __init__(self, compile_id: str, is_backward: bool):
+    def __init__(self, compile_id: str, is_backward: bool | None):
         self.compile_id, self.is_backward = compile_id, is_backward
         self.calls = self.ns = self.first_ns = 0
 
@@ -70,13 +70,13 @@ class Regions:
             try:
                 return link.inner(graph, inputs)
             finally:
-                put((known(id(graph)) or add(graph, "", False), clock() - started))
+                put((known(id(graph)) or add(graph, "", _pass_of(graph)), clock() - started))
                 if len(queue) > _FOLD:
                     fold()
 
         return call
 
-    def _add(self, graph: Any, compile_id: str, is_backward: bool) -> _Calls:
+    def _add(self, graph: Any, compile_id: str, is_backward: bool | None) -> _Calls:
         key = id(graph)
         made = self._known[key] = _Calls(compile_id, is_backward)
         self._all.append(made)
@@ -121,3 +121,9 @@ class Regions:
             for one in self._all
             if one.calls
         ]
+
+
+def _pass_of(graph: Any) -> bool | None:
+    """Whether a graph that was compiled before is a backward; None where torch did not keep it."""
+    found = (getattr(graph, "fx_kwargs", None) or {}).get("is_backward")
+    return None if found is None else bool(found)

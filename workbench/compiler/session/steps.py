@@ -49,6 +49,15 @@ class Steps:
         self.events_seen += 1
         self._open.events += 1
 
+    def forget(self, kind: str, compile_id: str) -> None:
+        """Take back the last event of a kind and a compile: it was not what it seemed."""
+        for event in reversed(self.events):
+            if (event.kind, event.compile_id) == (kind, compile_id):
+                self.events.remove(event)
+                self.events_seen -= 1
+                self._open.events -= 1
+                return
+
     def compiled(self, seconds: float) -> None:
         """Time of the step that went into compiling; nested compiles are told once."""
         self._open.compile_s += seconds

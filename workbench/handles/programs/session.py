@@ -63,7 +63,8 @@ class LiveSession(Session):
         """The items, such as the batches of a loader; each ends a step when the next is asked."""
         for item in items:
             yield item
-            self.step()
+            if self.is_running:  # it may be stopped while the loop goes on
+                self.step()
 
     @property
     def is_running(self) -> bool:

@@ -11,7 +11,8 @@ class Compile:
 
     `kind`: "first", "recompile", "resume" (what follows a graph break), "backward", "autograd"
     (compiled autograd). `outcome`: "graph", "no graph", "skipped" (the frame runs eagerly),
-    "limit" (so do its further variants), "error", "interrupted" or "unfinished". `total_s` holds
+    "limit" (so do its further variants), "error" (the program got it), "interrupted" or
+    "unfinished". `total_s` holds
     `dynamo_s` and `backend_s`, of which `codegen_s` is a part, all in seconds as torch counts them.
     `why`: the guard of the nearest earlier variant that failed, or why the frame was skipped.
     `cache`: what torch's caches answered. `guards`, `ops` and times that torch did not tell are
@@ -102,12 +103,13 @@ class Fallback:
 class Region:
     """Calls of one compiled graph, in host time: on a GPU that is the time to launch it.
 
-    `compile_id` is empty for a graph that was compiled before the session began.
+    `compile_id` is empty for a graph that was compiled before the session began, `is_backward` None
+    where torch does not tell it of such a graph.
     """
 
     compile_id: str
     function: str
-    is_backward: bool
+    is_backward: bool | None
     calls: int
     total_ms: float
     mean_us: float

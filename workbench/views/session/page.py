@@ -71,6 +71,7 @@ _STEPS = (
     Column("Outside", "outside_ms", "ms"),
 )
 _SLOWEST = 3
+_PASSES = {True: "backward", False: "forward", None: "not known"}
 
 
 def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
@@ -119,10 +120,7 @@ def _view(session: Session, redact: bool, limits: Limits) -> dict[str, Any]:
     }
     if redact:
         placed["breaks"] = [{**row, "text": ""} for row in placed["breaks"]]
-    regions = [
-        {**asdict(row), "pass_": "backward" if row.is_backward else "forward"}
-        for row in tables["regions"]
-    ]
+    regions = [{**asdict(row), "pass_": _PASSES[row.is_backward]} for row in tables["regions"]]
     others = (
         (
             "recompiles",
