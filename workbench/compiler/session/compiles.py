@@ -6,86 +6,26 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import CodeType, FunctionType
 from typing import Any
 
-from workbench.analysis.session.reasons import Reason, reason_of
+from workbench.analysis.session.reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
+from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import Steps
 from workbench.compiler.sources.break_messages import RESUMED, plain_reason
 from workbench.compiler.sources.sources import Places
-from workbench.report.header import Outcome, Request
-from workbench.report.record import Report
+from workbench.report.header import Request
 from workbench.report.session.rows import Compile, SessionRecompile
 
 PANE = "compiles"
 REPORTS = 64
 """Compiles whose reports are kept: the costliest of a session."""
 _LIMIT = "recompile limit"
-
-
-@dataclass
-class OpenCompile:
-    """A compile that goes on, or has ended: what its row is made from."""
-
-    id: str
-    function: str
-    file: str
-    line: int
-    step: int
-    at_s: float
-    kind: str
-    request: Request
-    recorder: Recorder | None
-    resumed_at: int = 0
-    thread: str = field(default_factory=lambda: threading.current_thread().name)
-    total_s: float = 0.0
-    dynamo_s: float | None = None
-    backend_s: float | None = None
-    codegen_s: float | None = None
-    guards: int | None = None
-    ops: int | None = None
-    breaks: int = 0
-    outcome: str = "unfinished"
-    cache: str = ""
-    why: str = ""
-    reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
-    is_over: bool = False
-    report: Report | None = None
-
-    @property
-    def has_report(self) -> bool:
-        """Whether what was recorded of it is there; while it goes on, it is not."""
-        return self.recorder is not None and self.is_over
-
-    def recorded(self) -> Report:
-        """A report of what was recorded; raises `KeyError` where that was let go."""
-        if self.recorder is None:
-            raise KeyError(self.id)
-        is_ok = self.outcome in ("graph", "no graph")
-        error = None if is_ok else self.why or self.outcome
-        is_cancelled = self.outcome == "interrupted"
-        return self.recorder.report(
-            Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
-        )
-
-    def metrics(self, record: Record) -> None:
-        """Take torch's own account of the compile; a backward has one of its own."""
-        told: dict[str, Any] = record.meta if isinstance(record.meta, dict) else {}
-        self.guards = told.get("guard_count") if self.guards is None else self.guards
-        self.ops = told.get("graph_op_count") if self.ops is None else self.ops
-        whole = told.get("entire_frame_compile_time_s")
-        backend = told.get("backend_compile_time_s") or told.get("inductor_compile_time_s")
-        self.backend_s = backend if self.backend_s is None else self.backend_s
-        code = told.get("code_gen_time_s")
-        self.codegen_s = code if self.codegen_s is None else self.codegen_s
-        if whole is not None and self.kind != "backward":
-            self.dynamo_s = max(0.0, whole - (backend or 0.0))
 
 
 class Compiles:
@@ -301,18 +241,6 @@ def _parts(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """The cells and the backend of a frame: the fourth and fifth argument after its code."""
     closure, backend = (*args[3:5], None, None)[:2]
     return closure if isinstance(closure, tuple) else (), backend
-
-
-def request_of(level: str, backend: Any) -> Request:
-    """What torch.compile was asked for, as its backend knows it."""
-    name = getattr(backend, "_compiler_name", None) or getattr(backend, "__name__", None)
-    config = getattr(backend, "config", None)
-    options = config.items() if isinstance(config, dict) else ()
-    return Request(
-        backend=str(name or "not known"),
-        options=tuple((str(key), str(value)) for key, value in options),
-        capture=level,
-    )
 
 
 def _held(entry: Any, frame: Any) -> int:

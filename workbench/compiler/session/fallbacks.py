@@ -10,7 +10,8 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.compiler.session.compiles import Compiles, OpenCompile, function_name
+from workbench.compiler.session.compiles import Compiles, function_name
+from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
 from workbench.compiler.sources.break_messages import RESUMED
 from workbench.report.session.rows import Fallback

@@ -11,8 +11,9 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.environment import environment
 from workbench.compiler.session.breaks import SessionBreaks
-from workbench.compiler.session.compiles import Compiles, OpenCompile
+from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
+from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.regions import Regions
 from workbench.compiler.session.steps import Steps
 from workbench.errors import UsageError

@@ -1,0 +1,84 @@
+"""One compile of a session while it goes on, and after it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.analysis.session.reasons import Reason
+from workbench.compiler.internals.trace import Record
+from workbench.compiler.recording.capture import Recorder
+from workbench.report.header import Outcome, Request
+from workbench.report.record import Report
+
+
+@dataclass
+class OpenCompile:
+    """A compile that goes on, or has ended: what its row is made from."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    step: int
+    at_s: float
+    kind: str
+    request: Request
+    recorder: Recorder | None
+    resumed_at: int = 0
+    thread: str = field(default_factory=lambda: threading.current_thread().name)
+    total_s: float = 0.0
+    dynamo_s: float | None = None
+    backend_s: float | None = None
+    codegen_s: float | None = None
+    guards: int | None = None
+    ops: int | None = None
+    breaks: int = 0
+    outcome: str = "unfinished"
+    cache: str = ""
+    why: str = ""
+    reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
+    is_over: bool = False
+    report: Report | None = None
+
+    @property
+    def has_report(self) -> bool:
+        """Whether what was recorded of it is there; while it goes on, it is not."""
+        return self.recorder is not None and self.is_over
+
+    def recorded(self) -> Report:
+        """A report of what was recorded; raises `KeyError` where that was let go."""
+        if self.recorder is None:
+            raise KeyError(self.id)
+        is_ok = self.outcome in ("graph", "no graph")
+        error = None if is_ok else self.why or self.outcome
+        is_cancelled = self.outcome == "interrupted"
+        return self.recorder.report(
+            Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
+        )
+
+    def metrics(self, record: Record) -> None:
+        """Take torch's own account of the compile; a backward has one of its own."""
+        told: dict[str, Any] = record.meta if isinstance(record.meta, dict) else {}
+        self.guards = told.get("guard_count") if self.guards is None else self.guards
+        self.ops = told.get("graph_op_count") if self.ops is None else self.ops
+        whole = told.get("entire_frame_compile_time_s")
+        backend = told.get("backend_compile_time_s") or told.get("inductor_compile_time_s")
+        self.backend_s = backend if self.backend_s is None else self.backend_s
+        code = told.get("code_gen_time_s")
+        self.codegen_s = code if self.codegen_s is None else self.codegen_s
+        if whole is not None and self.kind != "backward":
+            self.dynamo_s = max(0.0, whole - (backend or 0.0))
+
+
+def request_of(level: str, backend: Any) -> Request:
+    """What torch.compile was asked for, as its backend knows it."""
+    name = getattr(backend, "_compiler_name", None) or getattr(backend, "__name__", None)
+    config = getattr(backend, "config", None)
+    options = config.items() if isinstance(config, dict) else ()
+    return Request(
+        backend=str(name or "not known"),
+        options=tuple((str(key), str(value)) for key, value in options),
+        capture=level,
+    )
