@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.session.advice import advice, place, why_slow
+from workbench.analysis.session.redact import redact as without_sources
 from workbench.report.session.record import Session
 from workbench.views.session.text import text
 from workbench.views.session.timeline import timeline
@@ -76,12 +77,13 @@ _PASSES = {True: "backward", False: "forward", None: "not known"}
 
 def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
     """A self-contained page; written to `path` when given. `redact` drops lines of code."""
-    return render.page("Session", render.body("session", partial(_view, session, redact)), path)
+    shown = without_sources(session) if redact else session
+    return render.page("Session", render.body("session", partial(_view, shown)), path)
 
 
 def fragment(session: Session) -> str:
     """The advice and the tables, for a notebook; it needs no style sheet."""
-    return render.summary("session", partial(_view, session, False))
+    return render.summary("session", partial(_view, session))
 
 
 def facts(session: Session) -> str:
@@ -108,7 +110,7 @@ def notes(session: Session) -> list[str]:
     return found
 
 
-def _view(session: Session, redact: bool, limits: Limits) -> dict[str, Any]:
+def _view(session: Session, limits: Limits) -> dict[str, Any]:
     tables = session.tables
     compiles = [
         {**asdict(row), "at": at, "place": place(row.file, row.line)}
@@ -118,8 +120,6 @@ def _view(session: Session, redact: bool, limits: Limits) -> dict[str, Any]:
         name: [{**asdict(row), "place": place(row.file, row.line)} for row in tables[name]]
         for name in ("breaks", "fallbacks")
     }
-    if redact:
-        placed["breaks"] = [{**row, "text": ""} for row in placed["breaks"]]
     regions = [{**asdict(row), "pass_": _PASSES[row.is_backward]} for row in tables["regions"]]
     others = (
         (
