@@ -67,6 +67,8 @@ test("identical kernels are one row with the calls and the costs of all", () => 
   const [first, other] = merged([a!, twin, c!]);
   expect(first).toMatchObject({ id: a!.id, calls: a!.calls + 3, cost: { time: 10 + 20 } });
   expect(other).toBe(c);
+  const [lit] = merged([a!, twin, c!], twin.id);
+  expect(lit).toMatchObject({ id: twin.id, calls: a!.calls + 3, cost: { time: 10 + 20 } });
   expect(merged([a!, c!])).toEqual([a, c]);
 });
 

@@ -25,11 +25,14 @@ export function KernelTable({ store, kernels }: Props) {
   const [each, setEach] = usePaneState(store, "each", false);
   const different = useMemo(() => merged(kernels), [kernels]);
   const all = each ? kernels : different;
-  const rows = useMemo(() => filtered(ofPass(store, all), words), [all, words, side]);
+  const selected = store.selected.value;
+  const rows = useMemo(() => {
+    const found = filtered(ofPass(store, kernels), words);
+    return each ? found : merged(found, selected);
+  }, [kernels, each, words, side, selected]);
   const cells = useMemo(() => cellsOf(cost, all), [cost, all]);
   const drawn = useColumns(store, "costs", kernels, cells);
   const columns = useMemo(() => titled(drawn, cost), [drawn, cost]);
-  const selected = store.selected.value;
   const known =
     each || different.length === kernels.length ? "" : `, ${different.length} different`;
   const shown = rows.length === all.length ? "" : `${rows.length} of `;
@@ -101,8 +104,14 @@ export function AllKernels({ store, kernel }: { store: Store; kernel: Kernel }) 
   );
 }
 
-/** The first of each group of identical kernels, with the calls and the costs of all of them. */
-export function merged(kernels: readonly Kernel[]): readonly Kernel[] {
+/**
+ * One of each group of identical kernels, with the calls and the costs of all of them: the selected
+ * one, so that its row is lit, else the first.
+ */
+export function merged(
+  kernels: readonly Kernel[],
+  selected: string | null = null,
+): readonly Kernel[] {
   const groups = new Map<string, Kernel>();
   for (const kernel of kernels) {
     const first = groups.get(kernel.same);
@@ -112,7 +121,8 @@ export function merged(kernels: readonly Kernel[]): readonly Kernel[] {
     }
     const cost = { ...first.cost };
     for (const kind in kernel.cost) cost[kind] = (cost[kind] ?? 0) + kernel.cost[kind]!;
-    groups.set(kernel.same, { ...first, cost, calls: first.calls + kernel.calls });
+    const shown = kernel.id === selected ? kernel : first;
+    groups.set(kernel.same, { ...shown, cost, calls: first.calls + kernel.calls });
   }
   return groups.size === kernels.length ? kernels : [...groups.values()];
 }
