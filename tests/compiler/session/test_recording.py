@@ -255,6 +255,12 @@ def test_functions_of_one_name_are_told_apart_after_a_break() -> None:
     assert list(names) == ["Printing.forward", "Saying.forward"]
 
 
+def test_a_module_of_torch_is_called_by_its_class() -> None:
+    with wb.session() as session, torch.no_grad():
+        torch.compile(nn.Linear(8, 2), backend="eager")(torch.ones(2, 8))
+    assert list(session.frame("compiles").function) == ["Linear.forward"]
+
+
 def test_a_session_may_be_stopped_within_its_loop() -> None:
     session = wb.session().start()
     for n in session.steps(range(3)):

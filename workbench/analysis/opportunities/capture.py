@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from workbench.analysis.opportunities.facts import Facts
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Break, Recompile
 
-_SIZE = re.compile(r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)")
-_VALUE = re.compile(r"\d+/\d+: (?P<name>[\w.\[\]']+) == ")
+_NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
 _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in the record"
 
 
@@ -74,15 +74,15 @@ def recompilations(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _cure(item: Recompile) -> tuple[str, str] | None:
-    if size := _SIZE.search(item.reason):
-        name, dim = size["name"], size["dim"]
+    reason = reason_of(item.reason)
+    name = reason.source
+    if reason.dim is not None:
         return (
-            f"dimension {dim} of {name} had another size. Compiled with sizes that vary from the "
-            "start, one code serves all of them.",
+            f"dimension {reason.dim} of {reason.tensor} had another size. Compiled with sizes that "
+            "vary from the start, one code serves all of them.",
             f"torch.compile({item.function}, dynamic=True)",
         )
-    if value := _VALUE.search(item.reason):
-        name = value["name"]
+    if reason.kind == "value" and _NAME.fullmatch(name):
         return (
             f"the number {name} had another value, and is a constant of the code. As a tensor it "
             "is an input.",

@@ -15,9 +15,10 @@ _CURES: Mapping[str, str] = {
     "size": "mark the dimension with torch._dynamo.mark_dynamic, compile with dynamic=True, or pad "
     "to few sizes",
     "value": "pass it as a tensor, or keep it out of the compiled function",
-    "type": "give it one dtype and one type in every call",
+    "type": "pass it with one type and one dtype in every call, or compile a function for each",
     "grad mode": "call it in one grad mode, or compile a function for each",
-    "identity": "pass the object in as an argument, and do not make a new one for each call",
+    "identity": "keep one object for all calls: what is defined anew, such as a function of a cell "
+    "that is run again, is compiled again",
     "global state": "set it once, before the first call",
     "other": "see the guard",
 }
@@ -106,6 +107,8 @@ def _since(row: SessionRecompile) -> str:
     """The guard that failed, in words where its parts are known."""
     if row.expected and row.actual:
         return f"{row.source} was {row.actual}, not {row.expected}"
+    if row.kind == "identity" and row.source:
+        return f"{row.source} was another object"
     return f"`{row.guard}` did not hold"
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import CodeType, FunctionType
 from typing import Any
 
-from workbench.analysis.session.reasons import reason_of
+from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
@@ -220,7 +220,7 @@ class Compiles:
 
 
 def function_name(code: CodeType, closure: tuple[Any, ...] = ()) -> str:
-    """What a frame is called: of a decorator's wrapper, the function that it wraps."""
+    """What a frame is called: of a wrapper, a decorator's or torch's own, what it wraps."""
     for cell in closure:
         try:
             inner = cell.cell_contents
@@ -228,6 +228,10 @@ def function_name(code: CodeType, closure: tuple[Any, ...] = ()) -> str:
             continue
         if code.co_name == "wrapper" and isinstance(inner, FunctionType):
             return function_name(inner.__code__, inner.__closure__ or ())
+        if code.co_qualname.startswith("wrap_inline.") and callable(inner):
+            own = getattr(inner, "__self__", inner)  # a module whose forward is torch's own
+            is_named = hasattr(inner, "__qualname__") and own is inner
+            return str(inner.__qualname__) if is_named else f"{type(own).__name__}.forward"
     return code.co_qualname.replace(".<locals>", "")
 
 

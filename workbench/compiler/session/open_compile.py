@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.analysis.session.reasons import Reason
+from workbench.analysis.source.recompile_reasons import Reason
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.capture import Recorder
 from workbench.report.header import Outcome, Request

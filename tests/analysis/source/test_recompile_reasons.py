@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.session.reasons import Reason, reason_of
+from workbench.analysis.source.recompile_reasons import Reason, reason_of
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from workbench.analysis.session.reasons import Reason, reason_of
                 "x.size()[0]",
                 "4",
                 "6",
+                "x",
+                0,
             ),
         ),
         (
@@ -35,7 +37,22 @@ from workbench.analysis.session.reasons import Reason, reason_of
             Reason("0/1", "factor.value == 'a'", "value", "factor.value", "'a'"),
         ),
         ("0/0: GLOBAL_STATE grad_mode", Reason("0/0", "GLOBAL_STATE grad_mode", "grad mode")),
-        ("0/0: ___check_obj_id(f, 140)", Reason("0/0", "___check_obj_id(f, 140)", "identity")),
+        (
+            "0/0: ___check_obj_id(G['f'].__code__, 140), type=<class 'code'>",
+            Reason("0/0", "G['f'].__code__ is the same object", "identity", "G['f'].__code__"),
+        ),
+        ("0/0: y is None", Reason("0/0", "y is None", "type", "y", "None")),
+        (
+            "0/0: expected type of 'x' to be a tensor type, ' but found <class 'Sub'>",
+            Reason(
+                "0/0",
+                "expected type of 'x' to be a tensor type, ' but found <class 'Sub'>",
+                "type",
+                "x",
+                "a tensor",
+                "<class 'Sub'>",
+            ),
+        ),
         ("!0/1/0: 2 <= x.size()[0]", Reason("!0/1/0", "2 <= x.size()[0]", "size")),
         ("something new", Reason("", "something new", "other")),
     ],

@@ -11,11 +11,15 @@ _MISMATCH = re.compile(
     r"^tensor '(?P<source>.+?)' (?P<what>[\w ]+?) mismatch"
     r"(?: at index (?P<index>\d+))?\. expected (?P<expected>.+?), actual (?P<actual>.+)$"
 )
+_OBJECT = re.compile(r"^___check_(?:obj|type)_id\((?P<source>.+?), \d+\)")
+_CLASS = re.compile(
+    r"^expected type of '(?P<source>.+?)' to be a tensor type, ' but found (?P<actual>.+)$"
+)
 _EQUAL = re.compile(r"^(?P<source>.+?) (?:==|is) (?P<expected>.+)$")
 _KINDS = (
     ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
     ("global state", ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic")),
-    ("identity", ("___check_obj_id", "___check_type_id", "MATCH", " is ")),
+    ("identity", ("MATCH", " is ")),
     ("size", (".size()", "len(", "stride", "% ", "<=", ">=", " < ", " > ")),
     ("type", ("dtype", "isinstance", "type(")),
 )
@@ -23,7 +27,10 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Reason:
-    """One guard that failed; `against` is the variant, `kind` as in `SessionRecompile`."""
+    """One guard that failed; `against` is the variant, `kind` as in `SessionRecompile`.
+
+    `tensor` and `dim` are set where a dimension had another size.
+    """
 
     against: str
     guard: str
@@ -31,6 +38,8 @@ class Reason:
     source: str = ""
     expected: str = ""
     actual: str = ""
+    tensor: str = ""
+    dim: int | None = None
 
 
 def reason_of(text: str) -> Reason:
@@ -43,9 +52,16 @@ def reason_of(text: str) -> Reason:
         kind = "grad mode" if "requires_grad" in match["what"] else kind
         at = "" if match["index"] is None else f".size()[{match['index']}]"
         source = match["source"] + (at if match["what"] == "size" else f".{match['what']}")
-        return Reason(against, guard, kind, source, match["expected"], match["actual"])
+        dim = int(match["index"]) if kind == "size" and match["index"] is not None else None
+        name = "" if dim is None else match["source"]
+        return Reason(against, guard, kind, source, match["expected"], match["actual"], name, dim)
+    if match := _OBJECT.match(guard):  # an address says nothing, and differs from run to run
+        shown = f"{match['source']} is the same object"
+        return Reason(against, shown, "identity", match["source"])
+    if match := _CLASS.match(guard):
+        return Reason(against, guard, "type", match["source"], "a tensor", match["actual"])
     kind = next((kind for kind, words in _KINDS if any(word in guard for word in words)), "")
     if equal := _EQUAL.match(guard):
-        kind = kind or "value"
+        kind = "type" if equal["expected"] in ("None", "not None") else kind or "value"
         return Reason(against, guard, kind, equal["source"].strip(), equal["expected"].strip())
     return Reason(against, guard, kind or "other")
