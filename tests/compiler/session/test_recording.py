@@ -84,6 +84,8 @@ def test_every_compile_has_a_report_of_its_own(trained: wb.Session) -> None:
     assert {row.compile_id for row in report.graphs if row.compile_id} == {"1/0"}
     assert len(report.guards)
     assert trained.report(0).breaks[0].text == 'print(end="")'
+    (bytecode,) = trained.report(0).bytecode
+    assert any(name.startswith("__resume_at_") for name in bytecode.calls)
     with pytest.raises(wb.UsageError, match="There are: 0/0, 1/0"):
         trained.report("7/7")
     with pytest.raises(wb.UsageError, match="There is no compile 99"):

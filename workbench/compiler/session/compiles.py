@@ -68,6 +68,7 @@ class Compiles:
                 self._failed(row, code, error)
                 raise
             row.outcome = "graph" if row.ops else "no graph"
+            self._patches.guarded(PANE, row.keep_bytecode, result)
             return result
 
         return compile_frame

@@ -58,6 +58,12 @@ class OpenCompile:
             Outcome(is_ok, None if is_ok else "capture", error, is_cancelled)
         )
 
+    def keep_bytecode(self, result: Any) -> None:
+        """Add what Dynamo put in the place of the frame, which it gives when it is done."""
+        compiled = getattr(result, "guarded_code", None)
+        if compiled is not None and self.recorder is not None:
+            self.recorder.bytecode.keep(compiled.code, self.id)
+
     def metrics(self, record: Record) -> None:
         """Take torch's own account of the compile; a backward has one of its own."""
         told: dict[str, Any] = record.meta if isinstance(record.meta, dict) else {}
