@@ -34,6 +34,10 @@ HEADLINES = (
     "virtual H100: six-layer encoder, warm worker",
     "kernels of an encoder × 6 GPUs, empty Triton cache (s)",
     "verify six-layer encoder, virtual H100, whole program (s)",
+    "Llama-3-8B for a virtual H100 (s)",
+    "Llama-3-8B training step for a virtual H100 (s)",
+    "training step of 5 ms in a session / without (CPU s)",
+    "torch.compile of GPT-2 in a session / without (CPU s)",
 )
 """The figures that the README shows, by their names in the file."""
 CARRIED = "†"
