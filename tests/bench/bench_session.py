@@ -42,7 +42,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         1.05,
     )
     yield ratio(
-        "  torch.compile of two Linear in a session / without (CPU s)",
+        "  the smallest: two Linear (CPU s)",
         found["compile_on"],
         found["compile_off"],
         None,
