@@ -116,7 +116,8 @@ def _of_breaks(rows: list[SessionBreak], compiles: list[Compile]) -> Iterator[Ad
     for row in rows:
         own = [one.step for one in compiles if one.id in row.compile_ids]
         spent = f", {number_text(row.cost_s, 'seconds')} of compiling" if row.cost_s else ""
-        text = f"{row.function} is cut in two at `{row.text}`{spent}: {row.kind}"
+        at = f" at `{row.text}`" if row.text else ""  # of code without a file
+        text = f"{row.function} is cut in two{at}{spent}: {row.kind}"
         hint = row.hints[0].rstrip(".") if row.hints else "see the break in its report"
         steps = tuple(dict.fromkeys(own))
         yield Advice("break", row.function, row.file, row.line, row.cost_s, steps, text, hint)

@@ -19,28 +19,28 @@ from workbench.views.words.units import seconds_text
 
 _COMPILES = (
     Column("", "at", "right"),
-    Column("Id", "id", "code"),
+    Column("Id", "id", "word"),
     Column("Function", "function", "code"),
-    Column("Line", "place", "code"),
-    Column("Kind", "kind"),
+    Column("Line", "place", "word"),
+    Column("Kind", "kind", "word"),
     Column("Step", "step", "right"),
     Column("Time", "total_s", "s"),
-    Column("Outcome", "outcome"),
+    Column("Outcome", "outcome", "word"),
     Column("Caches", "cache"),
     Column("Why", "why", "prose"),
 )
 _RECOMPILES = (
-    Column("Id", "compile_id", "code"),
+    Column("Id", "compile_id", "word"),
     Column("Function", "function", "code"),
     Column("Step", "step", "right"),
-    Column("Against", "against", "code"),
-    Column("Kind", "kind"),
+    Column("Against", "against", "word"),
+    Column("Kind", "kind", "word"),
     Column("Expected", "expected", "code"),
     Column("Found", "actual", "code"),
     Column("Guard", "guard", "code"),
 )
 _BREAKS = (
-    Column("Line", "place", "code"),
+    Column("Line", "place", "word"),
     Column("Code", "text", "code"),
     Column("Times", "count", "right"),
     Column("Compiling", "cost_s", "s"),
@@ -48,16 +48,16 @@ _BREAKS = (
 )
 _FALLBACKS = (
     Column("Function", "function", "code"),
-    Column("Line", "place", "code"),
+    Column("Line", "place", "word"),
     Column("Since step", "step", "right"),
-    Column("How", "how"),
+    Column("How", "how", "word"),
     Column("Eager calls", "eager_calls", "right"),
     Column("Why", "why", "prose"),
 )
 _REGIONS = (
-    Column("Id", "compile_id", "code"),
+    Column("Id", "compile_id", "word"),
     Column("Function", "function", "code"),
-    Column("Pass", "pass_"),
+    Column("Pass", "pass_", "word"),
     Column("Calls", "calls", "count"),
     Column("In all", "total_ms", "ms"),
     Column("Each", "mean_us", "us"),

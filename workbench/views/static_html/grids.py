@@ -26,6 +26,7 @@ Unit = Literal[
     "",
     "code",
     "prose",
+    "word",
     "right",
     "length",
     "number",
@@ -58,7 +59,8 @@ WORDS: Mapping[str, Callable[[Any], str]] = {
 class Column:
     """A column: its title, the field of a row, and the unit of its values.
 
-    `facts.Lines` is the fact of that name of a row that has `facts`. Prose is a sentence.
+    `facts.Lines` is the fact of that name of a row that has `facts`. Prose is a sentence, a word
+    is never broken.
     """
 
     title: str
@@ -70,7 +72,7 @@ class Column:
         """The looks of its cells."""
         if self.unit in WORDS:
             return "num"
-        return "code" if self.unit == "code" else "text"
+        return self.unit if self.unit in ("code", "word") else "text"
 
     def words(self, row: Mapping[str, Any], letters: int | None) -> str:
         """The cell of a row as text of at most so many letters; prose is as long as it is."""

@@ -31,6 +31,7 @@ View = Callable[[Limits], Mapping[str, Any]]
 _LOOKS: Mapping[str, str] = {
     "muted": "opacity:.75",
     "text": "text-align:left",
+    "word": "text-align:left;white-space:nowrap",
     "code": "text-align:left;font-family:monospace",
     "num": "text-align:right;white-space:nowrap",
     "scroll": "overflow-x:auto",
