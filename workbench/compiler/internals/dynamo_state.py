@@ -30,8 +30,9 @@ def preserved() -> Iterator[None]:
     Random state and counters are put back, and code that had been compiled before keeps its
     entries. A mark "skip this code" is taken off first, else Dynamo would not look at it again.
     """
-    before = {id(code): _entries(code) for code in _codes()}
-    for code in _codes():
+    codes = _codes()  # held until the end: another one cannot get the place of one that is gone
+    before = {id(code): _compiled(code) for code in codes}
+    for code in codes:
         if not before[id(code)]:
             _reset(code)
     counters = tp.COUNTERS.find()
@@ -61,8 +62,13 @@ def _codes() -> list[CodeType]:
 
 
 def _entries(code: CodeType) -> list[Any]:
+    """What is compiled for a code now; not to be kept: torch frees it under whoever holds it."""
     entries = tp.CACHE_ENTRIES.find()
     return [] if entries is None else list(entries(code))
+
+
+def _compiled(code: CodeType) -> list[CodeType]:
+    return [entry.code for entry in _entries(code)]
 
 
 def _reset(code: CodeType) -> None:
@@ -71,12 +77,12 @@ def _reset(code: CodeType) -> None:
         reset(code)
 
 
-def _forget(code: CodeType, kept: list[Any]) -> None:
+def _forget(code: CodeType, kept: list[CodeType]) -> None:
     """Drop what was compiled for a code since; all of it when nothing had been before."""
     if not kept:
         _reset(code)
         return
-    known = {id(entry.code) for entry in kept}
+    known = {id(compiled) for compiled in kept}
     deleted = tp.DELETED_GUARDS.find()
     for entry in _entries(code):
         if id(entry.code) not in known and deleted is not None:
