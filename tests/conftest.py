@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # a package's wrapper is only compiled faster: its kernels are optimised as always
 os.environ.setdefault("AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL", "O0")
-pytest_plugins = ("groups", "sample_packages", "skips")
+pytest_plugins = ("crashes", "groups", "sample_packages", "skips")
 
 
 @pytest.fixture
