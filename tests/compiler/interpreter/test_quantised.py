@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +26,14 @@ KINDS: dict[str, tuple[Any, torch.dtype, str]] = {
     ),
     "float8 weights": (ao.Float8WeightOnlyConfig(), torch.bfloat16, "*fp8e4nv"),
 }
+
+
+@pytest.fixture(autouse=True)
+def options_of_inductor() -> Iterator[None]:
+    """Put the options back that torchao sets for the whole process, such as decompositions."""
+    config = torch._inductor.config
+    with config.patch(config.get_config_copy()):
+        yield
 
 
 def quantised(kind: str) -> tuple[torch.nn.Module, torch.Tensor]:
