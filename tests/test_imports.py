@@ -24,6 +24,7 @@ FLOORS = """
 1 compiler.sources · artifacts.manifest · analysis.fusion
 1 analysis.cost · analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
+1 analysis.memory
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 artifacts.inspect

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.gpu_model.launches import Launches
+    from workbench.analysis.memory.memory import Memory
     from workbench.analysis.session.comparing import SessionDiff
     from workbench.handles.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
@@ -23,6 +24,7 @@ __all__ = [
     "aotinductor_names",
     "diff",
     "launches",
+    "memory",
     "opportunities",
     "read_trace",
     "show",
@@ -177,6 +179,39 @@ def launches(
     names = (field.name for field in fields(LaunchCosts))
     costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
+
+
+def memory(x: Any) -> Memory:
+    """What a compiled call holds in memory at each of its steps, and what its peak is made of.
+
+    Counted from the text of the generated program: nothing is run, the GPU need not be here, and
+    records of other machines do. `.peak` and `.base` are bytes, `.sentence` says what to know,
+    `.frame()` has a row for each storage (also "memory_steps", "memory_peaks", "saved"),
+    `.at_peak(by="line")` takes the peak apart, `.without("buf3")` is the peak without one of them,
+    `.plot()` draws live bytes over the steps. `.missing` says what is left out: what library calls
+    take and give back inside, the optimizer.
+
+    Parameters
+    ----------
+    x
+        What `aot_compile`, `load`, `read_trace` or `inspect` returned, a report, or the path of
+        its file. Of a live compilation, `.measure(*args)` compares with a call on the CPU.
+
+    Raises
+    ------
+    UsageError
+        It has no report, or none with a generated program in Python.
+
+    Examples
+    --------
+    >>> wb.memory(compiled).at_peak("kind")
+    {'input': 16384, 'output': 16384}
+    """
+    from workbench.analysis.memory.memory import memory as of_report
+    from workbench.artifacts.inspect.report_in import report_of
+    from workbench.handles.other_targets import OtherTargets
+
+    return x.memory() if isinstance(x, OtherTargets) else of_report(report_of(x))
 
 
 def opportunities(x: Any) -> Opportunities:

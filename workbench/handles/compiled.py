@@ -22,6 +22,7 @@ from workbench.handles.other_targets import OtherTargets
 from workbench.report import Report
 
 if TYPE_CHECKING:
+    from workbench.analysis.memory.memory import Memory
     from workbench.handles.live_profile import LiveProfile
     from workbench.handles.recipe import Recipe
     from workbench.handles.verify import Verification
@@ -208,6 +209,12 @@ class Compiled(OtherTargets):
         from workbench.handles.profile import profile_compiled
 
         return profile_compiled(self, args, kwargs)
+
+    def memory(self) -> Memory:
+        """As for every compilation; on the CPU it can be measured, too."""
+        from workbench.handles.memory.measured import memory_of
+
+        return memory_of(self)
 
     def save(
         self,

@@ -12,6 +12,7 @@ from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+    from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity
     from workbench.analysis.opportunities.tried import Tried
     from workbench.handles.compiled import Compiled
@@ -86,6 +87,16 @@ class OtherTargets(ReportHolder):
         """The same call compiled for another target, such as "h100"; compiled once, then kept."""
         found: Compiled | CrossCompiled = self.retarget.on(target)
         return found
+
+    def memory(self) -> Memory:
+        """What the call holds in memory at each step, what its peak is made of; nothing is run.
+
+        `.measure(*args)` of the result compares with what a call allocates, for what runs on this
+        CPU. Raises `UsageError` for a compilation without a generated program in Python.
+        """
+        from workbench.analysis.memory.memory import memory
+
+        return memory(self.report)
 
     def rank_configs(
         self,

@@ -14,6 +14,7 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.memory.memory import Memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.sweep.recommending import Recommendation
@@ -185,13 +186,22 @@ def views_of(record: Any) -> Views:
             from workbench.views.answers import roundtrip
 
             return Views(roundtrip.text)
-    return _views_of_session() if isinstance(record, Session) else Views()
+    return _views_of_a_run(record)
 
 
-def _views_of_session() -> Views:
-    from workbench.views.session import text as of_session
+def _views_of_a_run(record: Any) -> Views:
+    """What describes a record of a program that runs."""
+    match record:
+        case Memory():
+            from workbench.views.memory import chart
+            from workbench.views.memory import text as of_memory
 
-    return Views(of_session.text, of_session.frame, _session_plot)
+            return Views(of_memory.text, plot=chart.plot)
+        case Session():
+            from workbench.views.session import text as of_session
+
+            return Views(of_session.text, of_session.frame, _session_plot)
+    return Views()
 
 
 def _plot(report: Report, name: str) -> Figure:

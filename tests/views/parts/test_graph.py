@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.source.input_names import pretty_input
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.parts.graph import changes_part, graph_part, no_collection
-from workbench.views.parts.quiet import base_op, pretty_input
+from workbench.views.parts.quiet import base_op
 from workbench.views.wire.document import GraphPart
 
 RECORD = Path(__file__).parents[2] / "records" / "block.wbr"

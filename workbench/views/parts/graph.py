@@ -14,6 +14,7 @@ from workbench.analysis.fusion.lineage import (
     kernels_of_nodes,
     named_owners,
 )
+from workbench.analysis.source.input_names import pretty_input
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import linked_pairs
@@ -23,7 +24,6 @@ from workbench.views.parts.quiet import (
     Rows,
     all_quiet_ids,
     input_names,
-    pretty_input,
     quiet_nodes,
 )
 from workbench.views.wire.codec import row_of

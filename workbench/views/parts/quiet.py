@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.analysis.source.input_names import is_weight_name, place_of
 from workbench.report import Report
 
 # fmt: off
@@ -25,8 +25,6 @@ _CONSTANTS = frozenset((
 # fmt: on
 _QUIET = _VIEWS | _CASTS | _CONSTANTS
 _NAMESPACES = ("aten", "prims", "inductor", "_c10d_functional")
-_NUMBERED = re.compile(r"(?:arg(\d+)_1|primals_(\d+))$")
-_STATE = re.compile(r"_(?:parameters|buffers)_")
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,6 @@ def base_op(target: str) -> str:
     return parts[-1]
 
 
-def is_weight_name(target: str) -> bool:
-    """Whether Dynamo's name of an input is one of a parameter or buffer."""
-    return _STATE.search(target) is not None
-
-
 def input_names(rows: Rows, captured: Rows | None) -> dict[int, str]:
     """What the inputs of a graph are called in the captured one, by index.
 
@@ -62,11 +55,8 @@ def input_names(rows: Rows, captured: Rows | None) -> dict[int, str]:
     places = [] if captured is None else _placeholders(captured)
     found: dict[int, str] = {}
     for node in _placeholders(rows):
-        match = _NUMBERED.match(rows.names[node])
-        if match is None:
-            continue
-        place = int(match[1]) if match[1] is not None else int(match[2]) - 1
-        if captured is not None and 0 <= place < len(places):
+        place = place_of(rows.names[node])
+        if captured is not None and place is not None and 0 <= place < len(places):
             origin = places[place]
             if captured.shapes[origin] == rows.shapes[node]:
                 found[node] = captured.targets[origin]
@@ -75,15 +65,6 @@ def input_names(rows: Rows, captured: Rows | None) -> dict[int, str]:
 
 def _placeholders(rows: Rows) -> list[int]:
     return [node for node, op in enumerate(rows.ops) if op == "placeholder"]
-
-
-def pretty_input(target: str) -> str:
-    """`L_self_modules_qkv_parameters_weight_` as a person would say it: `qkv.weight`."""
-    text = target.removeprefix("L_").removeprefix("l_").removesuffix("_")
-    if not is_weight_name(f"_{target}"):
-        return text
-    text = text.removeprefix("self_")
-    return re.sub(r"_?(?:modules|parameters|buffers)_", ".", text).lstrip(".")
 
 
 def quiet_nodes(rows: Rows, inputs: Mapping[int, str], kernel: Sequence[int]) -> list[bool]:

@@ -1,0 +1,143 @@
+"""The memory of a training step and of an inference, from their records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.analysis.memory.memory import Memory, stacked
+from workbench.report import Report
+
+FLOAT = 4
+
+
+class Block(torch.nn.Module):
+    """Its sizes are told apart by their bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(32, 96)
+        self.down = torch.nn.Linear(96, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = torch.nn.functional.gelu(self.up(x))
+        return x + self.down(wide)
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    values, order = torch.sort(x, dim=-1)
+    return values.cumsum(0) + order.sum()
+
+
+@pytest.fixture(scope="module")
+def step() -> Memory:
+    return wb.aot_compile(Block(), (torch.randn(64, 32),), grad=True).memory()
+
+
+@pytest.fixture(scope="module")
+def inference() -> Memory:
+    sizes = {"x": {0: torch.export.Dim("rows", min=2, max=512)}}
+    return wb.aot_compile(scaled, (torch.randn(64, 32),), dynamic_shapes=sizes).memory()
+
+
+def test_weights_and_inputs_are_held_all_the_time(step: Memory) -> None:
+    weights = 2 * 32 * 96 + 96 + 32
+    assert step.base == FLOAT * (weights + 64 * 32)
+    assert step.at_peak("kind")["weights"] == FLOAT * weights
+    held = [row for row in step.allocations if row.kind in ("weights", "input")]
+    assert {row.value for row in held} == {"up.weight", "up.bias", "down.weight", "down.bias", "x"}
+    assert all(row.step_to is None for row in held)
+
+
+def test_the_peak_is_that_of_the_step_and_adds_up(step: Memory) -> None:
+    assert [row.scope for row in step.peaks] == ["forward", "backward", "step"]
+    assert step.peak == max(row.bytes for row in step.peaks)
+    assert step.peak == max(step.live) == step.live[step.peaks[-1].step]
+    assert step.peaks[0].step < step.peaks[1].step
+    for by in ("line", "module", "kind", "value"):
+        assert sum(step.at_peak(by).values()) == step.peak  # type: ignore[arg-type]
+
+
+def test_a_chart_stacks_what_lives(step: Memory, inference: Memory) -> None:
+    for memory in (step, inference):
+        assert tuple(map(sum, zip(*stacked(memory).values(), strict=True))) == memory.live
+
+
+def test_what_the_backward_needs_is_kept_by_the_forward(step: Memory) -> None:
+    wide = [row for row in step.saved if row.bytes == FLOAT * 64 * 96]
+    assert wide
+    assert all(row.kind == "saved for backward" for row in wide)
+    assert {Path(row.file or "").name for row in wide} == {Path(__file__).name}
+    weights = [row for row in step.saved if row.kind == "weights"]
+    assert [row.bytes for row in weights] == [0] * len(weights)
+    owners = {row.id: row for row in step.allocations}
+    assert all(owners[row.storage].kind == row.kind for row in step.saved)
+
+
+def test_gradients_live_on_and_tangents_do_not(step: Memory) -> None:
+    gradients = [row for row in step.allocations if row.kind == "gradient"]
+    assert sum(row.bytes for row in gradients) == FLOAT * (2 * 32 * 96 + 96 + 32)
+    assert all(row.step_to is None for row in gradients)
+    tangents = [row for row in step.allocations if row.kind == "tangent"]
+    assert [row.bytes for row in tangents] == [FLOAT * 64 * 32]
+
+
+def test_without_a_storage_the_peak_is_lower_by_at_most_its_bytes(step: Memory) -> None:
+    for row in step.allocations:
+        if row.peak_without is not None:
+            assert step.peak - row.bytes <= row.peak_without <= step.peak
+            assert step.without(row.id) == row.peak_without
+    with pytest.raises(wb.UsageError, match="No storage is called 'buf99'"):
+        step.without("buf99")
+
+
+def test_the_sentence_names_the_largest_and_its_line(step: Memory) -> None:
+    assert "above weights and inputs" in step.sentence
+    assert "saved for backward" in step.sentence
+    assert "the optimizer" in step.missing
+
+
+def test_steps_are_the_kernels_in_their_order(step: Memory) -> None:
+    ids = [row.kernel for row in step.steps]
+    assert ids == [kernel.id for kernel in step.report.kernels for _ in range(kernel.calls)]
+    assert [row.is_backward for row in step.steps] == sorted(row.is_backward for row in step.steps)
+
+
+def test_open_sizes_are_those_of_the_call_and_it_says_so(inference: Memory) -> None:
+    assert inference.base == FLOAT * 64 * 32
+    sort = [row for row in inference.allocations if row.kind == "library result"]
+    assert sorted(row.bytes for row in sort) == [4 * 64 * 32, 8 * 64 * 32]
+    assert "sizes that were left open" in inference.missing
+    assert "library calls" in inference.missing
+
+
+def test_memory_that_is_taken_over_says_how(inference: Memory) -> None:
+    reused = [words for row in inference.allocations for words in row.reused]
+    assert {how for _, how, _ in reused} <= {"in place", "reuse", "view"}
+    assert reused
+
+
+def test_a_saved_record_says_the_same(step: Memory, tmp_path: Path) -> None:
+    step.report.save(tmp_path / "step.wbr")
+    again = wb.memory(tmp_path / "step.wbr")
+    assert again.allocations == step.allocations
+    assert again.peaks == step.peaks
+    assert Report.load(tmp_path / "step.wbr").outcome == step.report.outcome
+
+
+@pytest.mark.parametrize("table", ["allocations", "memory_steps", "memory_peaks", "saved"])
+def test_every_table_is_a_frame(step: Memory, table: str) -> None:
+    assert len(step.frame(table)) == len(step.rows(table))
+    with pytest.raises(wb.UsageError, match="There is no table 'others'"):
+        step.frame("others")
+
+
+def test_a_record_without_a_program_is_refused() -> None:
+    eager = wb.aot_compile(scaled, (torch.randn(4, 4),), backend="eager")
+    with pytest.raises(wb.UsageError, match="has no generated program"):
+        eager.memory()
+    with pytest.raises(wb.UsageError, match="by='size' is unknown"):
+        wb.aot_compile(scaled, (torch.randn(4, 4),)).memory().at_peak("size")  # type: ignore[arg-type]

@@ -1,0 +1,111 @@
+"""What the text of a generated program says of its memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.analysis.memory.events import (
+    Allocate,
+    Call,
+    Drop,
+    Event,
+    Give,
+    Hold,
+    LetGo,
+    Share,
+    Take,
+    strided_bytes,
+)
+from workbench.analysis.memory.python_program import PythonProgram, read_python_program
+
+
+def read(body: str, more: str = "") -> PythonProgram:
+    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    program = read_python_program(f"def call(args):\n{lines}\n{more}")
+    assert program is not None
+    return program
+
+
+@pytest.mark.parametrize(
+    ("line", "events"),
+    [
+        ("a, b = args", [Take(("a", "b"))]),
+        ("b = empty_strided_cpu((2, 3), (3, 1), torch.float32)", [Allocate("b", 24)]),
+        ("b = empty_strided_cuda((2, 3), (8, 1), torch.bfloat16)", [Allocate("b", 22)]),
+        ("b = empty_strided_cpu((0, 3), (3, 1), torch.float32)", [Allocate("b", 0)]),
+        ("b = empty_strided_cpu((n,), (1,), torch.float32)", [Allocate("b", None)]),
+        ("buf1 = buf0; del buf0  # reuse", [Share("buf1", "buf0"), Drop("buf0")]),
+        ("b = reinterpret_tensor(a, (2,), (1,), 0)", [Share("b", "a")]),
+        ("b = alloc_from_pool(pool0, 64, torch.int8, (2,), (1,))", [Share("b", "pool0")]),
+        ("buf2 = buf1[1]", [Share("buf2", "buf1", 1)]),
+        ("cpp_fused_add_0(a, b)", [Call("cpp_fused_add_0")]),
+        ("triton_poi_0.run(a, 4, stream=stream0)", [Call("triton_poi_0")]),
+        ("extern_kernels.mm(a, b, out=c)", [Call("extern_kernels.mm")]),
+        ("buf1 = torch.ops.aten.sort.default(a)", [Call("torch.ops.aten.sort.default", "buf1")]),
+        ("stream0 = get_raw_stream(0)", []),
+        ("assert_size_stride(a, (2,), (1,), 'input')", []),
+        (
+            "return (buf1, reinterpret_tensor(c, (2,), (1,), 0), None, )",
+            [Give(("buf1", "c", None))],
+        ),
+    ],
+)
+def test_a_line(line: str, events: list[Event]) -> None:
+    assert list(read(line).events) == events
+
+
+def test_open_sizes_are_those_of_the_example_in_the_text() -> None:
+    program = read(
+        "arg0_1, arg1_1 = args\n"
+        "s77 = arg0_1\n"
+        "buf0 = empty_strided_cpu((s77, 2*s77), (2*s77, 1), torch.float32)",
+        "def get_args():\n"
+        "    arg0_1 = 3\n"
+        "    arg1_1 = rand_strided((3, 8), (8, 1), device='cpu', dtype=torch.float64)\n",
+    )
+    assert program.sizes["s77"] == 3
+    assert program.input_bytes == {"arg1_1": 192}
+    assert program.is_sized_by_hint
+    assert Allocate("buf0", 72) in program.events
+
+
+def test_a_part_runs_in_the_place_of_its_call() -> None:
+    program = read(
+        "a, = args\n"
+        "partition0_args = [a]\n"
+        "del a\n"
+        "(buf0,) = self.partitions[0](partition0_args)\n"
+        "return (buf0, )",
+        "def partition_0(args):\n"
+        "    a, = args\n"
+        "    args.clear()\n"
+        "    buf0 = empty_strided_cpu((2,), (1,), torch.int8)\n"
+        "    kernel_0(a, buf0)\n"
+        "    del a\n"
+        "    return (buf0, )\n",
+    )
+    assert list(program.events) == [
+        Take(("a",)),
+        Hold(("a",)),
+        Drop("a"),
+        LetGo(("a",)),
+        Allocate("buf0", 2),
+        Call("kernel_0"),
+        Drop("a"),
+        Give(("buf0",)),
+    ]
+
+
+def test_a_branch_is_counted_and_left_out() -> None:
+    program = read("if buf0.item():\n    kernel_0(a)")
+    assert program.events == ()
+    assert program.branches == 1
+
+
+@pytest.mark.parametrize("text", ["#include <torch/torch.h>", "def other(): ...", "int main() {"])
+def test_what_is_no_program_in_python(text: str) -> None:
+    assert read_python_program(text) is None
+
+
+def test_a_type_that_is_not_known_has_no_size() -> None:
+    assert strided_bytes((2,), (1,), "float3") is None

@@ -1,0 +1,407 @@
+"""The memory of a compiled call: its peak, what that is made of, and what would lower it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.analysis.memory.rows import (
+    KINDS,
+    Allocation,
+    MemoryPeak,
+    MemoryStep,
+    SavedTensor,
+)
+from workbench.analysis.memory.storages import Storage
+from workbench.analysis.memory.timeline import Timeline, input_label, timeline
+from workbench.errors import UsageError
+from workbench.number_text import number_text
+from workbench.report import Buffer, Node, Report
+from workbench.report.presenting import Presented, presenter
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+_BASE = ("weights", "constant", "input")
+_SCRATCH = "memory that library calls take and give back while they run"
+_OPTIMIZER = "the optimizer"
+By = Literal["line", "module", "kind", "value"]
+TABLES: Mapping[str, type] = {
+    "allocations": Allocation,
+    "memory_steps": MemoryStep,
+    "memory_peaks": MemoryPeak,
+    "saved": SavedTensor,
+}
+
+
+def memory(report: Report) -> Memory:
+    """The memory of a call, from the text of its generated programs; nothing is run.
+
+    Raises `UsageError` for a record without a program in Python.
+    """
+    return Memory(report, timeline(report))
+
+
+@dataclass(frozen=True, repr=False)
+class Memory(Presented):
+    """What a compiled call holds in memory at each of its steps; counted from its program's text.
+
+    Bytes are those of storages, as allocated: exact but for what `missing` names. The backward is
+    taken to follow the forward at once, with the outputs still held. `measure` runs the call and
+    compares, where it can be run.
+    """
+
+    report: Report
+    timeline: Timeline
+    measurer: Callable[..., Any] | None = field(default=None, compare=False)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that live at once, weights and inputs included."""
+        return self.peaks[-1].bytes
+
+    @property
+    def base(self) -> int:
+        """Bytes of weights, constants and inputs, which the caller holds all the time."""
+        return self.peaks[-1].base_bytes
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """The most bytes that live while each step is prepared and runs."""
+        last = len(self.timeline.walk.steps) - 1
+        live = [0] * (last + 1)
+        for bytes_, step in self.timeline.walk.moments:
+            place = min(step, last)
+            live[place] = max(live[place], bytes_)
+        return tuple(live)
+
+    @cached_property
+    def peaks(self) -> tuple[MemoryPeak, ...]:
+        """The peak of each part of the call, that of the whole last."""
+        walk, wrappers = self.timeline.walk, self.timeline.wrappers
+        backward = {n for n, wrapper in enumerate(wrappers) if wrapper.is_backward}
+        first = next((n for n, s in enumerate(walk.steps) if s.program in backward), None)
+        if first is None:
+            return (self._peak("inference", 0, len(walk.steps)),)
+        return (
+            self._peak("forward", 0, first),
+            self._peak("backward", first, len(walk.steps)),
+            self._peak("step", 0, len(walk.steps)),
+        )
+
+    def _peak(self, scope: str, start: int, end: int) -> MemoryPeak:
+        last = len(self.timeline.walk.steps) - 1
+        moments = self.timeline.walk.moments
+        inside = [(b, -min(step, last)) for b, step in moments if start <= min(step, last) < end]
+        bytes_, place = max(inside, default=(0, 0))
+        step = self.timeline.walk.steps[-place] if inside and last >= 0 else None
+        return MemoryPeak(
+            scope,
+            bytes_,
+            self._base_bytes,
+            -place,
+            self.timeline.kernels[-place] if step else None,
+            step.kernel if step else "",
+            self.missing,
+        )
+
+    @cached_property
+    def _base_bytes(self) -> int:
+        pairs = zip(self.timeline.walk.storages, self.timeline.kinds, strict=True)
+        return sum(storage.bytes for storage, kind in pairs if kind in _BASE)
+
+    @cached_property
+    def missing(self) -> str:
+        """What the figures leave out."""
+        left = []
+        if any(kernel.language == "extern" for kernel in self.report.kernels):
+            left.append(_SCRATCH)
+        if any(wrapper.is_backward for wrapper in self.timeline.wrappers):
+            left.append(_OPTIMIZER)
+        unknown = tuple(dict.fromkeys(self.timeline.walk.unknown))
+        if unknown:
+            left.append(f"results of library calls of unknown size ({', '.join(unknown)})")
+        return "; ".join((*left, *self.timeline.notes))
+
+    @cached_property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """A row for each storage, in the order in which they were allocated."""
+        return tuple(_Allocations(self).rows())
+
+    @cached_property
+    def steps(self) -> tuple[MemoryStep, ...]:
+        """A row for each kernel and library call, in their order."""
+        lines = _kernel_lines(self.report)
+        rows = []
+        for number, (step, kernel) in enumerate(
+            zip(self.timeline.walk.steps, self.timeline.kernels, strict=True)
+        ):
+            wrapper = self.timeline.wrappers[step.program]
+            file, line = lines.get(kernel or "", (None, None))
+            rows.append(
+                MemoryStep(
+                    number,
+                    wrapper.graph,
+                    wrapper.is_backward,
+                    kernel,
+                    step.kernel,
+                    self.live[number],
+                    step.allocated,
+                    step.freed,
+                    file,
+                    line,
+                )
+            )
+        return tuple(rows)
+
+    @cached_property
+    def saved(self) -> tuple[SavedTensor, ...]:
+        """A row for each tensor that the forward keeps for the backward."""
+        places = {id(s): n for n, s in enumerate(self.timeline.walk.storages)}
+        nodes = {
+            row.name: row for row in self.report.nodes if row.graph == _last_forward(self.report)
+        }
+        rows = []
+        for name, storage in self.timeline.saved:
+            owner = self.allocations[places[id(storage)]]
+            node = nodes.get(name)
+            rows.append(
+                SavedTensor(
+                    name,
+                    0 if storage.is_given else storage.bytes,
+                    owner.id,
+                    owner.kind,
+                    node.id if node else owner.node,
+                    node.file if node else owner.file,
+                    node.line if node else owner.line,
+                    node.module_path if node else owner.module,
+                )
+            )
+        return tuple(rows)
+
+    def at_peak(self, by: By = "line") -> dict[str, int]:
+        """Bytes that live at the peak by "line", "module", "kind" or "value", most first.
+
+        Weights, constants and inputs are one entry each except by kind and value. Raises
+        `UsageError` for another word.
+        """
+        if by not in ("line", "module", "kind", "value"):
+            raise UsageError(f"by={by!r} is unknown: pass 'line', 'module', 'kind' or 'value'.")
+        found: dict[str, int] = {}
+        for row in self.allocations:
+            if row.at_peak:
+                key = _key(row, by)
+                found[key] = found.get(key, 0) + row.bytes
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def without(self, buffer: str) -> int:
+        """The peak in bytes if the storage of a buffer took none, by its name or its id.
+
+        A name that several programs have is that of the one that matters most. Raises `UsageError`
+        for a name that is not in the table `allocations`.
+        """
+        found = [row for row in self.allocations if buffer == row.id or buffer in row.names]
+        if not found:
+            raise UsageError(
+                f"No storage is called {buffer!r}: `.frame('allocations')` has their names."
+            )
+        known = [row.peak_without for row in found if row.peak_without is not None]
+        return min(known, default=self.peak)
+
+    @cached_property
+    def sentence(self) -> str:
+        """What the peak is, where it is and what most of it is."""
+        whole = self.peaks[-1]
+        above = whole.bytes - whole.base_bytes
+        words = (
+            f"At most {number_text(whole.bytes, 'bytes')} live at once, "
+            f"{number_text(above, 'bytes')} of them above weights and inputs, "
+            f"at {whole.kernel or whole.name or 'its start'}"
+        )
+        ours = [row for row in self.allocations if row.at_peak and row.kind not in _BASE]
+        if not ours or not above:
+            return f"{words}."
+        largest = max(ours, key=lambda row: row.bytes)
+        place = f" of line {largest.line}" if largest.line else ""
+        lowered = whole.bytes - (largest.peak_without or whole.bytes)
+        more = (
+            f"; without it the peak would be {number_text(lowered, 'bytes')} lower"
+            if lowered
+            else ""
+        )
+        return (
+            f"{words}; {number_text(largest.bytes, 'bytes')} of that are {largest.value}{place} "
+            f"({largest.kind}){more}."
+        )
+
+    def measure(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.
+
+        Raises `UsageError` for a record, and for what does not run on the CPU of this machine.
+        """
+        if self.measurer is None:
+            raise UsageError(
+                f"{self.report.request.name} is a record, or compiled for another device "
+                f"({self.report.request.target}): memory is measured on the CPU only. What is "
+                "counted from its program is in .peaks; compile for 'cpu' to compare."
+            )
+        return self.measurer(*args, **kwargs)
+
+    def frame(self, table: str = "allocations") -> pandas.DataFrame:
+        """A table: "allocations", "memory_steps", "memory_peaks" or "saved".
+
+        Raises `UsageError` for another name.
+        """
+        if table not in TABLES:
+            raise UsageError(f"There is no table {table!r}: {', '.join(TABLES)}.")
+        return presenter().rows_frame(self.rows(table), TABLES[table])
+
+    def rows(self, table: str) -> tuple[Any, ...]:
+        """The rows of a table by its name."""
+        return {
+            "allocations": self.allocations,
+            "memory_steps": self.steps,
+            "memory_peaks": self.peaks,
+            "saved": self.saved,
+        }[table]
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Live bytes over the steps, stacked by kind."""
+        return presenter().plot(self)
+
+
+class _Allocations:
+    """The rows of storages."""
+
+    def __init__(self, memory: Memory):
+        self._memory = memory
+        self._timeline = memory.timeline
+        self._moments = [bytes_ for bytes_, _ in memory.timeline.walk.moments]
+        self._peak_at = max(range(len(self._moments)), key=self._moments.__getitem__, default=0)
+        self._before = _running_max(self._moments)
+        self._after = _running_max(self._moments[::-1])[::-1]
+
+    def rows(self) -> Iterator[Allocation]:
+        pairs = zip(self._timeline.walk.storages, self._timeline.kinds, strict=True)
+        for number, (storage, kind) in enumerate(pairs):
+            last = len(self._moments) if storage.last_moment is None else storage.last_moment
+            at_peak = storage.first_moment <= self._peak_at < last
+            node = self._node(storage)
+            label = input_label(self._timeline, storage.names[0]) if storage.is_given else None
+            operator = _operator(node.target) if node else storage.names[0]
+            yield Allocation(
+                id=f"m{number}",
+                graph=self._timeline.wrappers[max(storage.program, 0)].graph,
+                buffer=storage.names[0],
+                names=tuple(storage.names),
+                step_from=storage.first_step,
+                step_to=storage.last_step,
+                bytes=storage.bytes,
+                kind=kind,
+                reused=tuple(self._reused(storage)),
+                value=label or operator,
+                node=node.id if node else None,
+                file=node.file if node else None,
+                line=node.line if node else None,
+                module=node.module_path if node else None,
+                at_peak=at_peak,
+                peak_without=self._without(storage, last) if at_peak else None,
+            )
+
+    def _node(self, storage: Storage) -> Node | None:
+        """The FX node of the value that it is allocated for."""
+        for name in storage.names:
+            row = self._timeline.buffers.get((max(storage.program, 0), name))
+            node = self._timeline.nodes.get(row.node or "") if row is not None else None
+            if node is not None:
+                return node
+        return None
+
+    def _without(self, storage: Storage, last: int) -> int:
+        first = storage.first_moment
+        inside = max(self._moments[first:last], default=0) - storage.bytes
+        before = self._before[first - 1] if first else 0
+        after = self._after[last] if last < len(self._moments) else 0
+        return max(inside, before, after)
+
+    def _reused(self, storage: Storage) -> Iterator[tuple[str, str, str]]:
+        for name, base in storage.shares:
+            program = max(storage.program, 0)
+            made = self._timeline.buffers.get((program, name))
+            former = self._timeline.buffers.get((program, base))
+            yield name, _how(made, former), base
+
+
+def _operator(target: str) -> str:
+    parts = target.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims") else target
+
+
+def _how(made: Buffer | None, former: Buffer | None) -> str:
+    """How a buffer came to the memory of a former one."""
+    if made is None or former is None:
+        return "view"
+    if former.kind == "input" and made.kind == "input":
+        return "view"
+    return "in place" if set(made.written_by) & set(former.read_by) else "reuse"
+
+
+def _running_max(values: list[int]) -> list[int]:
+    found: list[int] = []
+    for value in values:
+        found.append(max(value, found[-1]) if found else value)
+    return found
+
+
+def _key(row: Allocation, by: By) -> str:
+    if by == "kind":
+        return row.kind
+    if by == "value":
+        return row.value
+    if row.kind in _BASE:
+        return row.kind
+    if by == "module":
+        return row.module or "no module"
+    return f"{PurePath(row.file).name}:{row.line}" if row.file and row.line else "no line"
+
+
+def _last_forward(report: Report) -> str | None:
+    found = None
+    for graph in report.graphs:
+        found = graph.id if graph.stage == "forward" else found
+    return found
+
+
+def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
+    """The first line of each kernel."""
+    nodes = {row.id: row for row in report.nodes}
+    found: dict[str, tuple[str | None, int | None]] = {}
+    for kernel in report.kernels:
+        places = [nodes[id] for id in kernel.nodes if id in nodes and nodes[id].line]
+        if places:
+            found[kernel.id] = (places[-1].file, places[-1].line)
+    return found
+
+
+def stacked(memory: Memory) -> dict[str, list[int]]:
+    """Bytes of each kind that live at the fullest moment of every step, in the order of `KINDS`."""
+    count = len(memory.timeline.walk.steps)
+    fullest = [0] * count
+    best = [-1] * count
+    for moment, (bytes_, step) in enumerate(memory.timeline.walk.moments):
+        place = min(step, count - 1)
+        if count and bytes_ > best[place]:
+            best[place], fullest[place] = bytes_, moment
+    layers: dict[str, list[int]] = {kind: [0] * count for kind in KINDS}
+    moments = len(memory.timeline.walk.moments)
+    for storage, kind in zip(memory.timeline.walk.storages, memory.timeline.kinds, strict=True):
+        last = moments if storage.last_moment is None else storage.last_moment
+        end = count - 1 if storage.last_step is None else min(storage.last_step + 1, count - 1)
+        for step in range(min(storage.first_step, count), end + 1):
+            if storage.first_moment <= fullest[step] < last:
+                layers[kind][step] += storage.bytes
+    return {kind: values for kind, values in layers.items() if any(values)}

@@ -1,0 +1,227 @@
+"""Reads what a program that Inductor generated in Python does with memory, from its text."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.analysis.memory.events import (
+    Allocate,
+    Call,
+    Drop,
+    Event,
+    Give,
+    Hold,
+    LetGo,
+    Share,
+    Take,
+    strided_bytes,
+)
+
+_VIEWS = ("reinterpret_tensor", "alloc_from_pool", "as_strided")
+_NO_KERNELS = (
+    "assert_size_stride",
+    "assert_alignment",
+    "copy_misaligned",
+    "clear",
+    "set_device",
+    "get_raw_stream",
+    "size",
+    "stride",
+    "print",
+    "check_memory_step",
+    "track_tensor",
+)
+_MADE = ("buf", "workspace")  # the names of what library calls make
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+@dataclass(frozen=True)
+class PythonProgram:
+    """The events of a program, the bytes of its inputs and its sizes by name.
+
+    Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
+    says that there are some. `branches` counts those that are chosen while it runs, and are left
+    out.
+    """
+
+    events: tuple[Event, ...]
+    input_bytes: Mapping[str, int]
+    sizes: Mapping[str, int]
+    is_sized_by_hint: bool
+    branches: int
+
+
+def read_python_program(text: str) -> PythonProgram | None:
+    """The program of a text; None where the text has no function `call` in Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    if "call" not in functions:
+        return None
+    input_bytes, hints = _examples(tree)
+    reader = _Reader(functions, dict(hints))
+    events = tuple(reader.body(functions["call"].body))
+    symbols = {name for name in reader.sizes if name not in hints}
+    return PythonProgram(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
+
+
+def _examples(tree: ast.Module) -> tuple[dict[str, int], dict[str, int]]:
+    """Bytes of the inputs, and integers, of the call that the text has as an example of itself."""
+    sized: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not (name := _name(node.targets[0])):
+            continue
+        value = node.value
+        if isinstance(value, ast.Constant) and type(value.value) is int:
+            numbers[name] = value.value
+        elif isinstance(value, ast.Call) and _name(value.func) == "rand_strided":
+            made = {word.arg: word.value for word in value.keywords}
+            shape, stride = (_numbers(part, {}) for part in value.args[:2])
+            dtype = ast.unparse(made["dtype"]).removeprefix("torch.") if "dtype" in made else ""
+            if shape is not None and stride is not None:
+                size = strided_bytes(shape, stride, dtype)
+                sized |= {} if size is None else {name: size}
+    return sized, numbers
+
+
+@dataclass
+class _Reader:
+    functions: Mapping[str, ast.FunctionDef]
+    sizes: dict[str, int]
+    branches: int = 0
+    lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def body(self, statements: Sequence[ast.stmt]) -> Iterator[Event]:
+        for statement in statements:
+            yield from self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> Iterator[Event]:
+        match node:
+            case ast.With():
+                yield from self.body(node.body)
+            case ast.If():
+                self.branches += 1
+            case ast.Delete():
+                yield from (
+                    Drop(target.id) for target in node.targets if isinstance(target, ast.Name)
+                )
+            case ast.Return(value=ast.Tuple(elts=values) | ast.List(elts=values)):
+                yield Give(tuple(map(_base, values)))
+            case ast.Expr(value=ast.Call() as call):
+                yield from self.called(call, None)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                names = tuple(filter(None, map(_name, targets)))
+                yield from self.unpacked(names, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield from self.assigned(name, value)
+
+    def unpacked(self, names: tuple[str, ...], value: ast.expr) -> Iterator[Event]:
+        """`a, b = args`, or the outputs of a part of the program, which runs in its place."""
+        if _name(value) == "args":
+            yield Take(names)
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Subscript):
+            index, given = value.func.slice, self.lists.get(_name(value.args[0]) or "", ())
+            inner = self.functions.get(f"partition_{ast.unparse(index)}")
+            yield from () if inner is None else self.part(inner.body, given)
+
+    def part(self, body: Sequence[ast.stmt], given: tuple[str, ...]) -> Iterator[Event]:
+        """A part has the names of the whole: what it takes is there, what it gives stays."""
+        for statement in body:
+            match statement:
+                case ast.Assign(value=ast.Name(id="args")):
+                    yield LetGo(given)  # args.clear() follows
+                case ast.Return():
+                    pass
+                case _:
+                    yield from self.statement(statement)
+
+    def assigned(self, name: str, value: ast.expr) -> Iterator[Event]:
+        match value:
+            case ast.Name(id=base) if base in self.sizes:
+                self.sizes[name] = self.sizes[base]
+            case ast.Name(id=base):
+                yield Share(name, base)
+            case ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(value=int(part))):
+                yield Share(name, base, part)
+            case ast.List(elts=values):
+                self.lists[name] = tuple(filter(None, map(_name, values)))
+                yield Hold(self.lists[name])
+            case ast.Call():
+                yield from self.called(value, name)
+            case _:
+                if (number := _number(value, self.sizes)) is not None:
+                    self.sizes[name] = number
+
+    def called(self, call: ast.Call, name: str | None) -> Iterator[Event]:
+        function = ast.unparse(call.func)
+        short = function.rpartition(".")[2]
+        if short.startswith("empty_strided") and name is not None:
+            shape, stride = (_numbers(part, self.sizes) for part in call.args[:2])
+            dtype = ast.unparse(call.args[2]).removeprefix("torch.")
+            known = shape is not None and stride is not None
+            yield Allocate(name, strided_bytes(shape or (), stride or (), dtype) if known else None)
+        elif short in _VIEWS and name is not None:
+            base = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+            if isinstance(base, ast.Call):
+                yield from self.called(base, name)
+            elif base_name := _name(base):
+                yield Share(name, base_name)
+        elif short in _NO_KERNELS:
+            return
+        elif name is None:
+            yield Call(function.removesuffix(".run"))
+        elif name.startswith(_MADE):
+            yield Call(function, name)
+
+
+def _base(value: ast.expr) -> str | None:
+    """The name behind one output, also behind a view of it."""
+    if isinstance(value, ast.Call) and _name(value.func) == "reinterpret_tensor":
+        return _name(value.args[0])
+    return _name(value)
+
+
+def _numbers(value: ast.expr, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """A tuple of integers; None where one is not known."""
+    if not isinstance(value, ast.Tuple):
+        return None
+    found = [_number(part, sizes) for part in value.elts]
+    known = tuple(number for number in found if number is not None)
+    return known if len(known) == len(found) else None
+
+
+def _number(value: ast.expr, sizes: Mapping[str, int]) -> int | None:
+    match value:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.Name(id=name):
+            return sizes.get(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _number(operand, sizes)
+            return None if inner is None else -inner
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            a, b = _number(left, sizes), _number(right, sizes)
+            return None if a is None or b is None else _ARITHMETIC[type(op)](a, b)
+        case ast.Call(func=ast.Name(id="max" | "min" as which), args=args):
+            parts = [_number(part, sizes) for part in args]
+            known = [part for part in parts if part is not None]
+            is_known = bool(known) and len(known) == len(parts)
+            return (max if which == "max" else min)(known) if is_known else None
+    return None
+
+
+def _name(expression: ast.expr) -> str | None:
+    return expression.id if isinstance(expression, ast.Name) else None

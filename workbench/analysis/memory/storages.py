@@ -1,0 +1,204 @@
+"""Follows the storages of a program through its events: who refers to them, what lives when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.analysis.memory.events import (
+    Allocate,
+    Call,
+    Drop,
+    Event,
+    Give,
+    Hold,
+    LetGo,
+    Share,
+    Take,
+)
+
+Parts = Callable[[str], Sequence[tuple[str, int | None]]]
+"""The results of a library call by its name: the name and the bytes of each; None: not known."""
+
+
+@dataclass(slots=True)
+class Storage:
+    """A piece of memory, from the step in which it is allocated to the last that needs it.
+
+    `names` are all names that it had, `shares` which name took it over from which. `is_given`: it
+    was there before the program.
+    """
+
+    program: int
+    names: list[str]
+    bytes: int
+    is_given: bool
+    is_of_library: bool
+    first_step: int
+    last_step: int | None = None
+    first_moment: int = 0
+    last_moment: int | None = None
+    references: int = 1
+    shares: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Step:
+    """A kernel or a library call, with the bytes allocated for it and freed after it."""
+
+    program: int
+    kernel: str
+    allocated: int = 0
+    freed: int = 0
+
+
+@dataclass
+class Walk:
+    """Runs programs one after the other: what one gives is what the next may take.
+
+    `moments` has the live bytes after each allocation and at each step, with the step's number.
+    """
+
+    storages: list[Storage] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    moments: list[tuple[int, int]] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    live: int = 0
+    _names: dict[str, list[Storage]] = field(default_factory=dict)
+    _allocated: int = 0
+    _program: int = -1
+
+    def run(
+        self,
+        events: Iterable[Event],
+        given: Mapping[str, Storage],
+        sizes: Mapping[str, int],
+        parts: Parts,
+    ) -> list[Storage | None]:
+        """Run a program; returns the storage behind each of its outputs, which it leaves held.
+
+        `given` are the storages that an earlier program left and this one takes, with that
+        reference; an input that is in neither is the caller's, which keeps it, and has `sizes`.
+        """
+        self._program += 1
+        self._names = {}
+        outputs: list[Storage | None] = []
+        for event in events:
+            match event:
+                case Take(names):
+                    self._take(names, given, sizes)
+                case Call(kernel, result):
+                    self._call(kernel, result, parts)
+                case Give(names):
+                    outputs = self._give(names)
+                case _:
+                    self._name(event)
+        for name in list(self._names):  # what a function refers to goes with it
+            self._release(self._names.pop(name))
+        return outputs
+
+    def _name(self, event: Event) -> None:
+        """What changes who refers to what."""
+        match event:
+            case Allocate(name, bytes):
+                self._bind(name, [self._new(name, bytes, is_of_library=False)])
+            case Share(name, base, part):
+                self._share(name, base, part)
+            case Drop(name):
+                self._release(self._names.pop(name, []))
+            case Hold(names):
+                for storage in self._of(names):
+                    storage.references += 1
+            case LetGo(names):
+                self._rebind(names)
+
+    def given(self, name: str, bytes: int) -> Storage:
+        """Memory that was there before, or comes between two programs; the caller holds it."""
+        return self._new(name, bytes, is_of_library=False, is_given=True)
+
+    def _of(self, names: Iterable[str]) -> list[Storage]:
+        return [storage for name in names for storage in self._names.get(name, ())]
+
+    def _take(
+        self, names: Iterable[str], given: Mapping[str, Storage], sizes: Mapping[str, int]
+    ) -> None:
+        for name in names:
+            storage = given.get(name)
+            if storage is not None:
+                storage.names += [name] if name not in storage.names else []
+                self._names[name] = [storage]
+            elif name in sizes:
+                storage = self.given(name, sizes[name])
+                storage.references += 1  # the caller's
+                self._names[name] = [storage]
+
+    def _new(
+        self, name: str, bytes: int | None, *, is_of_library: bool, is_given: bool = False
+    ) -> Storage:
+        if bytes is None:
+            self.unknown.append(name)
+        made = Storage(
+            self._program,
+            [name],
+            bytes or 0,
+            is_given,
+            is_of_library,
+            len(self.steps),
+            first_moment=len(self.moments),
+        )
+        self.storages.append(made)
+        self.live += made.bytes
+        self._allocated += made.bytes
+        self.moments.append((self.live, len(self.steps)))
+        return made
+
+    def _bind(self, name: str, storages: list[Storage]) -> None:
+        before = self._names.get(name)
+        self._names[name] = storages
+        if before is not None:
+            self._release(before)
+
+    def _rebind(self, names: Iterable[str]) -> None:
+        """The reference of the list becomes that of a name inside of the part."""
+        for name in names:
+            if name not in self._names:
+                last = [s for s in self.storages if name in s.names and s.references]
+                self._names[name] = last[-1:]
+
+    def _share(self, name: str, base: str, part: int | None) -> None:
+        storages = self._names.get(base, [])
+        if part is not None and storages:
+            storages = storages[part : part + 1] or storages[-1:]
+        for storage in storages:
+            storage.references += 1
+            if name not in storage.names:
+                storage.names.append(name)
+                storage.shares.append((name, base))
+        if storages:
+            self._bind(name, storages)
+
+    def _release(self, storages: Iterable[Storage]) -> None:
+        for storage in storages:
+            storage.references -= 1
+            if storage.references == 0:
+                storage.last_step = max(storage.first_step, len(self.steps) - 1)
+                storage.last_moment = len(self.moments)
+                self.live -= storage.bytes
+                if self.steps:  # what is deleted after a call belonged to it
+                    self.steps[-1].freed += storage.bytes
+
+    def _call(self, kernel: str, result: str | None, parts: Parts) -> None:
+        if result is not None:
+            made = [self._new(name, size, is_of_library=True) for name, size in parts(result)]
+            self._bind(result, made)
+        number = len(self.steps)
+        self.moments.append((self.live, number))
+        self.steps.append(Step(self._program, kernel, self._allocated))
+        self._allocated = 0
+
+    def _give(self, names: Iterable[str | None]) -> list[Storage | None]:
+        found = [next(iter(self._names.get(name or "", ())), None) for name in names]
+        for storage in found:
+            if storage is not None:
+                storage.references += 1
+        return found

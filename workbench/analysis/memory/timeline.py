@@ -1,0 +1,275 @@
+"""Runs the generated programs of a report in their order and names what their storages are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workbench.analysis.memory.events import ITEM_BYTES, Share, Take
+from workbench.analysis.memory.python_program import PythonProgram, read_python_program
+from workbench.analysis.memory.rows import Kind
+from workbench.analysis.memory.storages import Storage, Walk
+from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
+from workbench.errors import UsageError
+from workbench.report import Buffer, Graph, Node, Report, Wrapper
+
+_SAVED = "SavedForBackwardsAOTOutput"
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What the programs of a report did: storages with their kinds, steps with their kernels.
+
+    `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
+    each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
+    is left out.
+    """
+
+    report: Report
+    wrappers: tuple[Wrapper, ...]
+    walk: Walk
+    inputs: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    kernels: tuple[str | None, ...]
+    saved: tuple[tuple[str, Storage], ...]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def buffers(self) -> Mapping[tuple[int, str], Buffer]:
+        """The rows of buffers by program and name."""
+        return {
+            (number, row.name): row
+            for number, wrapper in enumerate(self.wrappers)
+            for row in self.report.buffers
+            if row.graph == wrapper.graph
+        }
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        """The rows of the nodes that buffers hold the value of."""
+        wanted = {row.node for row in self.buffers.values()}
+        return {row.id: row for row in self.report.nodes if row.id in wanted}
+
+
+def timeline(report: Report) -> Timeline:
+    """What the programs of a report hold in memory.
+
+    Raises `UsageError` for a report without a program that can be read.
+    """
+    wrappers = tuple(report.wrappers)
+    if not wrappers:
+        raise UsageError(
+            f"{report.request.name} has no generated program in its record, so nothing is known of "
+            "its memory: compile with the backend 'inductor' and capture='full'."
+        )
+    return _Reader(report, wrappers).read()
+
+
+class _Reader:
+    def __init__(self, report: Report, wrappers: tuple[Wrapper, ...]):
+        self._report = report
+        self._wrappers = wrappers
+        self._walk = Walk()
+        self._kinds: dict[int, Kind] = {}
+        self._notes: list[str] = []
+        self._inputs = _captured_inputs(report)
+        self._callers: dict[str, Storage] = {}
+        self._kept: dict[str, Storage] = {}
+        self._saved: list[tuple[str, Storage]] = []
+
+    def read(self) -> Timeline:
+        for wrapper in self._wrappers:
+            program = read_python_program(self._report.texts[wrapper.text or ""])
+            if program is None:
+                raise UsageError(
+                    f"The generated program of {self._report.request.name} is in C++, and memory "
+                    "is read from one in Python: compile it with aot_compile to see its memory."
+                )
+            self._run(wrapper, program)
+        kinds = tuple(self._kinds.get(id(s), "temporary") for s in self._walk.storages)
+        kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
+        return Timeline(
+            self._report,
+            self._wrappers,
+            self._walk,
+            self._inputs,
+            kinds,
+            kernels,
+            tuple(self._saved),
+            tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _run(self, wrapper: Wrapper, program: PythonProgram) -> None:
+        rows = {row.name: row for row in self._report.buffers if row.graph == wrapper.graph}
+        sizes = {name: _bytes(row, program.sizes) for name, row in rows.items()}
+        known = {name: size for name, size in sizes.items() if size is not None}
+        known |= program.input_bytes
+        given = self._given(wrapper, program, rows, known)
+        first = len(self._walk.storages)
+        outputs = self._walk.run(program.events, given, known, _parts(program, sizes))
+        made = self._walk.storages[first:]
+        for storage in made:
+            self._kinds.setdefault(id(storage), _kind_inside(storage))
+        if wrapper.is_backward:
+            self._name_gradients(outputs)
+        else:
+            self._name_outputs(wrapper, outputs)
+        if program.is_sized_by_hint:
+            self._notes.append("sizes that were left open are those of the call that was compiled")
+        if program.branches:
+            self._notes.append("branches that are chosen at run time are left out")
+
+    def _given(
+        self,
+        wrapper: Wrapper,
+        program: PythonProgram,
+        rows: Mapping[str, Buffer],
+        sizes: Mapping[str, int],
+    ) -> dict[str, Storage]:
+        """The storages behind the inputs of a program: of the caller, or kept by the forward."""
+        for name, row in rows.items():
+            if row.kind == "constant" and name not in self._callers:
+                self._caller(name, sizes.get(name, 0), "constant")
+        given: dict[str, Storage] = {}
+        for name in _taken(program):
+            is_ours = wrapper.is_backward and place_of(name) is None
+            if is_ours and name in self._kept:
+                given[name] = self._kept.pop(name)
+            elif is_ours and name in sizes:
+                given[name] = self._walk.given(name, sizes[name])
+                self._kinds[id(given[name])] = "tangent"
+            elif name in self._callers:
+                given[name] = self._callers[name]
+                given[name].references += 1
+            elif name in sizes:
+                given[name] = self._caller(name, sizes[name], self._kind_of(name))
+                given[name].references += 1
+        return given
+
+    def _caller(self, name: str, size: int, kind: Kind) -> Storage:
+        made = self._callers[name] = self._walk.given(name, size)
+        self._kinds[id(made)] = kind
+        return made
+
+    def _kind_of(self, name: str) -> Kind:
+        place = place_of(name)
+        target = self._inputs[place] if place is not None and place < len(self._inputs) else ""
+        return "weights" if is_weight_name(target) else "input"
+
+    def _name_outputs(self, wrapper: Wrapper, outputs: Sequence[Storage | None]) -> None:
+        """Outputs live on; what is kept for the backward lives until that lets go of it."""
+        is_last = self._wrappers[-1] is wrapper
+        names = () if is_last else _returned(self._report)
+        for place, storage in enumerate(outputs):
+            if storage is None:
+                continue
+            name, is_saved = names[place] if place < len(names) else ("", False)
+            if not is_saved:
+                if not storage.is_given:
+                    self._kinds[id(storage)] = "output"
+                continue
+            self._kept[name] = storage
+            self._saved.append((name, storage))
+            if not storage.is_given and self._kinds[id(storage)] != "output":
+                self._kinds[id(storage)] = "saved for backward"
+
+    def _name_gradients(self, outputs: Sequence[Storage | None]) -> None:
+        for storage in outputs:
+            if storage is not None and not storage.is_given:
+                self._kinds[id(storage)] = "gradient"
+
+
+def _taken(program: PythonProgram) -> Iterator[str]:
+    for event in program.events:
+        if isinstance(event, Take):
+            yield from event.names
+
+
+def _kind_inside(storage: Storage) -> Kind:
+    first = storage.names[0]
+    if first.startswith("workspace"):
+        return "workspace"
+    if first.startswith("pool"):
+        return "pool"
+    return "library result" if storage.is_of_library else "temporary"
+
+
+def _bytes(row: Buffer, sizes: Mapping[str, int]) -> int | None:
+    """Bytes of a buffer, its open sizes as in the call that was compiled."""
+    if row.bytes is not None or row.shape is None:
+        return row.bytes
+    size = ITEM_BYTES.get(row.dtype or "")
+    for dim in row.shape:
+        value = dim if isinstance(dim, int) else sizes.get(dim)
+        size = None if size is None or value is None else size * value
+    return size
+
+
+def _parts(program: PythonProgram, sizes: Mapping[str, int | None]) -> _Parts:
+    """What a library call gives: rows of buffers exist for the names of its parts."""
+    parts: dict[str, dict[int, str]] = {}
+    same: dict[str, str] = {}
+    for event in program.events:
+        if isinstance(event, Share) and event.part is not None:
+            parts.setdefault(event.base, {})[event.part] = event.name
+        elif isinstance(event, Share):
+            same.setdefault(event.base, event.name)
+    return _Parts(parts, same, sizes)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    by_call: Mapping[str, Mapping[int, str]]
+    same: Mapping[str, str]
+    sizes: Mapping[str, int | None]
+
+    def __call__(self, name: str) -> list[tuple[str, int | None]]:
+        found = self.by_call.get(name)
+        if found is None:
+            size = self.sizes.get(name)
+            return [(name, self.sizes.get(self.same.get(name, "")) if size is None else size)]
+        named = [found.get(place, f"{name}[{place}]") for place in range(max(found) + 1)]
+        return [(part, self.sizes.get(part)) for part in named]
+
+
+def _captured_inputs(report: Report) -> tuple[str, ...]:
+    """The inputs of the captured graph by place, as Dynamo calls them."""
+    captured = next((graph for graph in report.graphs if graph.stage == "dynamo"), None)
+    if captured is None:
+        return ()
+    rows = (row for row in report.nodes if row.graph == captured.id)
+    return tuple(row.target for row in rows if row.op == "placeholder")
+
+
+def _returned(report: Report) -> list[tuple[str, bool]]:
+    """What the forward returns, by name, and whether it is kept for the backward."""
+    graph: Graph | None = None
+    for row in report.graphs:
+        graph = row if row.stage == "forward" else graph
+    text = "" if graph is None else report.texts[graph.text or ""]
+    _, found, tail = text.rpartition("return ")
+    rows = []
+    for line in tail.splitlines() if found else ():
+        value, _, comment = line.partition("#")
+        name = value.strip().rstrip(",").strip("()[] ")
+        if name:
+            rows.append((name, _SAVED in comment))
+    return rows
+
+
+def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:
+    """The kernel of each step: of one name they are called in the order of the record."""
+    left: dict[tuple[str, str], list[str]] = {}
+    for kernel in report.kernels:
+        left.setdefault((kernel.graph, kernel.name), []).extend([kernel.id] * max(kernel.calls, 1))
+    for step in walk.steps:
+        queue = left.get((wrappers[step.program].graph, step.kernel), [])
+        yield queue.pop(0) if queue else None
+
+
+def input_label(timeline: Timeline, name: str) -> str | None:
+    """What a person calls an input of a program; None for one without a place."""
+    place = place_of(name)
+    known = place is not None and place < len(timeline.inputs)
+    return pretty_input(timeline.inputs[place or 0]) if known else None

@@ -1,0 +1,1 @@
+"""Handles of the memory of compilations."""

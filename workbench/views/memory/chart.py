@@ -1,0 +1,52 @@
+"""Live bytes over the steps of a call, stacked by kind, with its peak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.analysis.memory.memory import Memory, stacked
+from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.words.units import bytes_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_GREY = "#9a9a9a"
+_HELD = ("weights", "constant", "input")
+
+
+def plot(memory: Memory) -> Figure:
+    """See `Memory.plot`."""
+    layers = stacked(memory)
+    steps = range(len(memory.steps))
+    ours = [kind for kind in layers if kind not in _HELD]
+    colours = {kind: KERNEL_COLOURS[n % len(KERNEL_COLOURS)] for n, kind in enumerate(ours)}
+    megabytes = [[size / 1e6 for size in values] for values in layers.values()]
+    with sheet(3.2) as (figure, axes):
+        axes.stackplot(
+            steps,
+            *megabytes,
+            labels=list(layers),
+            colors=[colours.get(kind, _GREY) for kind in layers],
+            step="mid",
+            linewidth=0,
+        )
+        backward = next((row.step for row in memory.steps if row.is_backward), None)
+        if backward is not None:
+            axes.axvline(backward - 0.5, color=_GREY, linewidth=0.8, linestyle=":")
+        peak = memory.peaks[-1]
+        axes.annotate(
+            f"{bytes_text(peak.bytes)} at {peak.kernel or peak.name}",
+            (peak.step, peak.bytes / 1e6),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+        )
+        axes.set_xlim(-0.5, max(len(steps) - 0.5, 0.5))
+        axes.set_ylim(0, peak.bytes / 1e6 * 1.15 or 1)
+        axes.set_xlabel("step (a kernel or library call)")
+        axes.set_ylabel("MB live (counted)")
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        axes.set_title(memory.report.request.name)
+    return figure

@@ -1,0 +1,30 @@
+"""The memory of a call in a terminal: peaks, what they are made of, what is missing."""
+
+from __future__ import annotations
+
+from workbench.analysis.memory.memory import Memory
+from workbench.views.words.units import bytes_text, percent_text
+
+_SHOWN = 6  # entries of the peak
+
+
+def text(memory: Memory) -> str:
+    """A table of the peaks, the lines of the whole one, the sentence."""
+    lines = [f"Memory({memory.report.request.name}, {memory.report.request.target}, counted)"]
+    for row in memory.peaks:
+        above = bytes_text(row.bytes - row.base_bytes)
+        where = row.kernel or row.name or "-"
+        lines.append(
+            f"  {row.scope:<10}{bytes_text(row.bytes):>9}  {above} above inputs, at {where}"
+        )
+    parts = memory.at_peak("line")
+    shown = list(parts.items())[:_SHOWN]
+    lines += [
+        f"    {bytes_text(size):>9}  {percent_text(size, memory.peak):>5}  {name}"
+        for name, size in shown
+    ]
+    if len(parts) > len(shown):
+        rest = sum(parts.values()) - sum(size for _, size in shown)
+        lines.append(f"    {bytes_text(rest):>9}  {len(parts) - len(shown)} more")
+    lines.append(f"  {memory.sentence}")
+    return "\n".join([*lines, *([f"  not in it: {memory.missing}"] if memory.missing else [])])
