@@ -5,6 +5,7 @@ The views of a kind are imported when a record of it is first shown: text needs 
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from os import PathLike
@@ -59,7 +60,10 @@ def rows_frame(rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
     import pandas
 
     table = Table.of(row_type, rows)
-    return pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
+    made = pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
+    hints = typing.get_type_hints(row_type)
+    whole = [name for name in made if set(typing.get_args(hints[name])) == {int, type(None)}]
+    return made.astype(dict.fromkeys(whole, "Int64"))  # a missing one does not make them fractions
 
 
 def frame(record: Any, *choice: Any) -> pandas.DataFrame:

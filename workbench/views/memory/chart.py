@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _GREY = "#9a9a9a"
-_HELD = ("weights", "constant", "input")
+_HELD = {"weights": _GREY, "constant": "#787878", "input": "#c2c2c2"}  # by the caller
 
 
 def plot(memory: Memory) -> Figure:
@@ -27,7 +27,7 @@ def plot(memory: Memory) -> Figure:
             steps,
             *megabytes,
             labels=list(layers),
-            colors=[colours.get(kind, _GREY) for kind in layers],
+            colors=[(_HELD | colours)[kind] for kind in layers],
             step="mid",
             linewidth=0,
         )
