@@ -62,7 +62,7 @@ def rows_frame(rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
     table = Table.of(row_type, rows)
     made = pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
     hints = typing.get_type_hints(row_type)
-    whole = [name for name in made if set(typing.get_args(hints[name])) == {int, type(None)}]
+    whole = [n for n in table.columns if set(typing.get_args(hints[n])) == {int, type(None)}]
     return made.astype(dict.fromkeys(whole, "Int64"))  # a missing one does not make them fractions
 
 
