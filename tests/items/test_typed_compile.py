@@ -127,6 +127,28 @@ class TestCapture:
         for sign in (y, -y):
             torch.testing.assert_close(model_with_graph_break(x, sign), x.sin() + y)
 
+    @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+    def test_torch_jit_script_and_trace_beside_it(self) -> None:
+        def sin_or_cos(x: torch.Tensor) -> torch.Tensor:
+            if x.sum() > 0:
+                return torch.sin(x)
+            return torch.cos(x)
+
+        def scaled(x, times=2):  # type: ignore[no-untyped-def]
+            return x * times
+
+        x = torch.ones(8)
+        traced = torch.jit.trace(sin_or_cos, (x,), check_trace=False)
+        scripted = torch.jit.script(sin_or_cos)
+        compiled = torch.compile(sin_or_cos, backend="eager")
+        torch.testing.assert_close(traced(-x), torch.sin(-x))  # silently the other branch
+        torch.testing.assert_close(scripted(-x), torch.cos(-x))
+        torch.testing.assert_close(compiled(-x), torch.cos(-x))
+        with pytest.raises(RuntimeError, match="not annotated with an explicit type"):
+            torch.jit.script(scaled)
+        whole = torch.compile(scaled, backend="eager", fullgraph=True)
+        torch.testing.assert_close(whole(x), x * 2)
+
     def test_logs_of_graph_breaks(self, caplog: pytest.LogCaptureFixture) -> None:
         torch._logging.set_logs(graph_breaks=True)
         try:

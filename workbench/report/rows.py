@@ -88,7 +88,9 @@ class Bytecode:
 
     `graph` is the captured graph that it calls, `calls` the names of compiled graphs and of the
     functions that resume after a break, in the order of the code. `text` is Python's disassembly,
-    without addresses and random parts of names; their numbers count within a process.
+    without addresses and random parts of names; their numbers count within a process. `source_text`
+    is Python source that does the same, to be read and not run; where there is none,
+    `why_no_source` is a sentence.
     """
 
     id: str
@@ -97,6 +99,8 @@ class Bytecode:
     compile_id: str | None
     calls: tuple[str, ...]
     text: str | None
+    source_text: str | None = None
+    why_no_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

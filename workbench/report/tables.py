@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.rows as rows
+from workbench.report.lowering import Lowering
 from workbench.report.table import Table
 
 Row = TypeVar("Row")
@@ -52,6 +53,7 @@ class Tables:
     guards = TableOf(rows.Guard, "Guards, kept and dropped.")
     recompiles = TableOf(rows.Recompile, "Recompilations with the guard that failed.")
     fusion = TableOf(rows.FusionPair, "Every pair of scheduler nodes that was considered.")
+    lowerings = TableOf(Lowering, "Which lowering each operator took, and what that made.")
     scheduler_nodes = TableOf(rows.SchedulerNode, "Scheduler nodes before and after fusion.")
     kernels = TableOf(rows.Kernel, "Generated kernels and library calls.")
     kernel_lines = TableOf(rows.KernelLine, "FX nodes behind the lines of the kernels' sources.")

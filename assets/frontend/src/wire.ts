@@ -686,12 +686,14 @@ export interface ScriptPart {
 }
 
 /**
- * What Dynamo put in the place of a function, disassembled.
+ * What Dynamo put in the place of a function, disassembled and as source, or why not.
  */
 export interface BytecodePart {
   kind: "bytecode";
   id: string;
   text: string;
+  source: string | null;
+  note: string | null;
 }
 
 /**

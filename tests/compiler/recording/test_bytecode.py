@@ -1,9 +1,15 @@
 """The bytecode that Dynamo puts in the place of a function."""
 
+import ast
+import sys
+
+import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.source.redact import redact
 from workbench.report import Report
+from workbench.views.parts import Parts
 
 
 def halved(x):
@@ -38,3 +44,57 @@ def test_code_compiled_ahead_of_time_has_its_bytecode_as_text() -> None:
     assert f"{row.calls[0]})" in text
     assert "'twice'" in text
     assert Report.from_bytes(compiled.report.to_bytes()).bytecode == compiled.report.bytecode
+
+
+def chosen(x):
+    kept = []
+    if x.sum() > 0:
+        kept.append(x * 2)
+    return kept
+
+
+def test_bytecode_is_written_as_python_source() -> None:
+    report = wb.explain(halved, (torch.ones(3),)).report
+
+    first, rest = report.frame("bytecode").source_text
+    begin, end = report.bytecode
+    assert first.startswith("def halved(x):")
+    assert f"return {begin.calls[1]}(" in first
+    assert f"graph_out_0 = {end.calls[0]}(y)" in rest
+    assert ast.parse(first)
+    numbers = {name.id for name in ast.walk(ast.parse(first)) if isinstance(name, ast.Name)}
+    assert "__temp_0" in numbers  # each source counts its own
+    shown = Parts(report)(f"bytecode:{begin.id}")
+    assert (shown["source"], shown["note"]) == (first, None)
+
+
+def test_bytecode_that_no_source_is_written_of_says_where_it_stops() -> None:
+    report = wb.explain(chosen, (torch.ones(3),)).report
+
+    stopped = [row for row in report.bytecode if row.source_text is None]
+    assert stopped
+    for row in stopped:
+        assert row.why_no_source.startswith("depyf 0.")
+        assert row.why_no_source.endswith("does not write this as Python; it stopped at SWAP")
+        shown = Parts(report)(f"bytecode:{row.id}")
+        assert (shown["source"], shown["note"]) == (None, row.why_no_source)
+        assert row.calls[0] in shown["text"]
+
+
+def test_without_depyf_the_disassembly_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "depyf", None)  # as Python marks what cannot be imported
+
+    report = wb.aot_compile(doubled, (torch.ones(3),), backend="eager").report
+
+    (row,) = report.bytecode
+    assert row.text is not None
+    assert row.source_text is None
+    assert "pip install 'aot-workbench[decompile]'" in row.why_no_source
+
+
+def test_a_redacted_report_has_neither_text() -> None:
+    report = wb.aot_compile(doubled, (torch.ones(3),), backend="eager").report
+
+    changed, _ = redact(report)
+    (row,) = changed.bytecode
+    assert (row.text, row.source_text) == (None, None)

@@ -15,6 +15,7 @@ HIDDEN = "(dropped)"
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
 _NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}
+_CODE = {name: lambda _: None for name in ("text", "source_text")}
 _BREAK: Mapping[str, Callable[[Any], Any]] = {
     "text": lambda _: HIDDEN,
     "reason": lambda _: HIDDEN,
@@ -25,7 +26,7 @@ _NOTE = {"note": lambda text: text and HIDDEN}
 _DROPPED: Mapping[str, tuple[str, str, Mapping[str, Callable[[Any], Any]]]] = {
     "sources": ("the text of {}", "function", _NO_TEXT),
     "graphs": ("the text of {}", "graph", _NO_TEXT),
-    "bytecode": ("the bytecode of {}", "frame", _NO_TEXT),
+    "bytecode": ("the bytecode of {}", "frame", _CODE),
     "kernels": ("the code of {}", "kernel", _NO_TEXT),
     "wrappers": ("{}", "generated program", _NO_TEXT),
     "assembly": ("{} of compiled kernels", "text", _NO_TEXT),

@@ -1,4 +1,4 @@
-"""What Dynamo put in the place of each frame: its bytecode, disassembled."""
+"""What Dynamo put in the place of each frame: its bytecode, disassembled and as source."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.decompiled import decompiled
 from workbench.compiler.recording.graphs import KeptGraph
 from workbench.compiler.sources.sources import Places
 from workbench.report import Bytecode, TextWriter
@@ -27,7 +28,7 @@ class BytecodeRecorder:
         self._patches = patches
         self._places = places
         self._texts = texts
-        self._kept: list[tuple[str, str | None, tuple[str, ...], str]] = []
+        self._kept: list[tuple[CodeType, str | None]] = []
 
     def install(self) -> None:
         """Watch what Dynamo returns for each frame."""
@@ -40,16 +41,32 @@ class BytecodeRecorder:
 
     def keep(self, code: CodeType, compile_id: str | None) -> None:
         """Keep what stands in the place of one function."""
-        text = dis.Bytecode(code).dis()
-        text = _ADDRESS.sub("", _RANDOM.sub(r"\1", text)).rstrip("\n")
-        calls = tuple(dict.fromkeys(_CALLED.findall(text)))
-        key = self._texts.add(self._places.shared(text))
-        self._kept.append((code.co_name, compile_id, calls, key))
+        self._kept.append((code, compile_id))
 
     def rows(self, graphs: Sequence[KeptGraph]) -> list[Bytecode]:
         """The frames in the order in which they were compiled, with the graph that each calls."""
         captured = {graph.compile_id: graph.id for graph in graphs if graph.stage == "dynamo"}
         return [
-            Bytecode(f"d{number}", function, captured.get(compile_id), compile_id, calls, text)
-            for number, (function, compile_id, calls, text) in enumerate(self._kept)
+            self._row(number, code, captured.get(compile_id), compile_id)
+            for number, (code, compile_id) in enumerate(self._kept)
         ]
+
+    def _row(
+        self, number: int, code: CodeType, graph: str | None, compile_id: str | None
+    ) -> Bytecode:
+        text = self._shared(dis.Bytecode(code).dis())
+        source, why_not = decompiled(code)
+        return Bytecode(
+            id=f"d{number}",
+            function=code.co_name,
+            graph=graph,
+            compile_id=compile_id,
+            calls=tuple(dict.fromkeys(_CALLED.findall(text))),
+            text=self._texts.add(text),
+            source_text=None if source is None else self._texts.add(self._shared(source)),
+            why_no_source=why_not,
+        )
+
+    def _shared(self, text: str) -> str:
+        """A text without random names, addresses and the machine's own folders."""
+        return self._places.shared(_ADDRESS.sub("", _RANDOM.sub(r"\1", text)).rstrip("\n"))

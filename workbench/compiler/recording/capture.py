@@ -37,14 +37,22 @@ from workbench.report.texts import LateTexts, Texts
 from workbench.report.wbr_file import Lazy
 
 FULL = "full"
-_LOST_BY_HITS = ("graphs", "scheduler_nodes", "fusion", "kernel_lines", "autotune", "cuda_graphs")
+_LOST_BY_HITS = (
+    "graphs",
+    "lowerings",
+    "scheduler_nodes",
+    "fusion",
+    "kernel_lines",
+    "autotune",
+    "cuda_graphs",
+)
 _NO_LINES = (
     "torch keeps no lines for a module whose forward is torch's own, such as a bare nn.Sequential: "
     "go by the module path, or call it in a function or module of yours"
 )
 _PANES = (
-    *("trace", "phases", "graphs", "breaks", "guards", "scheduler_nodes", "fusion", "kernels"),
-    *("bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
+    *("trace", "phases", "graphs", "breaks", "guards", "lowerings", "scheduler_nodes", "fusion"),
+    *("kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache", "cache_parts"),
 )
 
 
@@ -157,6 +165,7 @@ class Recorder:
             "sources": sources.rows,
             "graphs": self.graphs.graph_rows(),
             "fusion": self.fusion.rows(),
+            "lowerings": [row for low in self.lowering.lowered for row in low.lowerings],
             "scheduler_nodes": [
                 n for low in self.lowering.lowered for n in (*low.before, *low.after)
             ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,10 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.flops import operations
 from workbench.compiler.recording.graphs import GraphRecorder, KeptGraph
+from workbench.compiler.recording.lowered_operators import OperatorRecorder
 from workbench.compiler.recording.node_bytes import bytes_read, bytes_written
 from workbench.report import Buffer, Link, SchedulerNode
+from workbench.report.lowering import Lowering
 
 PANE = "scheduler_nodes"
 _KINDS = {
@@ -36,6 +38,7 @@ class Lowered:
     before: list[SchedulerNode] = field(default_factory=list)
     after: list[SchedulerNode] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
+    lowerings: list[Lowering] = field(default_factory=list)
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def fx_ids(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -54,9 +57,11 @@ class LoweringRecorder:
         self._patches = patches
         self._graphs = graphs
         self._by_graph: dict[int, Lowered] = {}
+        self._operators = OperatorRecorder(patches)
 
     def install(self) -> None:
-        """Watch the scheduler."""
+        """Watch what each operator becomes, and the scheduler."""
+        self._operators.install()
         self._patches.observe(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
         self._patches.observe(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
 
@@ -72,6 +77,7 @@ class LoweringRecorder:
     def close(self) -> None:
         """Forget which of torch's objects were seen."""
         self._by_graph.clear()
+        self._operators.close()
 
     def _before_fusion(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph
@@ -80,6 +86,10 @@ class LoweringRecorder:
         lowered = Lowered(id_, kept, bool(graph.is_backward))
         self.lowered.append(lowered)
         self._by_graph[id(graph)] = lowered
+        lowered.lowerings = [
+            replace(row, graph=id_, node=next(iter(lowered.fx_ids([row.node or ""])), None))
+            for row in self._operators.take(graph)
+        ]
         lowered.before = [self._node(node, lowered, "before") for node in nodes]
 
     def _after_fusion(self, nodes: Any) -> None:

@@ -54,7 +54,9 @@ def bytecode_part(report: Report, id: str) -> BytecodePart:
     text = text_of(report, row.text)
     if text is None:
         raise UsageError(f"The report keeps no text of the bytecode {id}.")
-    return {"kind": "bytecode", "id": id, "text": text}
+    source = text_of(report, row.source_text)
+    note = row.why_no_source if source is None else None
+    return {"kind": "bytecode", "id": id, "text": text, "source": source, "note": note}
 
 
 def wrapper_part(report: Report, id: str) -> WrapperPart:

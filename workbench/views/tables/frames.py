@@ -44,7 +44,7 @@ _NUMBERS = {
     "time_ms": "float64",
 }
 _TEXTS = ("sources", "graphs", "bytecode", "kernels", "wrappers", "assembly", "autotune")
-"""Tables whose `text` names a text kept once."""
+"""Tables whose `text` and `source_text` name texts kept once."""
 
 
 def frame(report: Report, name: str) -> pandas.DataFrame:
@@ -68,7 +68,8 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
     columns = getattr(report, name).columns
     values = {column: readable.column(column, list(columns.get(column, ()))) for column in order}
     if name in _TEXTS:
-        values["text"] = [report.texts.get(key) for key in values["text"]]
+        for column in {"text", "source_text"} & values.keys():
+            values[column] = [report.texts.get(key) for key in values[column]]
     return _typed(pandas.DataFrame(values))
 
 

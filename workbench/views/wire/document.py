@@ -440,11 +440,13 @@ class ScriptPart(TypedDict):
 
 
 class BytecodePart(TypedDict):
-    """What Dynamo put in the place of a function, disassembled."""
+    """What Dynamo put in the place of a function, disassembled and as source, or why not."""
 
     kind: Literal["bytecode"]
     id: str
     text: str
+    source: str | None
+    note: str | None
 
 
 class WrapperPart(TypedDict):

@@ -69,9 +69,13 @@ export function GraphPane({ store }: { store: Store }) {
         <>
           <Bar store={store} state={state} graphs={graphs} head={head} />
           {part?.id === head.id && part.kind === "bytecode" && (
-            <pre class="mono bytecode" tabIndex={0}>
-              {part.text}
-            </pre>
+            <div class="bytecode" tabIndex={0}>
+              <pre class="mono">{part.source ?? part.note}</pre>
+              <details open={!part.source}>
+                <summary>Disassembly</summary>
+                <pre class="mono">{part.text}</pre>
+              </details>
+            </div>
           )}
           {failed && (
             <Message note={{ title: "This graph is not here.", text: failed, tone: "plain" }} />
