@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
@@ -24,6 +24,8 @@ from workbench.report.wbr_file import read_bytes, read_json, write_bytes
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,16 @@ class Report(Tables):
                     pairs = found.setdefault(prefix[:-1], [])
                 pairs.append((a, b))
         return found
+
+    @cached_property
+    def _made(self) -> dict[Callable[[Report], Any], Any]:
+        return {}
+
+    def once(self, make: Callable[[Report], Made]) -> Made:
+        """What `make` makes of this record, made by the first who asks; it is not to be changed."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(Made, self._made[make])
 
     def linked(self, id: str) -> tuple[str, ...]:
         """The ids tied to `id`, whichever side of the link it stands on."""

@@ -44,12 +44,16 @@ class Operator:
     became: tuple[str, ...]
 
 
-def eager_operators(report: Report) -> list[Operator] | None:
+def eager_operators(report: Report) -> Sequence[Operator] | None:
     """The operators that move bytes, forward then backward.
 
     None where a size is symbolic, an operator has a graph of its own inside, nothing was lowered,
     or a record does not tell what the operators became, or which ones autograd called.
     """
+    return report.once(_eager_operators)
+
+
+def _eager_operators(report: Report) -> tuple[Operator, ...] | None:
     lowered = lowered_graphs(report)
     stages = _stages(report, lowered)
     if not lowered or "dynamo" not in stages:
@@ -65,7 +69,7 @@ def eager_operators(report: Report) -> list[Operator] | None:
             return None
         if moved:
             found.append(Operator(name, moved, tuple(m for n in nodes for m in became[n])))
-    return found if any(operator.became for operator in found) else None
+    return tuple(found) if any(operator.became for operator in found) else None
 
 
 def eager_bytes(report: Report) -> int | None:

@@ -114,10 +114,11 @@ def before_fusion(report: Report) -> list[Before]:
 
 def savings(report: Report) -> list[Saving]:
     """Final groups with their bytes before and after, biggest saving first."""
-    return _savings(report, eager_operators(report))
+    return list(report.once(_savings))
 
 
-def _savings(report: Report, operators: Sequence[Operator] | None) -> list[Saving]:
+def _savings(report: Report) -> tuple[Saving, ...]:
+    operators = eager_operators(report)
     before = {(n.graph, n.name): n for n in report.scheduler_nodes if n.phase == "before"}
     kernels = {node: kernel.id for kernel in report.kernels for node in kernel.scheduler_nodes}
     moved_by = bytes_by_node(report)
@@ -141,7 +142,7 @@ def _savings(report: Report, operators: Sequence[Operator] | None) -> list[Savin
         )
     if operators is not None:
         found = _with_eager(found, operators, owner, moved_by)
-    return sorted(found.values(), key=lambda s: s.after - s.before)
+    return tuple(sorted(found.values(), key=lambda s: s.after - s.before))
 
 
 def _with_eager(
@@ -183,7 +184,7 @@ def traffic_by_kernel(report: Report) -> list[KernelTraffic]:
     names = {kernel.id: kernel.name for kernel in report.kernels}
     operators = eager_operators(report)
     found: dict[str, KernelTraffic] = {}
-    parts = _savings(report, operators)
+    parts = report.once(_savings)
     for part in parts:
         if part.kernel is None and not (part.before or part.alone or part.after):
             continue  # only a name for one of several results

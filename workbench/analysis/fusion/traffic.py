@@ -92,16 +92,17 @@ def operation_bytes(report: Report) -> int | None:
     Every operation reads its inputs and writes its output once, views are free, of a table only
     what is looked up counts. None where a size is symbolic, or no lowered graph was recorded.
     """
-    chosen = lowered_graphs(report)
-    nodes = nodes_with(report, "graph", chosen)
-    return total(operation_traffic(node, nodes) for node in nodes.values()) if chosen else None
+    return total(report.once(_by_node).values()) if lowered_graphs(report) else None
 
 
 def bytes_by_node(report: Report) -> dict[str, int]:
     """By id of an operation of a lowered graph: what it would move alone; unknown ones left out."""
+    return {id: moved for id, moved in report.once(_by_node).items() if moved is not None}
+
+
+def _by_node(report: Report) -> dict[str, int | None]:
     nodes = nodes_with(report, "graph", lowered_graphs(report))
-    found = {id: operation_traffic(node, nodes) for id, node in nodes.items()}
-    return {id: moved for id, moved in found.items() if moved is not None}
+    return {id: operation_traffic(node, nodes) for id, node in nodes.items()}
 
 
 def lowered_graphs(report: Report) -> set[str]:

@@ -16,7 +16,9 @@
   let isShown = false;
 
   async function unpack(text) {
-    const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
+    const letters = atob(text.trim());
+    const bytes = new Uint8Array(letters.length);
+    for (let n = 0; n < letters.length; n++) bytes[n] = letters.charCodeAt(n);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
   }

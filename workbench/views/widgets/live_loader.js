@@ -28,7 +28,12 @@ function byMessage(model) {
 
 async function packed(model) {
   const found = document.querySelector(`script.wb-bundle[data-hash="${HASH}"]`);
-  if (found) return Uint8Array.from(atob(found.textContent.trim()), (c) => c.charCodeAt(0));
+  if (found) {
+    const letters = atob(found.textContent.trim());
+    const bytes = new Uint8Array(letters.length);
+    for (let n = 0; n < letters.length; n++) bytes[n] = letters.charCodeAt(n);
+    return bytes;
+  }
   return model.widget_manager?.get_model ? inModel(model) : byMessage(model);
 }
 
