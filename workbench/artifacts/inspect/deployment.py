@@ -9,6 +9,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.artifacts.machine.elf import library_of_file
+from workbench.artifacts.machine.machine import torch_folder
+from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.report.presenting import presenter
 
@@ -18,14 +21,17 @@ if TYPE_CHECKING:
 WORKBENCH = "workbench"
 _LOADING = ("numpy", "safetensors")  # what loading imports besides torch
 _NEEDS_WORKBENCH = ("artifact", "package")
+_FOR_CPP = ("package", "torch package")
 _NAME = re.compile(r"[\w.-]+")
+_LINKED = ("libtorch.so", "libtorch_cpu.so", "libc10.so")
+"""What a program in C++ links of torch; what those need of its folder comes with them."""
 
 
 @dataclass(frozen=True)
 class DeploymentPart:
     """One part of a deployment: bytes on disk, None for what is not installed on this machine.
 
-    `why` is "file", "torch", "required by" a distribution, or "loads the file".
+    `why` is "file", "torch", "required by" a distribution or library, or "loads the file".
     """
 
     name: str
@@ -75,6 +81,32 @@ def deployment_of(name: str, size: int, kind: str) -> Deployment:
         for required in _LOADING:
             _add(found, required, "loads the file")
     return Deployment((DeploymentPart(name, "", "file", size), *own, *found.values()))
+
+
+def cpp_deployment_of(name: str, size: int, kind: str) -> Deployment:
+    """What a program in C++ needs that runs a package: the shared libraries of torch, no Python.
+
+    Raises `UsageError` for files that no program in C++ can load, and where torch is not installed.
+    """
+    if kind not in _FOR_CPP:
+        raise UsageError(
+            f"{name} is no package: only Python loads it. deployment() counts what that needs; "
+            "wb.package(model, args, path=…) writes a file for programs in C++."
+        )
+    installed = torch_folder()
+    if installed is None:
+        raise UsageError("torch is not installed here: its libraries cannot be counted.")
+    folder = installed / "lib"
+    why = dict.fromkeys((one for one in _LINKED if (folder / one).is_file()), "torch")
+    waiting = list(why)
+    while waiting:
+        library = waiting.pop()
+        for needed in library_of_file(folder / library).needed:
+            if needed not in why and (folder / needed).is_file():
+                why[needed] = f"required by {library}"
+                waiting.append(needed)
+    parts = (DeploymentPart(n, "", w, (folder / n).stat().st_size) for n, w in why.items())
+    return Deployment((DeploymentPart(name, "", "file", size), *parts))
 
 
 def _add(found: dict[str, DeploymentPart], name: str, why: str) -> None:

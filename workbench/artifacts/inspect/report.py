@@ -132,14 +132,17 @@ class ArtifactReport(Presented):
             raise UsageError(f"There is no report of {model!r}. Take one of: {names}.")
         return Report.from_bytes(self.reports[model])
 
-    def deployment(self) -> Deployment:
+    def deployment(self, *, python: bool = True) -> Deployment:
         """The file's size and that of what has to be installed to run it, in bytes on this machine.
 
-        It asks every installed file of torch, which takes about a second.
+        It asks every installed file of torch, which takes about a second. With `python=False` it
+        is what a program in C++ needs to run a package: torch's shared libraries alone. Raises
+        `UsageError` for a file that only Python loads.
         """
-        from workbench.artifacts.inspect.deployment import deployment_of
+        from workbench.artifacts.inspect.deployment import cpp_deployment_of, deployment_of
 
-        return deployment_of(Path(self.path).name, self.size, self.kind)
+        counted = deployment_of if python else cpp_deployment_of
+        return counted(Path(self.path).name, self.size, self.kind)
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` that lists the names for any other."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 DYNSYM, GNU_HASH = 11, 0x6FFFFFF6
@@ -36,6 +38,17 @@ class InMemory:
     """Bytes that are all there."""
 
     content: bytes
+
+    def read_at(self, at: int, size: int) -> bytes:
+        """The bytes of one range."""
+        return self.content[at : at + size]
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """A file on disk, of which only what is asked for is read."""
+
+    content: mmap.mmap
 
     def read_at(self, at: int, size: int) -> bytes:
         """The bytes of one range."""
@@ -104,6 +117,12 @@ class Part:
 def read_library(data: bytes) -> Library:
     """Read a little-endian 64-bit ELF file; raises `ValueError` for anything else."""
     return _Reading(InMemory(data)).library()
+
+
+def library_of_file(path: Path) -> Library:
+    """Read one on disk, however big; raises `ValueError` for anything else, `OSError` as usual."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        return _Reading(_Mapped(mapped)).library()
 
 
 def read_elf(file: Readable, name: str = "") -> Elf:
