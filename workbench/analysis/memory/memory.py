@@ -162,9 +162,8 @@ class Memory(Presented):
     def saved(self) -> tuple[SavedTensor, ...]:
         """A row for each tensor that the forward keeps for the backward."""
         places = {id(s): n for n, s in enumerate(self.timeline.walk.storages)}
-        nodes = {
-            row.name: row for row in self.report.nodes if row.graph == _last_forward(self.report)
-        }
+        places_of_nodes = self.report.node_rows.get(_last_forward(self.report) or "", [])
+        nodes = {row.name: row for row in map(self.report.nodes.__getitem__, places_of_nodes)}
         rows = []
         for name, storage in self.timeline.saved:
             owner = self.allocations[places[id(storage)]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.analysis.memory.events import (
@@ -34,6 +34,7 @@ _NO_KERNELS = (
     "check_memory_step",
     "track_tensor",
 )
+_EXAMPLES = ("get_args", "benchmark_compiled_module")  # before torch 2.13 it is in the latter
 _MADE = ("buf", "workspace")  # the names of what library calls make
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -67,21 +68,32 @@ def read_python_program(text: str) -> PythonProgram | None:
         tree = ast.parse(text)
     except SyntaxError:
         return None
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    functions = {node.name: node for node in _functions(tree.body)}
     if "call" not in functions:
         return None
-    input_bytes, hints = _examples(tree)
+    input_bytes, hints = _examples(functions.get(name) for name in _EXAMPLES)
     reader = _Reader(functions, dict(hints))
     events = tuple(reader.body(functions["call"].body))
     symbols = {name for name in reader.sizes if name not in hints}
     return PythonProgram(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
 
 
-def _examples(tree: ast.Module) -> tuple[dict[str, int], dict[str, int]]:
+def _functions(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    """Functions of a module and methods of its classes."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef):
+            yield statement
+        elif isinstance(statement, ast.ClassDef):
+            yield from _functions(statement.body)
+
+
+def _examples(
+    functions: Iterable[ast.FunctionDef | None],
+) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of the inputs, and integers, of the call that the text has as an example of itself."""
     sized: dict[str, int] = {}
     numbers: dict[str, int] = {}
-    for node in ast.walk(tree):
+    for node in (statement for function in functions if function for statement in function.body):
         if not isinstance(node, ast.Assign) or not (name := _name(node.targets[0])):
             continue
         value = node.value

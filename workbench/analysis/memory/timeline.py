@@ -38,18 +38,17 @@ class Timeline:
     @cached_property
     def buffers(self) -> Mapping[tuple[int, str], Buffer]:
         """The rows of buffers by program and name."""
+        places = {wrapper.graph: number for number, wrapper in enumerate(self.wrappers)}
         return {
-            (number, row.name): row
-            for number, wrapper in enumerate(self.wrappers)
-            for row in self.report.buffers
-            if row.graph == wrapper.graph
+            (places[row.graph], row.name): row for row in self.report.buffers if row.graph in places
         }
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
         """The rows of the nodes that buffers hold the value of."""
         wanted = {row.node for row in self.buffers.values()}
-        return {row.id: row for row in self.report.nodes if row.id in wanted}
+        ids = self.report.nodes.columns.get("id", ())
+        return {id: self.report.nodes[place] for place, id in enumerate(ids) if id in wanted}
 
 
 def timeline(report: Report) -> Timeline:
@@ -238,7 +237,7 @@ def _captured_inputs(report: Report) -> tuple[str, ...]:
     captured = next((graph for graph in report.graphs if graph.stage == "dynamo"), None)
     if captured is None:
         return ()
-    rows = (row for row in report.nodes if row.graph == captured.id)
+    rows = (report.nodes[place] for place in report.node_rows[captured.id])
     return tuple(row.target for row in rows if row.op == "placeholder")
 
 
