@@ -35,6 +35,7 @@ from tests.bench import (
     bench_view,
     bench_virtual,
     bench_virtual_verify,
+    bench_wide,
     readme_table,
 )
 from tests.bench import record as records
@@ -64,6 +65,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "virtual": bench_virtual,
     "large": bench_large,
     "virtual-verify": bench_virtual_verify,
+    "wide": bench_wide,
 }
 
 
