@@ -36,6 +36,7 @@ from tests.bench import (
     bench_view,
     bench_virtual,
     bench_virtual_verify,
+    bench_wide,
     readme_table,
 )
 from tests.bench import record as records
@@ -66,6 +67,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "virtual": bench_virtual,
     "large": bench_large,
     "virtual-verify": bench_virtual_verify,
+    "wide": bench_wide,
 }
 
 

@@ -51,8 +51,8 @@ def measure_here(pairs: int) -> dict[str, object]:
             return torch_path.compile_module(case.model, case.inputs)
 
     built = [_kernels(way) for way in (theirs, ours)]  # also builds what is reused from here on
-    mine, other = interleaved(_cpu(ours), _cpu(theirs), pairs)
-    same, again = interleaved(_cpu(theirs), _cpu(theirs), pairs)
+    mine, other = interleaved(compile_cpu(ours), compile_cpu(theirs), pairs)
+    same, again = interleaved(compile_cpu(theirs), compile_cpu(theirs), pairs)
     return {
         "ours": mine,
         "theirs": other,
@@ -68,17 +68,17 @@ def _kernels(way: Callable[[], Any]) -> set[str]:
     """The keys of the kernels that one compilation asks for."""
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 
-    _forget()
+    forget()
     CppPythonBindingsCodeCache.cache.clear()
     way()
     return set(CppPythonBindingsCodeCache.cache)
 
 
-def _cpu(way: Callable[[], Any]) -> Callable[[], float]:
+def compile_cpu(way: Callable[[], Any]) -> Callable[[], float]:
     """CPU seconds of one compilation that finds built kernels but no compiled graphs."""
 
     def measure() -> float:
-        _forget()
+        forget()
         start = time.process_time()
         way()
         return time.process_time() - start
@@ -86,7 +86,7 @@ def _cpu(way: Callable[[], Any]) -> Callable[[], float]:
     return measure
 
 
-def _forget() -> None:
+def forget() -> None:
     """Empty torch's caches of compiled graphs; the libraries beside them stay."""
     import gc
 
