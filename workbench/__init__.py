@@ -45,27 +45,26 @@ _HOMES = {
     "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",
 }
-_LISTED = (
-    "workbench.errors",
-    "workbench.api.compiling",
-    "workbench.api.files",
-    "workbench.api.evaluation",
-    "workbench.api.programs",
-    "workbench.api.showing",
-)
-"""Modules whose `__all__` is public here; the other names are in `_HOMES`."""
+"""Where names are defined that no `__all__` of the errors or of the API lists."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        listed = (_module(module).__all__ for module in _LISTED)
+        listed = (_module(module).__all__ for module in _listed())
         return sorted([*_HOMES, *(public for names in listed for public in names)])
     if not name.startswith("_"):
-        for module in (_HOMES[name],) if name in _HOMES else _LISTED:
+        for module in (_HOMES[name],) if name in _HOMES else _listed():
             found = _module(module)
             if name in _HOMES or name in found.__all__:
                 return getattr(found, name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+
+
+def _listed() -> tuple[str, ...]:
+    """Modules whose `__all__` is public here."""
+    from workbench.api import MODULES
+
+    return ("workbench.errors", *MODULES)
 
 
 def _module(name: str) -> Any:

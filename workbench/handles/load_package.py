@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import OpenedPackage
-from workbench.artifacts.machine.machine import current_machine
-from workbench.artifacts.preflight.package_preflight import check_package_fits
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import file_path
 
 if TYPE_CHECKING:
@@ -48,7 +46,8 @@ def load_package(
 ) -> Package:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
 
-    `package_class` imports `Package` while the library is copied, which takes as long.
+    While the library of a trusted file is copied, which takes as long, the file is compared with
+    the machine, and `package_class` imports `Package`.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
@@ -56,9 +55,14 @@ def load_package(
     load_steps.begin(load_steps.READ)
     with open_any(path) as opened:
         found = _package_in(name, opened)
-        check_package_fits(name, found, current_machine(symbols=False))
-        store = TrustStore.of_user()
-        check_trust(name, opened.digest, trust=trust, store=store, manifest=found.manifest)
+        try:
+            store = TrustStore.of_user()
+            check_trust(name, opened.digest, trust=trust, store=store, manifest=found.manifest)
+        except TrustError:
+            _check_fits(name, found)  # to vouch for a file is no use where it cannot run
+            raise
+        if found.manifest is None:  # the libraries themselves say what they need
+            _check_fits(name, found)
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
     package = _started(kept, name, num_runners, package_class, check=check)
     if module is not None:
@@ -83,6 +87,8 @@ def _started(
         manifest = opened.manifest or manifest_of(opened)
         if len(manifest.models) == 1:
             unpacking = Unpacking(opened, manifest.models[0])
+        if opened.manifest is not None:
+            _check_fits(path, opened)
         made = package_class()
         return made(opened, manifest, path, runners=runners, check=check, unpacking=unpacking)
     except BaseException:
@@ -90,6 +96,14 @@ def _started(
             unpacking.remove()
         opened.file.close()
         raise
+
+
+def _check_fits(path: str, package: OpenedPackage) -> None:
+    """Raise `ArtifactError` where a package does not fit this machine."""
+    from workbench.artifacts.machine.machine import current_machine
+    from workbench.artifacts.preflight.package_preflight import check_package_fits
+
+    check_package_fits(path, package, current_machine(symbols=False))
 
 
 def _package_in(name: str, opened: OpenedFile) -> OpenedPackage:

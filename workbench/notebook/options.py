@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument
 
-from workbench.api import GUARD_POLICIES, MODES, OBJECTIVES, STRATEGIES, TARGETS
+from workbench.api import OBJECTIVES, STRATEGIES
+from workbench.compiler.contract.request import GUARD_POLICIES, MODES, TARGETS
 from workbench.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from workbench.compiler.contract import dims
 from workbench.compiler.contract.paths import Path, leaves
-from workbench.compiler.contract.shapes import DynamicShapes
 from workbench.compiler.internals.tensor_like import TensorLike
+
+if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
+    from workbench.compiler.contract.shapes import DynamicShapes
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SHOWN = 12

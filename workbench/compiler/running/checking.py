@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,10 +23,12 @@ from workbench.compiler.contract.contract import (
     listing,
 )
 from workbench.compiler.contract.dims import Dynamic
-from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.contract.size_guards import Relation, read_relations
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ContractError
+
+if TYPE_CHECKING:  # imported for contracts that have such: a package starts in milliseconds
+    from workbench.compiler.contract.shared_memory import SharedMemory
+    from workbench.compiler.contract.size_guards import Relation
 
 _TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
@@ -51,8 +53,7 @@ class CallContract:
             for size in leaf.shape
             if isinstance(size, Dynamic) and size.name is not None
         ]
-        memory = SharedMemory.from_json(data["memory"]) if data.get("memory") else None
-        return cls(model, leaves, read_relations(data.get("guards", ()), names), device, memory)
+        return cls(model, leaves, _relations(data, names), device, _shared_memory(data))
 
     @property
     def tensors(self) -> tuple[int, ...]:
@@ -107,6 +108,22 @@ class CallContract:
                 f"{leaf.path}: expected {layout_words(leaf)}, got stride {list(value.stride())}: "
                 f"{LAYOUT_CURE}"
             )
+
+
+def _relations(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Relation, ...]:
+    if not data.get("guards"):
+        return ()
+    from workbench.compiler.contract.size_guards import read_relations
+
+    return read_relations(data["guards"], names)
+
+
+def _shared_memory(data: Mapping[str, Any]) -> SharedMemory | None:
+    if not data.get("memory"):
+        return None
+    from workbench.compiler.contract.shared_memory import SharedMemory
+
+    return SharedMemory.from_json(data["memory"])
 
 
 def kind_problem(value: torch.Tensor) -> str | None:
