@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,6 +37,10 @@ _NO_KERNELS = (
     "track_tensor",
 )
 _EXAMPLES = ("get_args", "benchmark_compiled_module")  # before torch 2.13 it is in the latter
+_FUNCTION = re.compile(
+    rf"^(?P<indent> *)def (?P<name>call|partition_\d+|{'|'.join(_EXAMPLES)})\(", re.MULTILINE
+)
+_IDLE = re.compile(r"^ *(?:assert_size_stride\(|assert_alignment\(|#).*\n", re.MULTILINE)
 _MADE = ("buf", "workspace")  # the names of what library calls make
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -64,11 +70,7 @@ class PythonProgram:
 
 def read_python_program(text: str) -> PythonProgram | None:
     """The program of a text; None where the text has no function `call` in Python."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return None
-    functions = {node.name: node for node in _functions(tree.body)}
+    functions = {name: made for name, made in _functions(text) if made is not None}
     if "call" not in functions:
         return None
     input_bytes, hints = _examples(functions.get(name) for name in _EXAMPLES)
@@ -78,13 +80,19 @@ def read_python_program(text: str) -> PythonProgram | None:
     return PythonProgram(events, input_bytes, reader.sizes, bool(symbols), reader.branches)
 
 
-def _functions(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
-    """Functions of a module and methods of its classes."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef):
-            yield statement
-        elif isinstance(statement, ast.ClassDef):
-            yield from _functions(statement.body)
+def _functions(text: str) -> Iterator[tuple[str, ast.FunctionDef | None]]:
+    """The functions that are read; the sources of kernels, most of a text, are not parsed."""
+    for match in _FUNCTION.finditer(text):
+        indent = match["indent"]
+        after = re.compile(rf"^(?!{indent} )[^\s#]|^{indent}(?=[^\s#])", re.MULTILINE)
+        end = after.search(text, match.end())
+        block = text[match.start() : end.start() if end else len(text)]
+        try:
+            body = f"{_IDLE.sub('', block).rstrip()}\n{indent}    pass\n"
+            (made,) = ast.parse(textwrap.dedent(body)).body
+        except (SyntaxError, ValueError):
+            continue
+        yield match["name"], made if isinstance(made, ast.FunctionDef) else None
 
 
 def _examples(
