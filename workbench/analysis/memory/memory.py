@@ -43,6 +43,10 @@ def memory(report: Report) -> Memory:
 
     Raises `UsageError` for a record without a program in Python.
     """
+    return report.once(_counted)
+
+
+def _counted(report: Report) -> Memory:
     return Memory(report, timeline(report))
 
 
