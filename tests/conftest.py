@@ -36,6 +36,15 @@ def worker() -> Iterator[CrossCompiler]:
     worker.close()
 
 
+@pytest.fixture
+def options_of_inductor() -> Iterator[None]:
+    """Put back, at the end, the options that a library such as torchao sets for the process."""
+    from torch._inductor import config
+
+    with config.patch(config.get_config_copy()):
+        yield
+
+
 def _state() -> dict[str, Any]:
     """What a test must leave as it found it, as far as torch has been imported."""
     torch = sys.modules.get("torch")

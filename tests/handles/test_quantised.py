@@ -11,6 +11,8 @@ from torchao import quantization as ao
 
 import workbench as wb
 
+pytestmark = pytest.mark.usefixtures("options_of_inductor")
+
 
 def quantised(config: Any, dtype: torch.dtype) -> tuple[torch.nn.Module, torch.Tensor]:
     torch.manual_seed(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from workbench.compiler.interpreter.session import Interpreter
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import cross_compile
 
+pytestmark = pytest.mark.usefixtures("options_of_inductor")
 KINDS: dict[str, tuple[Any, torch.dtype, str]] = {
     "int8 weights": (ao.Int8WeightOnlyConfig(), torch.float32, "*i8"),
     "int8": (ao.Int8DynamicActivationInt8WeightConfig(), torch.float32, "*i8"),
@@ -26,14 +26,6 @@ KINDS: dict[str, tuple[Any, torch.dtype, str]] = {
     ),
     "float8 weights": (ao.Float8WeightOnlyConfig(), torch.bfloat16, "*fp8e4nv"),
 }
-
-
-@pytest.fixture(autouse=True)
-def options_of_inductor() -> Iterator[None]:
-    """Put the options back that torchao sets for the whole process, such as decompositions."""
-    config = torch._inductor.config
-    with config.patch(config.get_config_copy()):
-        yield
 
 
 def quantised(kind: str) -> tuple[torch.nn.Module, torch.Tensor]:
