@@ -36,6 +36,15 @@ def worker() -> Iterator[CrossCompiler]:
     worker.close()
 
 
+_SET_BY_LIBRARIES = (
+    "coordinate_descent_check_all_directions",
+    "coordinate_descent_tuning",
+    "force_fuse_int_mm_with_mul",
+    "freezing",
+    "max_autotune",
+)
+
+
 @pytest.fixture
 def options_of_inductor() -> Iterator[None]:
     """Put back, at the end, the options that a library such as torchao sets for the process."""
@@ -74,7 +83,7 @@ def _state() -> dict[str, Any]:
 
 def _options() -> Any:
     config = sys.modules.get("torch._inductor.config")
-    return None if config is None else config.get_hash()
+    return None if config is None else {name: getattr(config, name) for name in _SET_BY_LIBRARIES}
 
 
 @pytest.fixture(autouse=True)
