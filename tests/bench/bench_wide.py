@@ -45,7 +45,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     for key, name in names.items():
         with empty_caches() as variables:
             folder = str(Path(variables["TMPDIR"]) / "inductor")
-            pairs = "1" if quick else "5"
+            pairs = "1" if quick else "2" if key == "step" else "5"
             size = "quick" if quick else ""
             found = child(__name__, key, pairs, size, variables=variables | {FOLDER: folder})
         yield ratio(f"{name} / plain torch (CPU s)", found["ours"], found["theirs"], REACH)

@@ -89,8 +89,8 @@ class Bytecode:
     `graph` is the captured graph that it calls, `calls` the names of compiled graphs and of the
     functions that resume after a break, in the order of the code. `text` is Python's disassembly,
     without addresses and random parts of names; their numbers count within a process. `source_text`
-    is Python source that does the same, to be read and not run; where there is none,
-    `why_no_source` is a sentence.
+    is Python source of it, to be read and not run: it may show calls in another order than they
+    have in `text`, which is what runs. Where there is none, `why_no_source` is a sentence.
     """
 
     id: str

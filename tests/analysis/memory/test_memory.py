@@ -12,6 +12,7 @@ from workbench.analysis.memory.memory import Memory, stacked
 from workbench.report import Report
 
 FLOAT = 4
+RECORDS = Path(__file__).parents[2] / "records"
 
 
 class Block(torch.nn.Module):
@@ -83,6 +84,7 @@ def test_gradients_live_on_and_tangents_do_not(step: Memory) -> None:
     assert all(row.step_to is None for row in gradients)
     tangents = [row for row in step.allocations if row.kind == "tangent"]
     assert [row.bytes for row in tangents] == [FLOAT * 64 * 32]
+    assert {row.graph for row in tangents} == {step.report.wrappers[1].graph}
 
 
 def test_without_a_storage_the_peak_is_lower_by_at_most_its_bytes(step: Memory) -> None:
@@ -141,3 +143,49 @@ def test_a_record_without_a_program_is_refused() -> None:
         eager.memory()
     with pytest.raises(wb.UsageError, match="by='size' is unknown"):
         wb.aot_compile(scaled, (torch.randn(4, 4),)).memory().at_peak("size")  # type: ignore[arg-type]
+
+
+def test_a_program_without_a_kernel_is_refused() -> None:
+    with pytest.raises(wb.UsageError, match="runs no kernel"):
+        wb.aot_compile(lambda x: x.view(-1), (torch.randn(4, 4),)).memory()
+
+
+def test_what_is_chosen_at_run_time_makes_the_peak_a_lower_bound() -> None:
+    def chosen(x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: y @ y.t(), lambda y: y.cos() @ y.t(), (x,))
+
+    found = wb.aot_compile(chosen, (torch.randn(8, 8),)).memory()
+    assert found.sentence.startswith("At least")
+    assert "branches and loops that are chosen at run time" in found.missing
+
+
+def test_a_convolution_makes_no_gradient_that_nobody_asked_for() -> None:
+    found = wb.aot_compile(torch.nn.Conv2d(3, 4, 3), (torch.randn(1, 3, 8, 8),), grad=True).memory()
+    assert found.sentence.startswith("At most")
+    assert "unknown size" not in found.missing
+
+
+def test_a_log_of_several_compilations_is_refused() -> None:
+    for name in ("recompiles.log.gz", "ranks"):
+        with pytest.raises(wb.UsageError, match="memory is that of one compilation"):
+            wb.memory(wb.read_trace(RECORDS / "traces" / name))
+
+
+def test_a_record_without_the_text_of_its_program_is_refused() -> None:
+    with pytest.raises(wb.UsageError, match="has no text of its generated program"):
+        wb.memory(RECORDS / "mlp" / "static.wbr")
+
+
+def test_a_backward_that_torch_had_in_its_cache_is_a_backward() -> None:
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        return (x.sin() @ x.t()).sum()
+
+    for _ in range(2):
+        torch.compiler.reset()
+        with wb.session() as session:
+            torch.compile(loss)(torch.randn(6, 5, requires_grad=True)).backward()
+    report = session.report(0)
+    assert [wrapper.graph for wrapper in report.wrappers] == ["c0", "c1"], "not from the cache"
+    assert [wrapper.is_backward for wrapper in report.wrappers] == [False, True]
+    scopes = {row.scope: row.bytes for row in wb.memory(report).peaks}
+    assert scopes["step"] >= scopes["forward"] > FLOAT * 6 * 5

@@ -42,6 +42,10 @@ def read(body: str, more: str = "") -> PythonProgram:
         ("triton_poi_0.run(a, 4, stream=stream0)", [Call("triton_poi_0")]),
         ("extern_kernels.mm(a, b, out=c)", [Call("extern_kernels.mm")]),
         ("buf1 = torch.ops.aten.sort.default(a)", [Call("torch.ops.aten.sort.default", "buf1")]),
+        (
+            "buf1 = aten.convolution_backward.default(a, b, [0], True, [False, True, False])",
+            [Call("aten.convolution_backward.default", "buf1", absent=(0, 2))],
+        ),
         ("stream0 = get_raw_stream(0)", []),
         ("assert_size_stride(a, (2,), (1,), 'input')", []),
         (
@@ -94,6 +98,14 @@ def test_a_part_runs_in_the_place_of_its_call() -> None:
         Drop("a"),
         Give(("buf0",)),
     ]
+
+
+def test_a_check_that_only_raises_is_no_branch() -> None:
+    assert read("if not (u0 >= 0):\n    raise RuntimeError('u0')").branches == 0
+
+
+def test_a_loop_is_left_out_as_a_branch_is() -> None:
+    assert read("while True:\n    buf0 = empty_strided_cpu((2,), (1,), torch.int8)").branches == 1
 
 
 def test_a_branch_is_counted_and_left_out() -> None:

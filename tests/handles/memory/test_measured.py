@@ -49,6 +49,43 @@ def test_gradients_that_were_there_stay() -> None:
     assert all(bool((g == 1).all()) for g in before)
 
 
+def test_gradients_of_what_a_function_reads_stay_too() -> None:
+    weight = torch.randn(128, 8, requires_grad=True)
+    weight.grad = before = torch.ones_like(weight)
+    compiled = wb.aot_compile(lambda x: x @ weight, (torch.randn(4, 128),), grad=True)
+    compiled.memory().measure(torch.randn(4, 128))
+    assert weight.grad is before
+    assert bool((before == 1).all())
+
+
+def test_a_part_called_module_is_not_taken_for_the_whole() -> None:
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = torch.nn.Linear(8, 8)
+            self.scale = torch.nn.Parameter(torch.ones(8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.module(x) * self.scale
+
+    outer = Outer()
+    wb.aot_compile(outer, (torch.randn(4, 8),), grad=True).memory().measure(torch.randn(4, 8))
+    assert [parameter.grad for parameter in outer.parameters()] == [None] * 3
+
+
+def test_inputs_of_another_size_than_was_counted_are_refused() -> None:
+    sizes = {"x": {0: torch.export.Dim("rows", min=2, max=512)}}
+    x = torch.randn(64, 32)
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1) * 2
+
+    found = wb.aot_compile(scaled, (x,), dynamic_shapes=sizes).memory()
+    assert abs(found.measure(x).error) < 0.01
+    with pytest.raises(wb.UsageError, match=r"x with 8.19 kB.* these inputs have others"):
+        found.measure(torch.randn(65, 32))
+
+
 def test_nothing_is_measured_for_a_gpu_that_is_not_here() -> None:
     compiled = wb.aot_compile(chain, (torch.randn(16, 16), torch.randn(16, 16)), target="h100")
     assert compiled.memory().peak > compiled.memory().base > 0

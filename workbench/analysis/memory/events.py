@@ -39,10 +39,14 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A kernel or a library call runs; `result` is the name of what a library call makes."""
+    """A kernel or a library call runs; `result` is the name of what a library call makes.
+
+    `absent` are the parts of the result that it was told not to make.
+    """
 
     kernel: str
     result: str | None = None
+    absent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.analysis.memory.allocation_rows import allocation_rows
 from workbench.analysis.memory.rows import (
     KINDS,
     Allocation,
@@ -15,11 +16,10 @@ from workbench.analysis.memory.rows import (
     MemoryStep,
     SavedTensor,
 )
-from workbench.analysis.memory.storages import Storage
-from workbench.analysis.memory.timeline import Timeline, input_label, timeline
+from workbench.analysis.memory.timeline import Timeline, timeline
 from workbench.errors import UsageError
 from workbench.number_text import number_text
-from workbench.report import Buffer, Node, Report
+from workbench.report import Report
 from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Memory(Presented):
     def missing(self) -> str:
         """What the figures leave out."""
         left = []
-        if any(kernel.language == "extern" for kernel in self.report.kernels):
+        if any("." in step.kernel for step in self.timeline.walk.steps):  # extern_kernels.mm
             left.append(_SCRATCH)
         if any(wrapper.is_backward for wrapper in self.timeline.wrappers):
             left.append(_OPTIMIZER)
@@ -134,7 +134,7 @@ class Memory(Presented):
     @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
         """A row for each storage, in the order in which they were allocated."""
-        return tuple(_Allocations(self).rows())
+        return allocation_rows(self.timeline)
 
     @cached_property
     def steps(self) -> tuple[MemoryStep, ...]:
@@ -220,8 +220,9 @@ class Memory(Presented):
         """What the peak is, where it is and what most of it is."""
         whole = self.peaks[-1]
         above = whole.bytes - whole.base_bytes
+        bound = "At most" if self.timeline.is_whole else "At least"
         words = (
-            f"At most {number_text(whole.bytes, 'bytes')} live at once, "
+            f"{bound} {number_text(whole.bytes, 'bytes')} live at once, "
             f"{number_text(above, 'bytes')} of them above weights and inputs, "
             f"at {whole.kernel or whole.name or 'its start'}"
         )
@@ -275,89 +276,6 @@ class Memory(Presented):
     def plot(self) -> matplotlib.figure.Figure:
         """Live bytes over the steps, stacked by kind."""
         return presenter().plot(self)
-
-
-class _Allocations:
-    """The rows of storages."""
-
-    def __init__(self, memory: Memory):
-        self._memory = memory
-        self._timeline = memory.timeline
-        self._moments = [bytes_ for bytes_, _ in memory.timeline.walk.moments]
-        self._peak_at = max(range(len(self._moments)), key=self._moments.__getitem__, default=0)
-        self._before = _running_max(self._moments)
-        self._after = _running_max(self._moments[::-1])[::-1]
-
-    def rows(self) -> Iterator[Allocation]:
-        pairs = zip(self._timeline.walk.storages, self._timeline.kinds, strict=True)
-        for number, (storage, kind) in enumerate(pairs):
-            last = len(self._moments) if storage.last_moment is None else storage.last_moment
-            at_peak = storage.first_moment <= self._peak_at < last
-            node = self._node(storage)
-            label = input_label(self._timeline, storage.names[0]) if storage.is_given else None
-            operator = _operator(node.target) if node else storage.names[0]
-            yield Allocation(
-                id=f"m{number}",
-                graph=self._timeline.wrappers[max(storage.program, 0)].graph,
-                buffer=storage.names[0],
-                names=tuple(storage.names),
-                step_from=storage.first_step,
-                step_to=storage.last_step,
-                bytes=storage.bytes,
-                kind=kind,
-                reused=tuple(self._reused(storage)),
-                value=label or operator,
-                node=node.id if node else None,
-                file=node.file if node else None,
-                line=node.line if node else None,
-                module=node.module_path if node else None,
-                at_peak=at_peak,
-                peak_without=self._without(storage, last) if at_peak else None,
-            )
-
-    def _node(self, storage: Storage) -> Node | None:
-        """The FX node of the value that it is allocated for."""
-        for name in storage.names:
-            row = self._timeline.buffers.get((max(storage.program, 0), name))
-            node = self._timeline.nodes.get(row.node or "") if row is not None else None
-            if node is not None:
-                return node
-        return None
-
-    def _without(self, storage: Storage, last: int) -> int:
-        first = storage.first_moment
-        inside = max(self._moments[first:last], default=0) - storage.bytes
-        before = self._before[first - 1] if first else 0
-        after = self._after[last] if last < len(self._moments) else 0
-        return max(inside, before, after)
-
-    def _reused(self, storage: Storage) -> Iterator[tuple[str, str, str]]:
-        for name, base in storage.shares:
-            program = max(storage.program, 0)
-            made = self._timeline.buffers.get((program, name))
-            former = self._timeline.buffers.get((program, base))
-            yield name, _how(made, former), base
-
-
-def _operator(target: str) -> str:
-    parts = target.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims") else target
-
-
-def _how(made: Buffer | None, former: Buffer | None) -> str:
-    """How a buffer came to the memory of a former one."""
-    if made is None or former is None:
-        return "view"
-    if former.kind == "input" and made.kind == "input":
-        return "view"
-    return "in place" if set(made.written_by) & set(former.read_by) else "reuse"
-
-
-def _running_max(values: list[int]) -> list[int]:
-    found: list[int] = []
-    for value in values:
-        found.append(max(value, found[-1]) if found else value)
-    return found
 
 
 def _key(row: Allocation, by: By) -> str:

@@ -57,8 +57,8 @@ class PythonProgram:
     """The events of a program, the bytes of its inputs and its sizes by name.
 
     Sizes that were left open have the value that they had when it was compiled: `is_sized_by_hint`
-    says that there are some. `branches` counts those that are chosen while it runs, and are left
-    out.
+    says that there are some. `branches` counts what is chosen while it runs, loops too; it is
+    left out.
     """
 
     events: tuple[Event, ...]
@@ -132,7 +132,9 @@ class _Reader:
         match node:
             case ast.With():
                 yield from self.body(node.body)
-            case ast.If():
+            case ast.If() if not all(isinstance(part, ast.Raise) for part in node.body):
+                self.branches += 1
+            case ast.While() | ast.For():
                 self.branches += 1
             case ast.Delete():
                 yield from (
@@ -204,7 +206,7 @@ class _Reader:
         elif name is None:
             yield Call(function.removesuffix(".run"))
         elif name.startswith(_MADE):
-            yield Call(function, name)
+            yield Call(function, name, _masked(call))
 
 
 def _base(value: ast.expr) -> str | None:
@@ -212,6 +214,15 @@ def _base(value: ast.expr) -> str | None:
     if isinstance(value, ast.Call) and _name(value.func) == "reinterpret_tensor":
         return _name(value.args[0])
     return _name(value)
+
+
+def _masked(call: ast.Call) -> tuple[int, ...]:
+    """The parts that the mask of a backward, such as [False, True, True], switches off."""
+    for value in reversed(call.args):
+        masks = [p.value for p in getattr(value, "elts", ()) if isinstance(p, ast.Constant)]
+        if masks and all(isinstance(mask, bool) for mask in masks):
+            return tuple(place for place, mask in enumerate(masks) if not mask)
+    return ()
 
 
 def _numbers(value: ast.expr, sizes: Mapping[str, int]) -> tuple[int, ...] | None:

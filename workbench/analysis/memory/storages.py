@@ -113,8 +113,8 @@ class Walk:
                 self._rebind(names)
 
     def given(self, name: str, bytes: int) -> Storage:
-        """Memory that was there before, or comes between two programs; the caller holds it."""
-        return self._new(name, bytes, is_of_library=False, is_given=True)
+        """Memory that is there before the next program runs; the caller holds it."""
+        return self._new(name, bytes, is_of_library=False, before=self._program + 1)
 
     def _of(self, names: Iterable[str]) -> list[Storage]:
         return [storage for name in names for storage in self._names.get(name, ())]
@@ -128,20 +128,21 @@ class Walk:
                 storage.names += [name] if name not in storage.names else []
                 self._names[name] = [storage]
             elif name in sizes:
-                storage = self.given(name, sizes[name])
+                storage = self._new(name, sizes[name], is_of_library=False, before=self._program)
                 storage.references += 1  # the caller's
                 self._names[name] = [storage]
 
     def _new(
-        self, name: str, bytes: int | None, *, is_of_library: bool, is_given: bool = False
+        self, name: str, bytes: int | None, *, is_of_library: bool, before: int | None = None
     ) -> Storage:
+        """`before`: the program that finds it there."""
         if bytes is None:
             self.unknown.append(name)
         made = Storage(
-            self._program,
+            self._program if before is None else before,
             [name],
             bytes or 0,
-            is_given,
+            before is not None,
             is_of_library,
             len(self.steps),
             first_moment=len(self.moments),

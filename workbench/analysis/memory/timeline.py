@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.memory.events import ITEM_BYTES, Share, Take
+from workbench.analysis.memory.events import ITEM_BYTES, Call, Share, Take
+from workbench.analysis.memory.forward_outputs import forward_outputs
 from workbench.analysis.memory.python_program import PythonProgram, read_python_program
 from workbench.analysis.memory.rows import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
 from workbench.errors import UsageError
-from workbench.report import Buffer, Graph, Node, Report, Wrapper
-
-_SAVED = "SavedForBackwardsAOTOutput"
+from workbench.report import Buffer, Node, Report, Wrapper
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,8 @@ class Timeline:
 
     `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
     each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
-    is left out.
+    is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
+    sizes are those of the call that was compiled.
     """
 
     report: Report
@@ -34,6 +34,8 @@ class Timeline:
     kernels: tuple[str | None, ...]
     saved: tuple[tuple[str, Storage], ...]
     notes: tuple[str, ...]
+    is_whole: bool
+    is_sized_by_hint: bool
 
     @cached_property
     def buffers(self) -> Mapping[tuple[int, str], Buffer]:
@@ -54,21 +56,61 @@ class Timeline:
 def timeline(report: Report) -> Timeline:
     """What the programs of a report hold in memory.
 
-    Raises `UsageError` for a report without a program that can be read.
+    Raises `UsageError` for a report without a program that can be read, with the programs of
+    several compilations, or whose program runs no kernel.
     """
     wrappers = tuple(report.wrappers)
+    name = report.request.name
     if not wrappers:
         raise UsageError(
-            f"{report.request.name} has no generated program in its record, so nothing is known of "
-            "its memory: compile with the backend 'inductor' and capture='full'."
+            f"{name} has no generated program in its record, so nothing is known of its memory: "
+            "compile with the backend 'inductor' and capture='full'."
         )
-    return _Reader(report, wrappers).read()
+    passes = [wrapper.is_backward for wrapper in wrappers]
+    if passes not in ([False], [False, True]):
+        raise UsageError(
+            f"The record of {name} has {_programs(passes)}, and memory is that of one compilation "
+            "(a forward, or a forward and its backward): ask for the report of one, such as "
+            "s.report('0/1') of a session, or compile it with aot_compile."
+        )
+    programs = [_program(report, wrapper) for wrapper in wrappers]
+    found = _Reader(report, wrappers, programs).read()
+    if not found.walk.steps:
+        raise UsageError(
+            f"{name} runs no kernel: it gives back what it was given, or views of it, and "
+            "allocates nothing."
+        )
+    return found
+
+
+def _programs(passes: Sequence[bool]) -> str:
+    forward, backward = passes.count(False), passes.count(True)
+    return f"{forward} forward and {backward} backward program{'' if backward == 1 else 's'}"
+
+
+def _program(report: Report, wrapper: Wrapper) -> PythonProgram:
+    name = report.request.name
+    if wrapper.text is None:
+        raise UsageError(
+            f"The record of {name} has no text of its generated program, so nothing is known of "
+            "its memory: compile it again with capture='full'."
+        )
+    program = read_python_program(report.texts[wrapper.text])
+    if program is None:
+        raise UsageError(
+            f"The generated program of {name} is in C++, and memory is read from one in Python: "
+            "compile it with aot_compile to see its memory."
+        )
+    return program
 
 
 class _Reader:
-    def __init__(self, report: Report, wrappers: tuple[Wrapper, ...]):
+    def __init__(
+        self, report: Report, wrappers: tuple[Wrapper, ...], programs: Sequence[PythonProgram]
+    ):
         self._report = report
         self._wrappers = wrappers
+        self._programs = programs
         self._walk = Walk()
         self._kinds: dict[int, Kind] = {}
         self._notes: list[str] = []
@@ -78,14 +120,9 @@ class _Reader:
         self._saved: list[tuple[str, Storage]] = []
 
     def read(self) -> Timeline:
-        for wrapper in self._wrappers:
-            program = read_python_program(self._report.texts[wrapper.text or ""])
-            if program is None:
-                raise UsageError(
-                    f"The generated program of {self._report.request.name} is in C++, and memory "
-                    "is read from one in Python: compile it with aot_compile to see its memory."
-                )
+        for wrapper, program in zip(self._wrappers, self._programs, strict=True):
             self._run(wrapper, program)
+        self._note()
         kinds = tuple(self._kinds.get(id(s), "temporary") for s in self._walk.storages)
         kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
         return Timeline(
@@ -96,7 +133,9 @@ class _Reader:
             kinds,
             kernels,
             tuple(self._saved),
-            tuple(dict.fromkeys(self._notes)),
+            tuple(self._notes),
+            not self._walk.unknown and not any(p.branches for p in self._programs),
+            any(program.is_sized_by_hint for program in self._programs),
         )
 
     def _run(self, wrapper: Wrapper, program: PythonProgram) -> None:
@@ -114,10 +153,15 @@ class _Reader:
             self._name_gradients(outputs)
         else:
             self._name_outputs(wrapper, outputs)
-        if program.is_sized_by_hint:
+
+    def _note(self) -> None:
+        if any(program.is_sized_by_hint for program in self._programs):
             self._notes.append("sizes that were left open are those of the call that was compiled")
-        if program.branches:
-            self._notes.append("branches that are chosen at run time are left out")
+        if any(program.branches for program in self._programs):
+            self._notes.append("what branches and loops that are chosen at run time allocate")
+        devices = sorted({row.device for row in self._report.buffers if row.device})
+        if len(devices) > 1:
+            self._notes.append(f"bytes of {' and '.join(devices)} are added up")
 
     def _given(
         self,
@@ -159,7 +203,7 @@ class _Reader:
     def _name_outputs(self, wrapper: Wrapper, outputs: Sequence[Storage | None]) -> None:
         """Outputs live on; what is kept for the backward lives until that lets go of it."""
         is_last = self._wrappers[-1] is wrapper
-        names = () if is_last else _returned(self._report)
+        names = () if is_last else forward_outputs(self._report, _taken(self._programs[-1]))
         for place, storage in enumerate(outputs):
             if storage is None:
                 continue
@@ -179,10 +223,9 @@ class _Reader:
                 self._kinds[id(storage)] = "gradient"
 
 
-def _taken(program: PythonProgram) -> Iterator[str]:
-    for event in program.events:
-        if isinstance(event, Take):
-            yield from event.names
+def _taken(program: PythonProgram) -> tuple[str, ...]:
+    taken = (event.names for event in program.events if isinstance(event, Take))
+    return tuple(name for names in taken for name in names)
 
 
 def _kind_inside(storage: Storage) -> Kind:
@@ -209,18 +252,22 @@ def _parts(program: PythonProgram, sizes: Mapping[str, int | None]) -> _Parts:
     """What a library call gives: rows of buffers exist for the names of its parts."""
     parts: dict[str, dict[int, str]] = {}
     same: dict[str, str] = {}
+    absent: dict[str, tuple[int, ...]] = {}
     for event in program.events:
-        if isinstance(event, Share) and event.part is not None:
+        if isinstance(event, Call) and event.result is not None:
+            absent[event.result] = event.absent
+        elif isinstance(event, Share) and event.part is not None:
             parts.setdefault(event.base, {})[event.part] = event.name
         elif isinstance(event, Share):
             same.setdefault(event.base, event.name)
-    return _Parts(parts, same, sizes)
+    return _Parts(parts, same, absent, sizes)
 
 
 @dataclass(frozen=True)
 class _Parts:
     by_call: Mapping[str, Mapping[int, str]]
     same: Mapping[str, str]
+    absent: Mapping[str, tuple[int, ...]]
     sizes: Mapping[str, int | None]
 
     def __call__(self, name: str) -> list[tuple[str, int | None]]:
@@ -229,7 +276,11 @@ class _Parts:
             size = self.sizes.get(name)
             return [(name, self.sizes.get(self.same.get(name, "")) if size is None else size)]
         named = [found.get(place, f"{name}[{place}]") for place in range(max(found) + 1)]
-        return [(part, self.sizes.get(part)) for part in named]
+        absent = self.absent.get(name, ())
+        return [
+            (part, 0 if place in absent else self.sizes.get(part))
+            for place, part in enumerate(named)
+        ]
 
 
 def _captured_inputs(report: Report) -> tuple[str, ...]:
@@ -239,22 +290,6 @@ def _captured_inputs(report: Report) -> tuple[str, ...]:
         return ()
     rows = (report.nodes[place] for place in report.node_rows[captured.id])
     return tuple(row.target for row in rows if row.op == "placeholder")
-
-
-def _returned(report: Report) -> list[tuple[str, bool]]:
-    """What the forward returns, by name, and whether it is kept for the backward."""
-    graph: Graph | None = None
-    for row in report.graphs:
-        graph = row if row.stage == "forward" else graph
-    text = "" if graph is None else report.texts[graph.text or ""]
-    _, found, tail = text.rpartition("return ")
-    rows = []
-    for line in tail.splitlines() if found else ():
-        value, _, comment = line.partition("#")
-        name = value.strip().rstrip(",").strip("()[] ")
-        if name:
-            rows.append((name, _SAVED in comment))
-    return rows
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:

@@ -304,6 +304,9 @@ BENCHMARK_GPU = _runtime(
 )
 FX_GRAPH_CACHE = _codecache("FxGraphCache", "keys of the FX graph cache")
 FX_CACHE_FOLDER = _codecache("FxGraphCache._get_tmp_dir_for_key", "files of the FX graph cache")
+FX_CACHE_HIT = _codecache(
+    "FxGraphCache.cache_hit_post_compile", "telling programs from the FX graph cache"
+)
 FX_CACHE_BYPASS = _codecache("BypassFxGraphCache", "graphs that the FX graph cache refuses")
 FX_HASH_DETAILS = _codecache("FxGraphHashDetails", "parts of a key of the FX graph cache")
 INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "telling which options a key depends on")

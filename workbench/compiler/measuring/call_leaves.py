@@ -22,9 +22,14 @@ def held_inputs(
     What functools.partial bound is in the closure of what is compiled. Code that was compiled for
     such an input accepts no copy of it.
     """
-    own = {id(tensor) for tensor in _held_by(function, frozenset())}
+    own = {id(tensor) for tensor in read_tensors(function)}
     given = leaves((args, dict(kwargs or {})), Path("call")) if own else ()
     return tuple(leaf for _, leaf in given if id(leaf) in own)
+
+
+def read_tensors(function: Any) -> Iterator[torch.Tensor]:
+    """The tensors that a callable reads beside its inputs: of its closure, globals, module."""
+    return _held_by(function, frozenset())
 
 
 def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:

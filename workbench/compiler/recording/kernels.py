@@ -68,10 +68,12 @@ class KernelRecorder:
         self.wrappers: list[Wrapper] = []
         self.programs: dict[str, str] = {}  # the file of each graph's program in Python
         self.on_kernel: Callable[[str], object] | None = None
+        self._cached: Lowered | None = None  # while torch takes a graph from its cache
 
     def install(self, trace: TraceHandler) -> None:
         """Watch code generation."""
         self._lines.install()
+        self._patches.wrap(tp.FX_CACHE_HIT, self._around_cached, PANE)
         for name in tp.KERNEL_PROVENANCE:
             self._patches.observe(name, PANE, before=self._on_kernel)
         self._patches.observe(tp.DEFINE_KERNEL, PANE, before=self._on_definition)
@@ -112,19 +114,32 @@ class KernelRecorder:
         """Let go of torch's objects."""
         self._lines.close()
 
+    def _around_cached(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """A graph that torch takes from its cache is not lowered: only its program is known."""
+
+        def cached(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
+            self._cached = Lowered(f"c{len(self.wrappers)}", None, is_backward)
+            try:
+                return inner(graph, *args, **kwargs)
+            finally:
+                self._cached = None
+
+        return cached
+
     def _on_wrapper(self, record: Record) -> None:
-        lowered = self._lowering.lowered[-1] if self._lowering.lowered else None
-        graph = f"i{len(self.wrappers)}" if lowered is None else lowered.id
+        known = self._cached
+        lowered = known or next(reversed(self._lowering.lowered), None)
+        lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
         text = self._texts.add(self._places.shared(record.payload or ""))
-        is_backward = lowered is not None and lowered.is_backward
-        self.wrappers.append(Wrapper(f"w{len(self.wrappers)}", graph, is_backward, text))
+        wrapper = Wrapper(f"w{len(self.wrappers)}", lowered.id, lowered.is_backward, text)
+        self.wrappers.append(wrapper)
         if "filename" in (record.meta or {}):
-            self.programs[graph] = str(record.meta["filename"])
-        if lowered is None:  # from torch's cache: only the program is known
+            self.programs[lowered.id] = str(record.meta["filename"])
+        if known is not None:
             for name, language, _, body in _DEFINITION.findall(record.payload or ""):
-                missing = Lowered(graph, None, is_backward=False)
-                self._kernels[graph, name] = _Kernel(name, missing, is_extern=False, calls=1)
-                self._bodies[graph, name] = f"async_compile.{language}('''{body}''')"
+                self._kernels[known.id, name] = _Kernel(name, known, is_extern=False, calls=1)
+                self._bodies[known.id, name] = f"async_compile.{language}('''{body}''')"
 
     def _on_dump(self, record: Record) -> None:
         """The program in C++ of a package; its kernels are known one by one."""

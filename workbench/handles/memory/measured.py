@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,8 @@ import torch
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.compiler.contract.paths import Path, leaves
 from workbench.compiler.measuring.allocations import allocated
-from workbench.compiler.measuring.call_leaves import held_inputs, restored
+from workbench.compiler.measuring.call_leaves import held_inputs, read_tensors, restored
+from workbench.errors import UsageError
 from workbench.number_text import number_text
 
 if TYPE_CHECKING:
@@ -56,48 +58,63 @@ def memory_of(compiled: Compiled) -> Memory:
 
 
 def _measure(compiled: Compiled, found: Memory, *args: Any, **kwargs: Any) -> MeasuredMemory:
+    _check_sizes(found, args, kwargs)
     learns = any(wrapper.is_backward for wrapper in found.timeline.wrappers)
     original = compiled.original
     held = held_inputs(original, args, kwargs)
+    learning = _learning(compiled, args, kwargs)
     with (
         restored(compiled.module, held=held),
-        _without_gradients(compiled, args, kwargs),
+        _without_gradients(learning),
         torch.set_grad_enabled(found.report.request.grad),
     ):
-        measured = _peak(compiled, args, kwargs, learns=learns)
-        eager = None if original is None else _peak(original, args, kwargs, learns=learns)
+        measured = _peak(partial(compiled, *args, **kwargs), learning if learns else None)
+        eager = None
+        if original is not None:
+            eager = _peak(partial(original, *args, **kwargs), learning if learns else None)
     return MeasuredMemory(found.peak - found.base, measured, eager)
 
 
-def _peak(
-    call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], *, learns: bool
-) -> int:
+def _check_sizes(found: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for inputs of other sizes than those that were counted for."""
+    given = Counter(
+        leaf.untyped_storage().nbytes() for leaf in _tensors((args, dict(kwargs)), Path("call"))
+    )
+    rows = [row for row in found.allocations if row.kind == "input"]
+    missing = Counter(row.bytes for row in rows) - given
+    other = next((row for row in rows if missing[row.bytes]), None)
+    if found.timeline.is_sized_by_hint and other is not None:
+        raise UsageError(
+            f"Memory was counted for the sizes of the call that was compiled ({other.value} with "
+            f"{number_text(other.bytes, 'bytes')}), and these inputs have others: pass inputs of "
+            "those sizes, or compile with these."
+        )
+
+
+def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
+    """The peak of a call; with its backward where there are tensors that learn."""
+
     def once() -> Any:
-        outputs = call(*args, **kwargs)
-        if learns:
-            tensors = [leaf for _, leaf in leaves((outputs,), Path("out"))]
-            wanted = [t for t in tensors if isinstance(t, torch.Tensor) and t.requires_grad]
+        outputs = call()
+        if learning is not None:
+            wanted = [t for t in _tensors((outputs,), Path("out")) if t.requires_grad]
             loss = torch.stack([t.real.sum().double() for t in wanted]).sum()
             torch.autograd.backward(loss)
         return outputs
 
     for _ in range(_WARM):
         once()
-        _drop_gradients(call, args, kwargs)
+        _drop_gradients(learning)
     found = allocated(once).peak
-    _drop_gradients(call, args, kwargs)
+    _drop_gradients(learning)
     return found
 
 
 @contextmanager
-def _without_gradients(
-    compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Iterator[None]:
+def _without_gradients(tensors: list[torch.Tensor]) -> Iterator[None]:
     """Put the gradients aside that were there before, and back."""
-    tensors = _learning(compiled, args, kwargs)
     before = [(tensor, tensor.grad) for tensor in tensors]
-    for tensor, _ in before:
-        tensor.grad = None
+    _drop_gradients(tensors)
     try:
         yield
     finally:
@@ -105,14 +122,24 @@ def _without_gradients(
             tensor.grad = gradient
 
 
-def _drop_gradients(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    for tensor in _learning(call, args, kwargs):
+def _drop_gradients(tensors: list[torch.Tensor] | None) -> None:
+    for tensor in tensors or ():
         tensor.grad = None
 
 
-def _learning(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-    module = getattr(call, "module", getattr(call, "__self__", call))
-    parameters = list(module.parameters()) if isinstance(module, torch.nn.Module) else []
-    given = [leaf for _, leaf in leaves((args, dict(kwargs)), Path("call"))]
-    tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-    return [*parameters, *tensors]
+def _learning(
+    compiled: Compiled, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[torch.Tensor]:
+    """Every tensor whose gradient a call of the compiled or the original can write."""
+    module = compiled.module
+    found = [
+        *_tensors((args, dict(kwargs)), Path("call")),
+        *read_tensors(compiled.original),
+        *(() if module is None else module.parameters()),
+    ]
+    leaves_once = {id(t): t for t in found if t.requires_grad and t.is_leaf}
+    return list(leaves_once.values())
+
+
+def _tensors(value: Any, path: Path) -> list[torch.Tensor]:
+    return [leaf for _, leaf in leaves(value, path) if isinstance(leaf, torch.Tensor)]

@@ -72,7 +72,7 @@ export function GraphPane({ store }: { store: Store }) {
             <div class="bytecode" tabIndex={0}>
               <pre class="mono">{part.source ?? part.note}</pre>
               <details open={!part.source}>
-                <summary>Disassembly</summary>
+                <summary>Disassembly, in the order that runs</summary>
                 <pre class="mono">{part.text}</pre>
               </details>
             </div>

@@ -1,0 +1,41 @@
+"""What a forward returns, with torch's remarks beside it and without."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from workbench.analysis.memory.forward_outputs import forward_outputs
+
+TAKEN = ("primals_1", "relu", "tangents_1")
+EXPECTED = [("mul", False), ("relu", False), ("primals_1", True), ("relu", True)]
+
+
+def report(text: str) -> Any:
+    graph = SimpleNamespace(stage="forward", text="t0")
+    return SimpleNamespace(graphs=[graph], texts={"t0": text})
+
+
+def test_torch_says_what_is_kept() -> None:
+    text = """
+        return (
+            mul,  # PlainAOTOutput(idx=0)
+            relu,  # PlainAOTOutput(idx=1)
+            primals_1,  # SavedForBackwardsAOTOutput(idx=0)
+            relu,  # SavedForBackwardsAOTOutput(idx=1)
+        )
+    """
+    assert forward_outputs(report(text), TAKEN) == EXPECTED
+
+
+def test_in_one_line_the_last_are_kept_as_many_as_the_backward_takes() -> None:
+    text = "def forward(self, primals_1):\n        return (mul, relu, primals_1, relu)\n        "
+    assert forward_outputs(report(text), TAKEN) == EXPECTED
+
+
+def test_a_list_in_a_line() -> None:
+    assert forward_outputs(report("return [mul, None]"), ()) == [("mul", False), ("None", False)]
+
+
+def test_a_record_without_the_forward_tells_nothing() -> None:
+    assert forward_outputs(report(""), TAKEN) == []
