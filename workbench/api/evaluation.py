@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
+    import torch
+
     from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.memory.fit import Fit
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
@@ -22,7 +25,81 @@ if TYPE_CHECKING:
     from workbench.report.trials import Trial
 
 
-__all__ = ["matrix", "profile", "roundtrip", "sweep", "verify"]
+__all__ = ["fits", "matrix", "profile", "roundtrip", "sweep", "verify"]
+
+
+def fits(
+    model: torch.nn.Module | Callable[[int], torch.nn.Module],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "h100",
+    grad: bool = True,
+    optimizer: str | float | None = "adamw",
+    moments: str = "float32",
+    layers: tuple[int, ...] | None = (2, 4),
+    total: int | None = None,
+    capacity: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> Fit:
+    """Whether a training step or a call of a model fits into a GPU, which need not be there.
+
+    The model is compiled at two depths, without weights; what their programs hold is counted and
+    extended on a line to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
+    `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` says what comes
+    on top.
+
+    Parameters
+    ----------
+    model
+        A module, whose longest list of equal layers is shortened; on the meta device it needs no
+        memory. Or a function that makes one for a number of layers. For training it returns its
+        loss.
+    args, kwargs
+        Example inputs, `[batch, length, …]`; they may be on the meta device.
+    target
+        A GPU of `targets()`.
+    grad
+        A training step; False: a call without gradients.
+    optimizer, moments
+        An optimizer of torch.optim by its name in small letters, and the type of what it keeps;
+        None; or a number of bytes for each element of a parameter.
+    layers
+        The depths that are compiled; None compiles the whole.
+    total
+        The layers of the whole, where the model has fewer or is made by a function.
+    capacity
+        Bytes, in place of those of the GPU.
+
+    Raises
+    ------
+    UsageError
+        No loss, an unknown optimizer, a target without a capacity, depths that the model does not
+        have.
+    CaptureError
+        The compilation failed.
+
+    Examples
+    --------
+    >>> wb.fits(torch.nn.Linear(8, 8), (torch.randn(4, 8),), grad=False).fits
+    True
+    """
+    from workbench.handles.memory.fits import FitRequest, fitted
+
+    request = FitRequest(
+        model,
+        tuple(args),
+        dict(kwargs or {}),
+        target=target,
+        grad=grad,
+        optimizer=optimizer,
+        moments=moments,
+        layers=tuple(layers or ()),
+        total=total,
+        capacity=capacity,
+        progress=progress,
+    )
+    return fitted(request)
 
 
 def verify(

@@ -33,7 +33,7 @@ from workbench.notebook.call import (
 )
 from workbench.notebook.completion import matcher
 from workbench.notebook.messages import plain_errors
-from workbench.notebook.options import dynamic, packaging_options
+from workbench.notebook.options import dynamic, fits_options, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweeping import sweep_line
 from workbench.report.report_holder import ReportHolder
@@ -51,7 +51,7 @@ _NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cel
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, %aot_explain, %aot_load, %aot_inspect, %aot_diff, %aot_sweep, %%aot_session."""
+    """%aot_compile, _explain, _load, _inspect, _diff, _sweep, _fits and %%aot_session."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -175,6 +175,29 @@ class WorkbenchMagics(Magics):
             found = sweep_line(self.shell, rest, chosen)
             bound = self._bound(found, chosen.output)
             return None if chosen.no_view else bound
+
+    @magic_arguments()
+    @_CALL
+    @options.with_options(options.FITS)
+    @line_magic
+    def aot_fits(self, line: str) -> Any:
+        """Say whether a training step or a call fits into a GPU, which need not be there.
+
+        The call is not made: its model is compiled at two depths, without weights, and what the
+        programs hold is extended to all layers:
+
+            %aot_fits loss_model(tokens)
+            %aot_fits -t a100 --optimizer adamw --moments bfloat16 --total 32 loss_model(tokens)
+        """
+        with plain_errors(self.shell, "%aot_fits"):
+            chosen, rest = self._parse(self.aot_fits, line, options.FITS)
+            call = read_line(self.shell, rest)
+            asked = fits_options(chosen)
+            target = asked.get("target", "h100")
+            with ProgressDisplay(self.shell, call.short, target=target, is_viewed=False) as shown:
+                made = call.function, call.args, call.kwargs
+                found = api.fits(*made, progress=shown, **asked)
+            return self._bound(found, chosen.output)
 
     @magic_arguments()
     @_NOTHING

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from IPython.core.magic_arguments import argument
 
+from workbench.analysis.memory.optimizers import OPTIMIZERS
 from workbench.api import OBJECTIVES, STRATEGIES
 from workbench.compiler.contract.request import GUARD_POLICIES, MODES, TARGETS
 from workbench.errors import UsageError
@@ -138,6 +139,24 @@ SESSION = (
            choices=("optimizer",)),
     NO_VIEW,
 )  # fmt: skip
+FITS = (
+    Option(
+        ("-t", "--target"),
+        "the GPU, which need not be there, such as h100 (the default)",
+        "TARGET",
+    ),
+    Option(("--no-grad",), "a call without gradients, not a training step"),
+    Option(
+        ("--optimizer",),
+        f"{_listed(OPTIMIZERS)}, none, or the bytes for each element of a parameter",
+        "NAME",
+        choices=(*OPTIMIZERS, "none"),
+    ),
+    Option(("--moments",), "the type of what the optimizer keeps: float32, bfloat16, …", "DTYPE"),
+    Option(("--layers",), "the depths that are compiled, such as 2,4; all is the whole", "DEPTHS"),
+    Option(("--total",), "the layers of the whole, where this model has fewer", "COUNT"),
+    OUTPUT,
+)
 
 OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
     {
@@ -146,6 +165,7 @@ OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
         "aot_load": LOAD,
         "aot_inspect": INSPECT,
         "aot_diff": DIFF,
+        "aot_fits": FITS,
         "aot_session": SESSION,
         "aot_sweep": SWEEP,
     }
@@ -241,3 +261,32 @@ def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str,
     if wanted["dynamic"]:
         raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
     return {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
+
+
+def fits_options(chosen: Namespace) -> dict[str, Any]:
+    """The keyword arguments of `workbench.fits`; raises `UsageError` for what is no number."""
+    found: dict[str, Any] = {"grad": not chosen.no_grad}
+    for name in ("target", "moments"):
+        if getattr(chosen, name):
+            found[name] = getattr(chosen, name)
+    if chosen.optimizer:
+        found["optimizer"] = _optimizer(chosen.optimizer)
+    if chosen.layers:
+        words = chosen.layers.split(",")
+        found["layers"] = None if words == ["all"] else tuple(_whole("--layers", w) for w in words)
+    if chosen.total:
+        found["total"] = _whole("--total", chosen.total)
+    return found
+
+
+def _optimizer(word: str) -> str | float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None if word.lower() == "none" else word
+
+
+def _whole(option: str, word: str) -> int:
+    if not word.strip().isdecimal():
+        raise UsageError(f"{option} {word}: expected a number of layers, such as {option} 4.")
+    return int(word)

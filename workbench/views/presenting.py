@@ -15,6 +15,7 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried
@@ -201,6 +202,10 @@ def _views_of_a_run(record: Any) -> Views:
             from workbench.views.memory import text as of_memory
 
             return Views(of_memory.text, plot=chart.plot)
+        case Fit():
+            from workbench.views.memory import text as of_memory
+
+            return Views(of_memory.fit_text)
         case Session():
             from workbench.views.session import text as of_session
 

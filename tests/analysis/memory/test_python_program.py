@@ -46,6 +46,10 @@ def read(body: str, more: str = "") -> PythonProgram:
             "buf1 = aten.convolution_backward.default(a, b, [0], True, [False, True, False])",
             [Call("aten.convolution_backward.default", "buf1", absent=(0, 2))],
         ),
+        (
+            "buf1 = aten._scaled_dot_product_flash_attention.default(q, k, v, 0.0, True)",
+            [Call("aten._scaled_dot_product_flash_attention.default", "buf1", absent=(2, 3, 4, 5))],
+        ),
         ("stream0 = get_raw_stream(0)", []),
         ("assert_size_stride(a, (2,), (1,), 'input')", []),
         (

@@ -42,6 +42,10 @@ _FUNCTION = re.compile(
 )
 _IDLE = re.compile(r"^ *(?:assert_size_stride\(|assert_alignment\(|#).*\n", re.MULTILINE)
 _MADE = ("buf", "workspace")  # the names of what library calls make
+_WITHOUT_MEMORY = {  # sizes, and tensors of ragged batches: torch's native_functions.yaml
+    "_scaled_dot_product_flash_attention.": (2, 3, 4, 5),
+    "_scaled_dot_product_cudnn_attention.": (2, 3, 4, 5),
+}
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -206,7 +210,8 @@ class _Reader:
         elif name is None:
             yield Call(function.removesuffix(".run"))
         elif name.startswith(_MADE):
-            yield Call(function, name, _masked(call))
+            absent = next((parts for n, parts in _WITHOUT_MEMORY.items() if n in function), None)
+            yield Call(function, name, _masked(call) if absent is None else absent)
 
 
 def _base(value: ast.expr) -> str | None:

@@ -118,3 +118,17 @@ class SavedTensor:
     file: str | None
     line: int | None
     module: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FitPart:
+    """A part of the peak of a call that has to fit into a GPU.
+
+    `part` is a kind of storage or "optimizer", `place` where in the call the peak is, `source`
+    where the number comes from.
+    """
+
+    part: str
+    bytes: int
+    place: str
+    source: str

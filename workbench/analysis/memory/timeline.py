@@ -276,7 +276,7 @@ class _Parts:
             size = self.sizes.get(name)
             return [(name, self.sizes.get(self.same.get(name, "")) if size is None else size)]
         named = [found.get(place, f"{name}[{place}]") for place in range(max(found) + 1)]
-        absent = self.absent.get(name, ())
+        absent = self.absent.get(name, ())  # of one that never makes them, or was told not to
         return [
             (part, 0 if place in absent else self.sizes.get(part))
             for place, part in enumerate(named)

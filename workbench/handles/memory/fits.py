@@ -1,0 +1,148 @@
+"""Whether a model fits into a GPU: compiles it at two depths, without weights, and counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from workbench.analysis.memory.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, depth_of
+from workbench.analysis.memory.memory import Memory, memory
+from workbench.analysis.memory.optimizers import state_bytes
+from workbench.compiler.contract.composition import request_of
+from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.errors import UsageError
+from workbench.handles.dispatch import compile_for_target
+from workbench.handles.memory.depths import (
+    call_shape,
+    inputs_without_data,
+    layer_list,
+    with_layers,
+    without_weights,
+)
+from workbench.number_text import number_text
+from workbench.processes.messages import ProgressCallback
+
+_SCALAR = 16  # bytes of a number of the largest type
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What `fits` was asked."""
+
+    model: torch.nn.Module | Callable[[int], torch.nn.Module]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    target: str
+    grad: bool
+    optimizer: str | float | None
+    moments: str
+    layers: tuple[int, ...]
+    total: int | None
+    capacity: int | None
+    progress: ProgressCallback | None = None
+
+
+def fitted(request: FitRequest) -> Fit:
+    """See `workbench.fits`."""
+    shape = call_shape(request.args, request.kwargs)
+    capacity, gpu = _capacity(request)
+    make, total = _models(request)
+    depths = sorted({min(count, total) for count in request.layers}) if request.layers else [total]
+    compiled = _Depths(request, make)
+    training = request.grad
+    return Fit(
+        name=type(make(depths[0])).__name__,
+        gpu=gpu,
+        capacity=capacity,
+        layers=total,
+        is_training=training,
+        optimizer=_optimizer_name(request),
+        shape=shape,
+        depths=tuple(compiled(count) for count in depths),
+        missing=MISSING_OF_STEP if training else MISSING,
+        doubled=cache(lambda what: compiled(depths[0], AXES[what])),
+    )
+
+
+@dataclass(frozen=True)
+class _Depths:
+    request: FitRequest
+    make: Callable[[int], torch.nn.Module]
+
+    def __call__(self, layers: int, axis: int | None = None) -> Depth:
+        """Compile one depth and count, with twice the size of a dimension of the inputs."""
+        request, started = self.request, time.perf_counter()
+        inputs = request.args, dict(request.kwargs)
+        args, kwargs = inputs_without_data(inputs, axis, call_shape(*inputs))
+        model = self.make(layers)
+        state = 0
+        if request.grad:
+            learned = [tuple(p.shape) for p in model.parameters() if p.requires_grad]
+            state = state_bytes(learned, request.optimizer, request.moments)
+        options = request_of(model, grad=request.grad, target=request.target, guards="portable")
+        compiled = compile_for_target(model, args, kwargs, options, request.progress)
+        counted = memory(compiled.report)
+        if request.grad:
+            _check_loss(counted)
+        return depth_of(counted, layers, state, time.perf_counter() - started)
+
+
+def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]:
+    """What makes the model of a depth, and how many layers the whole has."""
+    model, total = request.model, request.total
+    if not isinstance(model, torch.nn.Module):
+        if total is None:
+            raise UsageError(
+                "fits needs total= with a function that makes a model: the number of layers that "
+                "the whole has, such as total=32."
+            )
+        return lambda count: without_weights(model(count)), total
+    name = layer_list(model)
+    if name is None:
+        if total is not None:
+            raise UsageError(
+                f"{type(model).__name__} has no list of equal layers to take total={total} of: "
+                "leave total out, or pass a function that makes a model of so many layers."
+            )
+        return lambda _: without_weights(model), 1
+    there = len(model.get_submodule(name))  # type: ignore[arg-type]
+    if total is not None and max(request.layers, default=total) > there:
+        raise UsageError(
+            f"{name} of this {type(model).__name__} has {there} layers, and layers="
+            f"{request.layers} asks for more: pass depths up to {there}."
+        )
+    return lambda count: with_layers(model, name, count), total or there
+
+
+def _capacity(request: FitRequest) -> tuple[int, str]:
+    if request.target in TARGETS:
+        raise UsageError(
+            f"target={request.target!r} has no capacity that is known: pass a GPU of targets(), "
+            "such as 'h100', which need not be there."
+        )
+    known = known_gpus()[request.target]
+    if request.capacity is None:
+        return known.dram_bytes, known.title
+    return request.capacity, f"{number_text(request.capacity, 'bytes')} of {known.title}"
+
+
+def _check_loss(counted: Memory) -> None:
+    """A step is a forward that gives one number, and its backward."""
+    tangents = [row.bytes for row in counted.allocations if row.kind == "tangent"]
+    if not any(size <= _SCALAR for size in tangents):
+        raise UsageError(
+            f"The forward of {counted.report.request.name} gives no loss, a single number: a "
+            "training step needs one. Wrap the model in a module that returns it, such as "
+            "cross_entropy(model(x), y), or pass grad=False."
+        )
+
+
+def _optimizer_name(request: FitRequest) -> str:
+    if isinstance(request.optimizer, int | float):
+        return f"an optimizer of {request.optimizer} B a parameter"
+    return f"{request.optimizer} ({request.moments})" if request.optimizer else "no optimizer"
