@@ -27,6 +27,7 @@ FLOORS = """
 1 analysis.memory
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
+1 analysis.expectations
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.measuring · compiler.machine_code · views
@@ -41,7 +42,7 @@ FLOORS = """
 5 handles
 6 sweeps · roundtrips
 7 api · machine · demo
-8 notebook
+8 notebook · command_line · pytest_plugin
 """
 """Every room with its floor, from below: a room imports rooms of earlier lines only.
 

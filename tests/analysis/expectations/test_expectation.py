@@ -1,0 +1,93 @@
+"""What a record may come to, stated in numbers and in words."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.handles.memory.programs import MLP
+from workbench.analysis.expectations.limits import Limit, limit
+from workbench.analysis.expectations.quantities import QUANTITIES, quantities
+
+
+@pytest.fixture(scope="module")
+def report() -> wb.Report:
+    return wb.aot_compile(MLP(), (torch.randn(8, 128),), grad=True).report
+
+
+@pytest.mark.parametrize(
+    ("written", "unit", "expected"),
+    [
+        (3, "1", Limit("<=", 3)),
+        ("<= 12", "1", Limit("<=", 12)),
+        (">=1", "1", Limit(">=", 1)),
+        ("== 0", "1", Limit("==", 0)),
+        ("1.5 GB", "bytes", Limit("<=", 1.5e9)),
+        ("< 2 MiB", "bytes", Limit("<", 2 * 2**20)),
+        ("<= 90 s", "s", Limit("<=", 90)),
+        ("2 min", "s", Limit("<=", 120)),
+    ],
+)
+def test_a_limit(written: object, unit: str, expected: Limit) -> None:
+    assert limit("x", written, unit) == expected
+
+
+@pytest.mark.parametrize("written", ["few", "<= 3 MB", -1, True, None, "3..5"])
+def test_no_limit(written: object) -> None:
+    with pytest.raises(wb.UsageError, match=r"^kernels=.* is no limit: pass a number"):
+        limit("kernels", written, "1")
+
+
+def test_what_holds_can_be_stated_one_by_one(report: wb.Report) -> None:
+    count = len(report.kernels)
+    found = wb.expect(report, breaks=0, graphs="== 1").kernels(count, min=1).kernels(exactly=count)
+    assert found.recompiles(0).peak_bytes(max="1 GB").compile_s("10 min").record is report
+
+
+def test_all_that_does_not_hold_is_said_at_once_with_the_places(report: wb.Report) -> None:
+    with pytest.raises(wb.ExpectationError) as raised:
+        wb.expect(report, kernels=1, breaks=0, peak_bytes="<= 1 kB")
+    text = str(raised.value)
+    assert f"kernels: {len(report.kernels)} (counted), at most 1 expected" in text
+    assert "- k0 (" in text
+    assert "peak_bytes: " in text
+    assert "at most 1.00 kB expected" in text
+    assert "above weights and inputs" in text
+    assert "breaks" not in text
+
+
+def test_what_a_record_cannot_tell_does_not_hold(report: wb.Report) -> None:
+    with pytest.raises(wb.ExpectationError, match="fallbacks is not known: only a session sees"):
+        wb.expect(report).fallbacks(0)
+    with pytest.raises(wb.ExpectationError, match=r"peak_bytes is not known: .* no text of its"):
+        wb.expect("tests/records/mlp/static.wbr", peak_bytes="<= 1 GB")
+
+
+def test_wrong_names_and_words_are_refused(report: wb.Report) -> None:
+    with pytest.raises(wb.UsageError, match="'brakes' is nothing that can be expected: breaks,"):
+        wb.expect(report, brakes=0)
+    with pytest.raises(wb.UsageError, match=r"kernels\(most\): pass the most that may be, or max="):
+        wb.expect(report).kernels(most=3)
+    with pytest.raises(wb.UsageError, match=r"kernels\(\): pass the most that may be"):
+        wb.expect(report).kernels()
+
+
+def test_a_session_tells_all() -> None:
+    def loop(x: torch.Tensor) -> torch.Tensor:
+        y = x.sin()
+        print("step")
+        return y.cos()
+
+    torch.compiler.reset()
+    with wb.session("full") as session:
+        torch.compile(loop)(torch.randn(3))
+    assert [q.name for q in quantities(session)] == list(QUANTITIES)
+    assert all(q.value is not None for q in quantities(session))
+    wb.expect(session, graphs="== 2", breaks=1, recompiles=0, fallbacks=0, kernels="== 2")
+    with pytest.raises(wb.ExpectationError, match=r"breaks: 1 \(counted\), at most 0 expected"):
+        wb.expect(session).breaks(0)
+    with wb.session() as idle:
+        pass
+    with pytest.raises(wb.ExpectationError, match="Nothing was compiled"):
+        wb.expect(idle).compiled_something()

@@ -1,0 +1,155 @@
+"""What each command prints, its exit code, and the JSON of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.command_line.documents import SCHEMA
+from workbench.command_line.main import main
+
+RECORDS = Path(__file__).parents[1] / "records"
+STATIC, DYNAMIC = RECORDS / "mlp" / "static.wbr", RECORDS / "mlp" / "dynamic.wbr"
+ARTIFACT = RECORDS / "v0_1_0" / "block.aot"
+PROGRAM = """
+import torch
+
+
+def whole(x, n=1):
+    return torch.relu(x) * n
+
+
+def broken(x):
+    y = x.sin()
+    print("here")
+    return y.cos()
+"""
+
+
+def fits(value: Any, schema: Any) -> bool:
+    """The part of JSON Schema that ours uses."""
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
+             "number": (int, float)}  # fmt: skip
+    if "enum" in schema:
+        return value in schema["enum"]
+    if "const" in schema:
+        return bool(value == schema["const"])
+    allowed = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, kinds[one]) for one in allowed):  # type: ignore[arg-type]
+        return False
+    if isinstance(value, list):
+        return all(fits(one, schema["items"]) for one in value)
+    if isinstance(value, dict):
+        known = schema["properties"]
+        is_whole = {*schema["required"]} <= {*value} <= {*known}
+        return is_whole and all(fits(one, known[key]) for key, one in value.items())
+    return True
+
+
+def in_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    main([*words, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert fits(found, SCHEMA), found
+    return found
+
+
+def test_a_report_is_printed_and_written_as_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", str(RECORDS / "block.wbr"), "--html", str(page)]) == 0
+    assert "kernels       16" in capsys.readouterr().out
+    assert "<html" in page.read_text()
+    assert main(["report", str(RECORDS / "traces" / "failed.log.gz")]) == 1
+    capsys.readouterr()
+    found = in_json(capsys, "report", str(RECORDS / "block.wbr"))
+    numbers = {one["name"]: one for one in found["quantities"]}
+    assert numbers["kernels"]["value"] == 16
+    assert numbers["peak_bytes"]["unit"] == "bytes"
+    assert numbers["compile_s"]["source"] == "measured"
+    assert numbers["fallbacks"]["value"] is None
+    assert "only a session" in numbers["fallbacks"]["why"]
+
+
+def test_a_difference_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(STATIC), str(STATIC)]) == 0
+    capsys.readouterr()
+    assert main(["diff", str(STATIC), str(DYNAMIC)]) == 1
+    assert "sizes became arguments" in capsys.readouterr().out
+    found = in_json(capsys, "diff", str(STATIC), str(DYNAMIC))
+    assert not found["ok"]
+    assert found["findings"][0]["what"] == "difference"
+    assert {one["of"] for one in found["quantities"]} == {str(STATIC), str(DYNAMIC)}
+
+
+def test_a_file_is_checked_for_a_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = tmp_path / "target.json"
+    machine.write_text(json.dumps({"torch": "2.12.0"}))
+    assert main(["check", str(ARTIFACT), str(machine)]) == 1
+    assert "cannot be loaded" in capsys.readouterr().out
+    found = in_json(capsys, "check", str(ARTIFACT), str(machine))
+    assert [one["what"] for one in found["findings"] if one["text"].startswith("torch")] == ["fail"]
+
+
+def test_a_file_is_looked_into(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(ARTIFACT)]) == 0
+    assert "artifact of this workbench" in capsys.readouterr().out
+    found = in_json(capsys, "inspect", str(ARTIFACT))
+    assert found["quantities"][0]["value"] == ARTIFACT.stat().st_size
+
+
+def test_a_break_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs.py").write_text(PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    inputs = "torch.ones(4), n=2"
+    assert main(["explain", "theirs.py:whole", "--inputs", inputs]) == 0
+    assert main(["explain", "theirs:broken", "--inputs", "torch.ones(4)"]) == 1
+    capsys.readouterr()
+    found = in_json(capsys, "explain", "theirs.py:broken", "--inputs", "torch.ones(4)")
+    assert [one["place"] for one in found["findings"]] == ["theirs.py:11"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "nowhere.wbr"], "Cannot open nowhere.wbr"),
+        (["report", __file__], "workbench report: "),
+        (["diff", str(STATIC), "nowhere.wbs"], "nowhere.wbs"),
+        (["explain", "theirs"], "write MODULE:FUNCTION"),
+        (["explain", "no_such_module:f"], "There is no module no_such_module"),
+        (["explain", "nowhere.py:f"], "There is no file nowhere.py"),
+        (["explain", "math:no_such"], "math has no no_such"),
+        (["explain", "math:sin", "--inputs", "1 +"], "--inputs '1 +': SyntaxError"),
+    ],
+)
+def test_wrong_use_is_a_sentence(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMA
+
+
+def test_help_and_the_plugin_import_neither_torch_nor_the_record() -> None:
+    code = (
+        "import sys, workbench.command_line.main, workbench.pytest_plugin\n"
+        "workbench.command_line.main._parser().format_help()\n"
+        "print([m for m in ('torch', 'pandas', 'workbench.report') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,1 @@
+"""What a program is expected to compile to, and what it did compile to."""

@@ -1,0 +1,126 @@
+"""Compares a record with what was expected of it, and says all that is otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workbench.analysis.expectations.limits import Limit, limit
+from workbench.analysis.expectations.quantities import (
+    UNITS,
+    Quantity,
+    Record,
+    check_name,
+    quantity,
+)
+from workbench.errors import ExpectationError, UsageError
+from workbench.number_text import number_text
+from workbench.report.session.record import Session
+
+_SHOWN = 8  # lines of evidence for one number
+
+
+class Expectation:
+    """Limits of a record, each checked when it is stated.
+
+    Every method takes the most that may be, `max`, `min` or `exactly`, and returns the same object.
+    Raises `ExpectationError` with what was found and where; what a record cannot tell raises it,
+    too.
+    """
+
+    def __init__(self, record: Record):
+        self.record = record
+
+    def breaks(self, at_most: int | None = None, **more: int) -> Expectation:
+        """Places at which a graph broke."""
+        return self._stated("breaks", at_most, more)
+
+    def recompiles(self, at_most: int | None = None, **more: int) -> Expectation:
+        """Compiles of what had been compiled."""
+        return self._stated("recompiles", at_most, more)
+
+    def fallbacks(self, at_most: int | None = None, **more: int) -> Expectation:
+        """Frames that run eagerly from then on; of sessions only."""
+        return self._stated("fallbacks", at_most, more)
+
+    def graphs(self, at_most: int | None = None, **more: int) -> Expectation:
+        """Captured graphs."""
+        return self._stated("graphs", at_most, more)
+
+    def kernels(self, at_most: int | None = None, **more: int) -> Expectation:
+        """Generated kernels and library calls."""
+        return self._stated("kernels", at_most, more)
+
+    def peak_bytes(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
+        """The most bytes that live at once, as `wb.memory` counts them; `"<= 1.5 GB"` too."""
+        return self._stated("peak_bytes", at_most, more)
+
+    def compile_s(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
+        """Seconds that compiling took, as measured where it was recorded."""
+        return self._stated("compile_s", at_most, more)
+
+    def compiled_something(self) -> Expectation:
+        """At least one graph: a limit on a program that compiled nothing says nothing."""
+        if quantity(self.record, "graphs").value or not isinstance(self.record, Session):
+            return self
+        raise ExpectationError(
+            "Nothing was compiled: a limit on that says nothing. What was compiled before is not "
+            "compiled again: call torch.compiler.reset() first."
+        )
+
+    def all(self, limits: Mapping[str, object]) -> Expectation:
+        """Every limit by name; raises once, with all that does not hold."""
+        read = read_limits(limits)
+        wrong = [text for name, one in read.items() for text in self._wrong(name, one)]
+        if wrong:
+            raise ExpectationError("\n".join([f"{_name(self.record)}:", *wrong]))
+        return self
+
+    def _stated(self, name: str, at_most: object, more: Mapping[str, object]) -> Expectation:
+        signs = {"max": "<=", "min": ">=", "exactly": "=="}
+        unknown = [key for key in more if key not in signs]
+        if unknown or (at_most is None and not more):
+            raise UsageError(
+                f"{name}({', '.join(unknown)}): pass the most that may be, or max=, min=, exactly=."
+            )
+        written = [*([] if at_most is None else [at_most])]
+        written += [v if isinstance(v, str) else f"{signs[k]} {v}" for k, v in more.items()]
+        wrong = [t for one in written for t in self._wrong(name, limit(name, one, UNITS[name]))]
+        if wrong:
+            raise ExpectationError("\n".join([f"{_name(self.record)}:", *wrong]))
+        return self
+
+    def _wrong(self, name: str, expected: Limit) -> list[str]:
+        found = quantity(self.record, name)
+        if found.value is None:
+            return [f"  {name} is not known: {found.why}."]
+        if expected.holds(found.value):
+            return []
+        return [_sentence(found, expected), *_evidence(found)]
+
+
+def read_limits(limits: Mapping[str, object]) -> dict[str, Limit]:
+    """Limits by name; raises `UsageError` for a name or a limit that there is not."""
+    for name in limits:
+        check_name(name)
+    return {name: limit(name, written, UNITS[name]) for name, written in limits.items()}
+
+
+def _sentence(found: Quantity, expected: Limit) -> str:
+    value, bound = (_shown(found.unit, v) for v in (found.value or 0.0, expected.bound))
+    return f"  {found.name}: {value} ({found.source}), {expected.words} {bound} expected"
+
+
+def _shown(unit: str, value: float) -> str:
+    if unit == "1":
+        return number_text(value, "whole")
+    return number_text(value, "bytes" if unit == "bytes" else "seconds")
+
+
+def _evidence(found: Quantity) -> list[str]:
+    lines = [f"    - {text}" for text in found.evidence[:_SHOWN]]
+    left = len(found.evidence) - _SHOWN
+    return [*lines, *([f"    - and {left} more"] if left > 0 else [])]
+
+
+def _name(record: Record) -> str:
+    return "This session" if isinstance(record, Session) else record.request.name

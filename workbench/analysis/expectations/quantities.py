@@ -1,0 +1,188 @@
+"""What a record says in single numbers, each with its unit and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.analysis.memory.memory import memory
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.session.record import Session, count_recompiles
+
+Record = Report | Session
+Source = Literal["counted", "measured", "model"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a record.
+
+    `value` is None where the record cannot tell, and `why` says why. `evidence` are sentences that
+    say where it comes from, such as the place of each graph break.
+    """
+
+    name: str
+    value: float | None
+    unit: Literal["1", "bytes", "s"]
+    source: Source
+    evidence: tuple[str, ...] = ()
+    why: str = ""
+
+
+def quantity(record: Record, name: str) -> Quantity:
+    """One number of a record by its name; raises `UsageError` for another name."""
+    check_name(name)
+    return _OF_SESSION[name](record) if isinstance(record, Session) else _OF_REPORT[name](record)
+
+
+def check_name(name: str) -> None:
+    """Raise `UsageError` for what is no number of a record."""
+    if name not in QUANTITIES:
+        raise UsageError(f"{name!r} is nothing that can be expected: {', '.join(QUANTITIES)}.")
+
+
+def quantities(record: Record) -> tuple[Quantity, ...]:
+    """Every number of a record."""
+    return tuple(quantity(record, name) for name in QUANTITIES)
+
+
+def _counted(name: str, evidence: Iterable[str]) -> Quantity:
+    found = tuple(evidence)
+    return Quantity(name, len(found), "1", "counted", found)
+
+
+def _report_breaks(report: Report) -> Quantity:
+    return _counted(
+        "breaks", (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in report.breaks)
+    )
+
+
+def _report_recompiles(report: Report) -> Quantity:
+    """Captured graphs of a frame that had one: `0/1` follows `0/0`."""
+    ids = {g.compile_id for g in report.graphs if g.stage == "dynamo" and g.compile_id}
+    again = sorted(id for id in ids if id.rpartition("/")[2].partition("_")[0] != "0")
+    return _counted("recompiles", (f"compile {id}" for id in again))
+
+
+def _report_fallbacks(report: Report) -> Quantity:
+    return Quantity(
+        "fallbacks",
+        None,
+        "1",
+        "counted",
+        why="only a session sees frames that run eagerly from then on",
+    )
+
+
+def _report_graphs(report: Report) -> Quantity:
+    rows = (g for g in report.graphs if g.stage == "dynamo")
+    return _counted("graphs", (f"{g.id}: {g.node_count} nodes" for g in rows))
+
+
+def _report_kernels(report: Report) -> Quantity:
+    return _counted("kernels", (f"{k.id} ({k.name})" for k in report.kernels))
+
+
+def _report_peak(report: Report) -> Quantity:
+    try:
+        found = memory(report)
+    except UsageError as error:
+        return Quantity("peak_bytes", None, "bytes", "counted", why=str(error).rstrip("."))
+    return Quantity("peak_bytes", found.peak, "bytes", "counted", (found.sentence,))
+
+
+def _report_seconds(report: Report) -> Quantity:
+    roots = [phase for phase in report.phases if phase.depth == 0]
+    if not roots:
+        why = "the record has no times"
+        return Quantity("compile_s", None, "s", "measured", why=why)
+    by_thread: dict[str, float] = {}
+    for phase in roots:
+        by_thread[phase.thread] = by_thread.get(phase.thread, 0.0) + phase.duration_s
+    return Quantity("compile_s", max(by_thread.values()), "s", "measured")
+
+
+def _session_breaks(session: Session) -> Quantity:
+    rows = session.tables["breaks"]
+    return _counted(
+        "breaks", (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in rows)
+    )
+
+
+def _session_recompiles(session: Session) -> Quantity:
+    rows = (row for row in session.tables["compiles"] if row.kind == "recompile")
+    found = _counted("recompiles", (f"{row.function} ({row.id}): {row.why}" for row in rows))
+    assert found.value == count_recompiles(session.tables)
+    return found
+
+
+def _session_fallbacks(session: Session) -> Quantity:
+    rows = session.tables["fallbacks"]
+    return _counted("fallbacks", (f"{row.function} (line {row.line}): {row.why}" for row in rows))
+
+
+def _session_graphs(session: Session) -> Quantity:
+    rows = (row for row in session.tables["compiles"] if row.outcome == "graph")
+    return _counted("graphs", (f"{row.function} ({row.id})" for row in rows))
+
+
+def _session_kernels(session: Session) -> Quantity:
+    if why := _not_kept(session):
+        return Quantity("kernels", None, "1", "counted", why=why)
+    found = (q for report in session.reports.values() for q in _report_kernels(report).evidence)
+    return _counted("kernels", found)
+
+
+def _session_peak(session: Session) -> Quantity:
+    """The largest of any compile."""
+    if why := _not_kept(session):
+        return Quantity("peak_bytes", None, "bytes", "counted", why=why)
+    found = [_report_peak(report) for report in session.reports.values()]
+    unknown = next((q for q in found if q.value is None), None)
+    if unknown is not None:
+        return unknown
+    if not found:
+        return Quantity("peak_bytes", 0, "bytes", "counted")
+    return max(found, key=lambda q: q.value or 0)
+
+
+def _session_seconds(session: Session) -> Quantity:
+    seconds = sum(row.total_s for row in session.tables["compiles"])
+    return Quantity("compile_s", seconds, "s", "measured")
+
+
+def _not_kept(session: Session) -> str:
+    """Why not all compiles can be looked into; nothing where they can."""
+    rows = [row for row in session.tables["compiles"] if row.outcome == "graph"]
+    missing = sum(not row.has_report for row in rows)
+    return f"the session kept no report of {missing} of {len(rows)} compiles" if missing else ""
+
+
+_OF_REPORT: Mapping[str, Callable[[Report], Quantity]] = {
+    "breaks": _report_breaks,
+    "recompiles": _report_recompiles,
+    "fallbacks": _report_fallbacks,
+    "graphs": _report_graphs,
+    "kernels": _report_kernels,
+    "peak_bytes": _report_peak,
+    "compile_s": _report_seconds,
+}
+_OF_SESSION: Mapping[str, Callable[[Session], Quantity]] = {
+    "breaks": _session_breaks,
+    "recompiles": _session_recompiles,
+    "fallbacks": _session_fallbacks,
+    "graphs": _session_graphs,
+    "kernels": _session_kernels,
+    "peak_bytes": _session_peak,
+    "compile_s": _session_seconds,
+}
+QUANTITIES = tuple(_OF_REPORT)
+"""The names of what can be expected."""
+UNITS: Mapping[str, Literal["1", "bytes", "s"]] = {
+    **dict.fromkeys(QUANTITIES, "1"),
+    "peak_bytes": "bytes",
+    "compile_s": "s",
+}
+"""The unit of each."""

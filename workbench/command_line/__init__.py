@@ -1,0 +1,1 @@
+"""The command `workbench`: records, files and programs without a notebook."""

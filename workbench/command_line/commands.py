@@ -1,0 +1,141 @@
+"""What each command does; it prints and returns its exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from workbench import api
+from workbench.analysis.diff.difference import Diff
+from workbench.analysis.expectations.quantities import Record
+from workbench.artifacts.inspect.report_in import report_of
+from workbench.command_line.documents import SCHEMA, document, numbers_of
+from workbench.command_line.main import FINDING, FINE
+from workbench.command_line.programs import called
+from workbench.errors import UsageError
+from workbench.report.presenting import presenter
+from workbench.report.session.record import Session
+
+_RECORDS = (".wbr", ".aot", ".pt2")
+
+
+def report(chosen: Namespace) -> int:
+    """`workbench report FILE`."""
+    found = _record(chosen.file)
+    ok = isinstance(found, Session) or found.outcome.ok
+    if chosen.html:
+        found.to_html(chosen.html)
+    if chosen.json:
+        sentences = presenter().sentences(found) if isinstance(found, Session) else [repr(found)]
+        numbers = numbers_of(found)
+        print(document("report", chosen.file, ok=ok, sentences=sentences, numbers=numbers))
+    else:
+        print(presenter().text(found))
+    return _code(ok)
+
+
+def diff(chosen: Namespace) -> int:
+    """`workbench diff A B`."""
+    a, b = _record(chosen.a), _record(chosen.b)
+    found = api.diff(a, b, names=(Path(chosen.a).name, Path(chosen.b).name))
+    if isinstance(found, Diff):
+        sentences, is_same = list(found.sentences), found.is_same
+    else:
+        sentences = repr(found).splitlines()[1:]
+        is_same = not sentences
+    if chosen.html:
+        if not isinstance(found, Diff):
+            raise UsageError("A difference of sessions has no page: leave --html out.")
+        found.to_html(chosen.html)
+    if chosen.json:
+        findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
+        numbers = [*numbers_of(a, chosen.a), *numbers_of(b, chosen.b)]
+        name = f"{chosen.a} / {chosen.b}"
+        print(
+            document("diff", name, ok=is_same, sentences=sentences, numbers=numbers,
+                     findings=findings)
+        )  # fmt: skip
+    else:
+        print(found)
+    return _code(is_same)
+
+
+def check(chosen: Namespace) -> int:
+    """`workbench check FILE [MACHINE]`."""
+    found = api.check(chosen.file, chosen.machine)
+    if chosen.json:
+        findings = [
+            {
+                "what": row.verdict,
+                "text": f"{row.name}: {row.needed} / {row.found}",
+                "advice": row.advice or "",
+            }
+            for row in found.requirements
+            if row.verdict != "pass"
+        ]
+        sentences = [f"{Path(chosen.file).name} {found.verdict}."]
+        print(document("check", chosen.file, ok=found.ok, sentences=sentences, findings=findings))
+    else:
+        print(found)
+    return _code(found.ok)
+
+
+def inspect(chosen: Namespace) -> int:
+    """`workbench inspect FILE`."""
+    found = api.inspect(chosen.file, verify=True)
+    ok = not found.damaged
+    if chosen.json:
+        findings = [{"what": "damaged", "text": name} for name in found.damaged]
+        numbers = [{"name": "size", "value": found.size, "unit": "bytes", "source": "counted"}]
+        print(
+            document("inspect", chosen.file, ok=ok, sentences=repr(found).splitlines(),
+                     numbers=numbers, findings=findings)
+        )  # fmt: skip
+    else:
+        print(found)
+    return _code(ok)
+
+
+def explain(chosen: Namespace) -> int:
+    """`workbench explain MODULE:FUNCTION --inputs ARGUMENTS`."""
+    with redirect_stdout(sys.stderr if chosen.json else sys.stdout):  # what the program prints
+        function, args, kwargs = called(chosen.function, chosen.inputs)
+        found = api.explain(function, args, kwargs)
+    breaks = list(found.report.breaks)
+    if chosen.json:
+        findings = [
+            {
+                "what": "break",
+                "text": f"{row.text}: {row.reason}",
+                "place": f"{row.file}:{row.line}",
+                "advice": " ".join(row.hints),
+            }
+            for row in breaks
+        ]
+        print(
+            document("explain", chosen.function, ok=not breaks, sentences=[repr(found.report)],
+                     numbers=numbers_of(found.report), findings=findings)
+        )  # fmt: skip
+    else:
+        print(presenter().text(found.report))
+    return _code(not breaks)
+
+
+def schema(chosen: Namespace) -> int:
+    """`workbench schema`."""
+    print(json.dumps(SCHEMA, indent=1))
+    return FINE
+
+
+def _record(path: str) -> Record:
+    """What a file holds; a log is read as one."""
+    if path.endswith(".wbs"):
+        return Session.load(path)
+    return report_of(path) if path.endswith(_RECORDS) else api.read_trace(path)
+
+
+def _code(ok: bool) -> int:
+    return FINE if ok else FINDING

@@ -1,0 +1,63 @@
+"""The command `workbench` and its words; each command is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+FINE, FINDING, WRONG_USE = 0, 1, 2
+_FILE = "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE"
+_EXIT = "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use or a bad file."
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    chosen = _parser().parse_args(words)
+    from workbench.errors import WorkbenchError
+
+    command = getattr(import_module("workbench.command_line.commands"), chosen.command)
+    try:
+        return int(command(chosen))
+    except (WorkbenchError, OSError) as error:
+        print(f"workbench {chosen.command}: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "workbench", description="Look into what PyTorch compiled.", epilog=_EXIT
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    report = _command(commands, "report", "what became of a compilation; 1: it failed")
+    report.add_argument("file", help=_FILE)
+    report.add_argument("--html", metavar="PATH", help="also write it as one page")
+    diff = _command(commands, "diff", "what differs between two records; 1: something does")
+    diff.add_argument("a", help=_FILE)
+    diff.add_argument("b", help="the other")
+    diff.add_argument("--html", metavar="PATH", help="also write it as one page")
+    check = _command(commands, "check", "whether a file can be loaded on a machine; 1: it cannot")
+    check.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
+    machine = "what `python -m workbench.machine > target.json` wrote there; else this machine"
+    check.add_argument("machine", nargs="?", help=machine)
+    inspect = _command(commands, "inspect", "what is in a file; 1: a member is damaged")
+    inspect.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
+    explain = _command(commands, "explain", "every graph break of a call; 1: there are some")
+    explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
+    given = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
+    explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=given)
+    schema = commands.add_parser("schema", help="the JSON Schema of what --json prints")
+    schema.set_defaults(json=True)
+    return parser
+
+
+def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    made.add_argument("--json", action="store_true", help="print JSON: see `workbench schema`")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""A call that is named on the command line: a function of a module, its arguments as Python."""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UsageError
+
+
+def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """The function `module:function` and its arguments; raises `UsageError` for what is not there.
+
+    The module is imported, with the current folder on the path, and the arguments are evaluated
+    among its names.
+    """
+    where, _, attribute = name.partition(":")
+    if not where or not attribute:
+        raise UsageError(f"{name}: write MODULE:FUNCTION or FILE.py:FUNCTION, such as model.py:f.")
+    names = _names(where)
+    first, *rest = attribute.split(".")
+    if first not in names:
+        raise UsageError(f"{where} has no {first}.")
+    try:
+        function = reduce(getattr, rest, names[first])
+    except AttributeError as error:
+        raise UsageError(f"{where} has no {attribute}: {error}.") from error
+    import torch
+
+    def given(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return args, kwargs
+
+    try:
+        args, kwargs = eval(f"__given({inputs})", {"torch": torch, **names, "__given": given})
+    except Exception as error:  # whatever the user's own expression raises
+        raise UsageError(f"--inputs {inputs!r}: {type(error).__name__}: {error}.") from error
+    return function, args, kwargs
+
+
+def _names(where: str) -> dict[str, Any]:
+    if where.endswith(".py"):
+        if not Path(where).exists():
+            raise UsageError(f"There is no file {where}.")
+        return runpy.run_path(where)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return vars(importlib.import_module(where))
+    except ModuleNotFoundError as error:
+        raise UsageError(f"There is no module {where}: {error}.") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
