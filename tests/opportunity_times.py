@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 
 import workbench as wb
 from tests.bench.figure import interleaved
+from tests.bench.saved import Saved
 from tests.opportunity_cases import (
     HOST,
     Case,
@@ -31,33 +34,11 @@ from workbench.handles.opportunities import Suggestion
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile import Profile, measured_call, with_measured_call
 
-CALLS = 60
 _WARM = 5
 _PROFILES = 3  # of which each kernel's least time predicts: others were disturbed
 
 
-@dataclass(frozen=True)
-class Saved:
-    """Microseconds of one call: what the least times predict, and the minima of calls in turn."""
-
-    case: Case
-    low: float
-    high: float
-    before: float
-    after: float
-
-    @property
-    def measured(self) -> float:
-        """What a call takes less."""
-        return self.before - self.after
-
-    @property
-    def predicted(self) -> float:
-        """The middle of the range."""
-        return (self.low + self.high) / 2
-
-
-def saved_time(case: Case, calls: int = CALLS) -> Saved:
+def saved_time(case: Case, calls: int) -> Saved:
     """Compile, profile, ask what to do, do it, and time both in turn."""
     torch.manual_seed(0)
     inputs = case.inputs()
@@ -72,7 +53,7 @@ def saved_time(case: Case, calls: int = CALLS) -> Saved:
     for run in runs * _WARM:
         run()
     before, after = interleaved(*runs, calls)
-    return Saved(case, low, high, min(before), min(after))
+    return Saved(case.name, case.rule, low, high, min(before), min(after))
 
 
 def _undisturbed(profiles: list[Profile]) -> Report:
@@ -142,3 +123,8 @@ TIMED = (
     Case("eight images", "channels-last", pictures, random((8, 8, 96, 96)), is_built=True),
 )  # fmt: skip
 """What the benchmark times."""
+
+
+if __name__ == "__main__":  # the calls of each, how many of the cases
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else len(TIMED)
+    print(json.dumps([asdict(saved_time(case, int(sys.argv[1]))) for case in TIMED[:count]]))
