@@ -9,6 +9,8 @@ import pytest
 from tests.browser.saved_pages import CONTRAST
 from workbench.report import Report
 
+RECORDS = Path(__file__).parents[1] / "records"
+
 
 @pytest.fixture
 def saved(sample_report: Report, tmp_path: Path) -> str:
@@ -110,3 +112,17 @@ def test_all_text_of_the_summary_can_be_read(open_summary: Callable[..., Any], s
     for summary in page.locator("summary").all():
         summary.click()
     assert page.evaluate(CONTRAST) == []
+
+
+def test_a_page_without_a_session_copies_the_script_itself(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    training = Report.load(RECORDS / "training.wbr")
+    training.to_html(tmp_path / "training.html")
+    page = open_page().page
+    page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    page.goto(f"{(tmp_path / 'training.html').as_uri()}#pane=kernels&kernel=k1")
+    page.locator(".tbody .tr", has_text="k1").first.dblclick()
+    page.get_by_role("button", name="Copy as script").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("copied") == training.kernel_script("k1")

@@ -157,7 +157,9 @@ def test_measured_times_give_the_saving_in_time(product: Any) -> None:
     found = wb.opportunities(measured)
     (copy,) = [row for row in measured.kernels if row.kernel in found[0].kernels]
     assert found[0].saved_us_high == pytest.approx(copy.time_us)
-    assert "measured share" in found[0].source
+    assert found[0].saved_us_low == pytest.approx(copy.least_us / 2)
+    assert "measured share of these kernels, by their least to their median" in found[0].source
+    assert "the product reads the matrix in place of it" in found[0].source
 
 
 def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:

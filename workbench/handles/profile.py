@@ -146,7 +146,8 @@ def profile(
     call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     said = (*notes, *_noise(call_us, spread_us, rows))
-    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said)
+    least = _by_kernel(rows, "least_us")
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said, least)
     return Profile(
         kernels=rows,
         operators=operators,
@@ -206,6 +207,7 @@ def _rows(
             time_us=time_us,
             spread_us=_spread(nanoseconds) / 1e3,
             share=time_us / call_us,
+            least_us=min(nanoseconds) / 1e3,
             bytes=moved,
             bytes_per_s=rate,
             bandwidth_share=None if rate is None else rate / machine.bytes_per_s,
@@ -229,13 +231,19 @@ class _Matcher:
 
 def _filled(report: Report, rows: tuple[KernelTime, ...]) -> Report:
     """The report with the measured time of each kernel, summed over its calls."""
-    times: dict[str, float] = {}
-    for row in rows:
-        if row.kernel is not None:
-            times[row.kernel] = times.get(row.kernel, 0.0) + row.time_us
+    times = _by_kernel(rows, "time_us")
     kernels = [replace(k, time_us=times.get(k.id)) for k in report.kernels]
     table = Table.of(Kernel, kernels, omitted=report.kernels.omitted)
     return with_measured(replace(report, tables={**report.tables, "kernels": table}))
+
+
+def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
+    """Times of the report's kernels, each summed over its calls."""
+    times: dict[str, float] = {}
+    for row in rows:
+        if row.kernel is not None:
+            times[row.kernel] = times.get(row.kernel, 0.0) + getattr(row, field)
+    return times
 
 
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:

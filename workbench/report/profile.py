@@ -36,6 +36,7 @@ class KernelTime:
     time_us: float
     spread_us: float  # between the quartiles
     share: float  # of the whole call
+    least_us: float | None = None  # the least of the repeats: what nothing else disturbed
     bytes: int | None = None
     bytes_per_s: float | None = None
     bandwidth_share: float | None = None  # of the machine's measured bandwidth
@@ -60,7 +61,8 @@ class MeasuredCall:
     """What a report keeps of the profile that its kernels' times are from.
 
     Times are medians in µs over `repeats` calls: of the whole call without any proxy, and of the
-    original, None when there is none. `notes` say what to know of the inputs and the noise.
+    original, None when there is none. `notes` say what to know of the inputs and the noise;
+    `least_us` has, by kernel, the least time of its calls, where nothing else disturbed them.
     """
 
     call_us: float
@@ -68,6 +70,7 @@ class MeasuredCall:
     eager_us: float | None
     repeats: int
     notes: tuple[str, ...] = ()
+    least_us: Mapping[str, float] = field(default_factory=dict)
 
 
 def measured_call(report: Report) -> MeasuredCall | None:

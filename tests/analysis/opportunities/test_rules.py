@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,11 @@ import workbench as wb
 from workbench.analysis.opportunities.opportunity import SURE
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.analysis.opportunities.tried import cost_of
-from workbench.report import Report
+from workbench.report import Kernel, Report, Table
+from workbench.report.profile import MeasuredCall, with_measured_call
 
+OLD = MeasuredCall(1000.0, 0.0, None, 50)
+"""As an earlier version kept it: without the least times."""
 TRACES = Path(__file__).parents[2] / "records" / "traces"
 QUICK = [case for case in CASES if case.compile is HOST] + [
     case for case in CASES if case.name in ("epilogue, H100", "TF32, H100", "bfloat16, H100")
@@ -183,6 +187,42 @@ def test_sizes_that_matrix_units_take_save_the_copies_that_pad() -> None:
 def test_padding_that_a_line_asks_for_is_left_alone() -> None:
     inputs = narrow((4096, 4095), (4096, 4096))
     assert rules_of(found_in(padded_by_hand, inputs, **GPU)) == []
+
+
+def timed(report: Report, median: float, least: float) -> Report:
+    """The report as after a profile in which every kernel took so many µs."""
+    kernels = [replace(kernel, time_us=median) for kernel in report.kernels]
+    tables = {**report.tables, "kernels": Table.of(Kernel, kernels)}
+    call = MeasuredCall(1000.0, 0.0, None, 50, least_us={kernel.id: least for kernel in kernels})
+    return with_measured_call(replace(report, tables=tables), call)
+
+
+def test_a_measured_copy_saves_half_its_least_time_to_all_of_its_median() -> None:
+    report = wb.aot_compile(copied, (torch.randn(64, 32), torch.randn(64, 48)), **HOST).report
+    (found,) = opportunities(timed(report, 30.0, 20.0))
+    assert (found.saved_us_low, found.saved_us_high) == (10.0, 30.0)
+    (earlier,) = opportunities(with_measured_call(timed(report, 30.0, 20.0), OLD))
+    assert (earlier.saved_us_low, earlier.saved_us_high) == (15.0, 30.0)
+
+
+def test_what_turns_the_results_of_convolutions_round_is_the_high_end_of_channels_last() -> None:
+    report = wb.aot_compile(Pictures().eval(), (torch.randn(2, 8, 32, 32),), **HOST).report
+    (found,) = opportunities(timed(report, 30.0, 20.0))
+    copies = len(found.kernels)
+    assert found.saved_us_low == pytest.approx(20.0, rel=0.02)  # the weights are small
+    assert found.saved_us_high == pytest.approx(30.0 + 30.0, rel=0.02)
+    assert "gives the convolutions' results as outputs" in found.source
+    assert copies == 1
+
+
+@pytest.mark.filterwarnings("ignore:Torchinductor does not support code generation for complex")
+def test_of_complex_operators_the_views_are_what_surely_goes() -> None:
+    inputs = torch.randn(8, 64, 64), torch.randn(64, 32), torch.randn(64, 32)
+    report = wb.aot_compile(turned, inputs, **HOST).report
+    (found,) = opportunities(timed(report, 30.0, 20.0))
+    assert found.saved_us_low == 2 * 20.0
+    assert found.saved_us_high == pytest.approx(4 * 30.0)
+    assert "the views, which compute nothing" in found.source
 
 
 def test_complex_numbers_are_found_by_their_operators_only() -> None:

@@ -14,10 +14,12 @@ from sample_report import make
 from wire_types import mismatches
 
 from workbench.report import Outcome, Report
+from workbench.views.pages.embedding import SCRIPT_BYTES
 from workbench.views.pages.interactive import PLAIN
 from workbench.views.pages.report import fragment, page
 from workbench.views.wire import document as wire
 
+RECORDS = Path(__file__).parents[2] / "records"
 VOID = {"meta", "br", "img"}
 
 
@@ -111,6 +113,22 @@ def test_the_page_carries_the_document_and_its_parts(sample_report: Report) -> N
     assert mismatches(record["document"], wire.Document) == []
     assert {"code:k0", "wrapper:w0", "graph:g0", "changes:g0:g1"} <= set(record["parts"])
     assert record["left_out"] == {}
+
+
+def test_the_page_carries_scripts_of_the_kernels_that_cost_most() -> None:
+    training = Report.load(RECORDS / "training.wbr")
+    parts = embedded_record(page(training))["parts"]
+    scripts = {name: part for name, part in parts.items() if name.startswith("script:")}
+    assert scripts.keys() == {"script:k1", "script:k3", "script:k4", "script:k9"}
+    assert scripts["script:k1"]["text"] == training.kernel_script("k1")
+    assert len(training.kernel_script("k7")) > SCRIPT_BYTES
+
+
+def test_a_script_that_cannot_be_made_is_not_carried(sample_report: Report) -> None:
+    parts = embedded_record(page(sample_report))["parts"]
+    assert not any(name.startswith("script:") for name in parts)
+    redacted = embedded_record(page(Report.load(RECORDS / "training.wbr"), redact=True))["parts"]
+    assert not any(name.startswith("script:") for name in redacted)
 
 
 def test_the_same_report_gives_the_same_page(sample_report: Report) -> None:

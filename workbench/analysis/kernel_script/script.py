@@ -14,7 +14,7 @@ from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, H
 from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import linked_pairs
+from workbench.report.column_filter import linked_pairs, parts_with
 
 _ON_A_GPU = (
     "Run it on the GPU that it was compiled for; with TRITON_INTERPRET=1 in the environment it\n"
@@ -53,7 +53,8 @@ class _Script:
         graph, text = _graph(report, kernel)
         self._graph = PrintedGraph(text)
         self._shapes: Mapping[str, tuple[int | str, ...] | None] = {
-            node.name: node.shape for node in report.nodes if node.graph == graph
+            name: shape
+            for name, shape in parts_with(report.nodes, "graph", {graph}, ("name", "shape"))
         }
         self._tensors = KernelTensors(report, kernels, self._calls, self._graph).all()
         self._results = {each.name: each.after for each in self._tensors if each.after}

@@ -9,6 +9,7 @@ from typing import Any
 from workbench.analysis.fusion.kinds import GENERATED, is_fallback
 from workbench.analysis.fusion.traffic import NodeFacts, moved_bytes, nodes_with
 from workbench.report import Buffer, Kernel, Report
+from workbench.report.profile import measured_call
 
 Use = tuple[Buffer, tuple[Kernel, ...], tuple[Kernel, ...]]
 """A buffer, the kernels that write it, those that only read it."""
@@ -111,17 +112,40 @@ class Facts:
 
     def microseconds(self, moved: float, kernels: Iterable[Kernel]) -> float | None:
         """What so many bytes of these kernels cost: by their measured times, else by bandwidth."""
+        return self._share(moved, [(kernel, kernel.time_us) for kernel in kernels])
+
+    def least_microseconds(
+        self, moved: float, kernels: Iterable[Kernel], *, stays: float = 0.0
+    ) -> float | None:
+        """The same by the least of the measured times, less a part that stays where they are known.
+
+        A median holds what else ran meanwhile, which no change saves.
+        """
         known = list(kernels)
-        times = [kernel.time_us for kernel in known if kernel.time_us is not None]
-        total = sum(moved_bytes(kernel) or 0 for kernel in known)
-        if len(times) == len(known) and total:
-            return sum(times) * min(1.0, moved / total)
+        times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in known]
+        found = self._share(moved, times)
+        return found * (1 - stays) if found is not None and self.is_measured(known) else found
+
+    @cached_property
+    def _least(self) -> Mapping[str, float]:
+        call = measured_call(self.report)
+        return {} if call is None else call.least_us
+
+    def _share(self, moved: float, times: list[tuple[Kernel, float | None]]) -> float | None:
+        known = [time for _, time in times if time is not None]
+        total = sum(moved_bytes(kernel) or 0 for kernel, _ in times)
+        if len(known) == len(times) and total:
+            return sum(known) * min(1.0, moved / total)
         return None if self.bandwidth_gbs is None else moved / self.bandwidth_gbs / 1e3
+
+    def is_measured(self, kernels: Iterable[Kernel]) -> bool:
+        """Whether a profile timed all of these kernels."""
+        return all(kernel.time_us is not None for kernel in kernels)
 
     def time_source(self, kernels: Iterable[Kernel]) -> str:
         """Where `microseconds` has its number from, as the end of a sentence."""
-        if all(kernel.time_us is not None for kernel in kernels):
-            return "; time: the measured share of these kernels"
+        if self.is_measured(kernels):
+            return "; time: the measured share of these kernels, by their least to their median"
         if self.bandwidth_gbs is None:
             return "; no time: the kernels were not measured"
         return f"; time: these bytes at the bandwidth of {self.gpu}"

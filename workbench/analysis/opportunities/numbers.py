@@ -42,7 +42,6 @@ def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
     can_write = line is not None and len(places) == 1 and len(found) == 1
     text = line[1] if line is not None and can_write else ""
     saved = moved // 2
-    time = facts.microseconds(saved, kernels.values())
     yield Opportunity(
         id="",
         rule="float64-creeps-in",
@@ -56,8 +55,8 @@ def float64_that_creeps_in(facts: Facts) -> Iterator[Opportunity]:
         **facts.place([first]),
         saved_bytes_low=saved,
         saved_bytes_high=saved,
-        saved_us_low=time,
-        saved_us_high=time,
+        saved_us_low=facts.least_microseconds(saved, kernels.values()),
+        saved_us_high=facts.microseconds(saved, kernels.values()),
         before=(text,) if can_write else (),
         after=(_WIDE.sub(lambda word: _WIDER[word[0]], text),) if can_write else (),
         changes_numbers=True,

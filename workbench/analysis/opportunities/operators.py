@@ -31,7 +31,6 @@ def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
         if not saved:
             continue
         concerned = [kernel, *facts.neighbours(kernel)]  # their work stays: bytes are what goes
-        time = facts.microseconds(saved, concerned)
         place = facts.place([top])
         line = facts.line_at(place["file"], place["line"]) if place else None
         after = None if line is None else with_max(line[1])
@@ -50,8 +49,8 @@ def largest_by_topk(facts: Facts) -> Iterator[Opportunity]:
             **place,
             saved_bytes_low=saved,
             saved_bytes_high=saved,
-            saved_us_low=time,
-            saved_us_high=time,
+            saved_us_low=facts.least_microseconds(saved, concerned),
+            saved_us_high=facts.microseconds(saved, concerned),
             fewer_kernels=1,
             before=() if line is None or after is None else (line[1],),
             after=(after or "values, indices = torch.max(x, dim, keepdim=True)",),
@@ -78,8 +77,13 @@ def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     computing = [k for k in found if not {base(op) for op in k.ops} <= _VIEWS]
     if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
         return
-    views = sum(moved_bytes(k) or 0 for k in found if k not in computing)
+    only_views = [k for k in found if k not in computing]
+    views = sum(moved_bytes(k) or 0 for k in only_views)
     low = sum(facts.between(k) for k in found)
+    sure, source = (low, found), ""
+    if facts.is_measured(found):  # what they compute is computed by the code around them
+        sure = views, only_views
+        source = "; at the low end that of the views, which compute nothing"
     yield Opportunity(
         id="",
         rule="complex-numbers",
@@ -88,12 +92,12 @@ def complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         "each operator on them runs by itself; real tensors are fused with what is around them.",
         sure="likely",
         source=f"{_NEIGHBOURS}; the high end adds {views} bytes that Inductor's model counts for "
-        f"complex views{facts.time_source(found)}",
+        f"complex views{facts.time_source(found)}{source}",
         kernels=tuple(k.id for k in found),
         **facts.place(n for k in computing for n in facts.nodes_of(k)),
         saved_bytes_low=low,
         saved_bytes_high=low + views,
-        saved_us_low=facts.microseconds(low, found),
+        saved_us_low=facts.least_microseconds(*sure) if sure[1] else 0.0,
         saved_us_high=facts.microseconds(low + views, found),
         fewer_kernels=sum(max(k.calls, 1) for k in found) - 1 or None,
         after=(
@@ -126,7 +130,6 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             continue
         saved = sum(2 * (buffer.bytes or 0) for buffer in scores)
         concerned = [*into[0][1], kernel, *out[0][1]]
-        time = facts.microseconds(saved, [kernel])  # the products are computed as before
         yield Opportunity(
             id="",
             rule="attention-by-hand",
@@ -141,8 +144,9 @@ def attention_by_hand(facts: Facts) -> Iterator[Opportunity]:
             **facts.place(facts.nodes_of(kernel)),
             saved_bytes_low=saved,
             saved_bytes_high=saved,
-            saved_us_low=time,
-            saved_us_high=time,
+            # the products are computed as before
+            saved_us_low=facts.least_microseconds(saved, [kernel]),
+            saved_us_high=facts.microseconds(saved, [kernel]),
             fewer_kernels=2 * max(kernel.calls, 1),
             after=("torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)",),
         )

@@ -7,6 +7,9 @@ from itertools import pairwise, product
 from math import inf
 from typing import Any, cast
 
+from workbench.analysis.cost.costs import best_cost
+from workbench.analysis.fusion.kinds import GENERATED
+from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import HOST_STAGE
 from workbench.settings import Embed
@@ -18,6 +21,9 @@ from workbench.views.words.units import bytes_text
 CELL_BYTES = 300_000
 """A saved cell's output, besides the front end itself."""
 _BASE64 = 4 / 3
+SCRIPT_BYTES = 16_000
+"""A kernel's script in a page: longer ones are made in Python."""
+_SCRIPTS = 5  # of the kernels that cost most; each takes a walk through the whole graph
 _FEWEST = 20  # rows; shorter lists are not worth cutting
 _LISTED = 50  # parts that are missing and say why; for others the front end has a sentence
 _NODE, _ROW, _LETTERS = 8, 2, 1 / 40  # packed bytes of each, at the least
@@ -37,10 +43,12 @@ _LISTS: Mapping[str, str] = {
 _TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
 
 
-def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embedded:
+def embedded(
+    report: Report, shown: Document, embed: Embed, limit: int, *, has_scripts: bool = False
+) -> Embedded:
     """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
 
-    The limit is that of the record as text in the page. `left_out` says why a part is missing.
+    With `has_scripts` those that run the costliest kernels alone are among them, last. The limit is that of the record as text in the page. `left_out` says why a part is missing.
     """
     too_big = (
         f"This part does not fit into the {bytes_text(limit)} that are kept here. "
@@ -58,7 +66,24 @@ def embedded(report: Report, shown: Document, embed: Embed, limit: int) -> Embed
             parts[name] = part
         elif len(left_out) < _LISTED:
             left_out[name] = _LIGHT if embed == "light" else too_big
+    for name, part in _scripts(report, build) if has_scripts else ():
+        if room.take(name, part):
+            parts[name] = part
     return {"document": kept, "parts": parts, "left_out": left_out}
+
+
+def _scripts(report: Report, build: Parts) -> Iterator[tuple[str, Any]]:
+    """The scripts of the generated kernels that cost most, where they can be made and are short."""
+    known = best_cost(report)
+    cost = {} if known is None else known.by_kernel
+    own = [kernel.id for kernel in report.kernels if kernel.language in GENERATED]
+    for id in sorted(own, key=lambda id: -cost.get(id, 0.0))[:_SCRIPTS]:
+        try:
+            part: Any = build(f"script:{id}")
+        except UsageError:
+            continue  # the view gives the line of Python, which says why there is none
+        if len(part["text"].encode()) <= SCRIPT_BYTES:
+            yield f"script:{id}", part
 
 
 class _Room:

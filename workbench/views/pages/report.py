@@ -38,7 +38,7 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     shown = document(report, ViewContext(loaded, dropped=dropped))
     static = body(shown, picture_address(report), tuple(_codes(report)))
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
-    record = pack(embedded(report, shown, "full", limit), SMALL)
+    record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
     return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
 

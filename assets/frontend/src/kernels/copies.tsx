@@ -25,7 +25,7 @@ export function KernelCopies({ store, kernel }: Props) {
 
 const WHAT = "Inputs, the call, a comparison with eager, and the time, as a Python script";
 
-/** Copies the script that Python makes; without a session, the line that makes it. */
+/** Copies the script that Python makes; where a page does not hold it, the line that makes it. */
 function CopyScript({ store, kernel }: Props) {
   const line = `print(${store.doc.value?.variable ?? "report"}.kernel_script("${kernel.id}"))`;
   const isLive = store.host.kind === "live";
@@ -33,14 +33,17 @@ function CopyScript({ store, kernel }: Props) {
   useEffect(() => setSaid(null), [kernel.id]);
   const copy = async () => {
     try {
-      const made = isLive ? (await store.host.part<ScriptPart>(`script:${kernel.id}`)).text : line;
-      await copyText(made);
-      setSaid({ word: isLive ? "Copied" : "Copied the line", why: isLive ? WHAT : line });
+      const asked = store.host.part<ScriptPart>(`script:${kernel.id}`);
+      const made = await (isLive ? asked : asked.catch(() => null));
+      await copyText(made?.text ?? line);
+      setSaid(made ? { word: "Copied", why: WHAT } : { word: "Copied the line", why: line });
     } catch (error) {
       setSaid({ word: "No script", why: (error as Error).message });
     }
   };
-  const tip = isLive ? WHAT : `Copies the line that makes it in Python: ${line}`;
+  const tip = isLive
+    ? WHAT
+    : `${WHAT}; or, if it is not kept here, the line that makes it: ${line}`;
   return (
     <button type="button" class="btn" data-tip={said?.why ?? tip} onClick={copy}>
       <Icon name={said?.word === "No script" ? "info" : said ? "captured" : "copy"} />
