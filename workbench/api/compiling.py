@@ -146,6 +146,7 @@ def package(
     options: Mapping[str, Any] | None = None,
     mode: str | Mapping[str, str] | None = None,
     weights: str | Mapping[str, str] = "inside",
+    variant: str | None = None,
     capture: str = "full",
     progress: ProgressCallback | None = None,
 ) -> Package:
@@ -172,6 +173,11 @@ def package(
     weights
         "inside" the library; "beside" it, mapped from the file without a copy, which starts the
         fastest; "later": none are in the file, `update_weights` gives them before the first call.
+    variant
+        A name under which this compilation is added to the variants of one model in the file, or
+        replaces the one of that name: for other devices, processors, dtypes or sizes. Each holds
+        its own weights. `load` takes what the machine can run, and a call the first variant that
+        takes its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
     capture
         "full" records every step in the report; "light" keeps torch's caches on and records less.
     progress
@@ -180,7 +186,10 @@ def package(
     Raises
     ------
     UsageError
-        The request cannot be: inputs that do not fit, an unknown option, mode or model name.
+        The request cannot be: inputs that do not fit, an unknown option, mode or model name, a
+        file that holds something else than variants of this model.
+    TrustError
+        A variant is added to a file that nobody vouched for.
     CaptureError
         The model cannot be exported or compiled; the message has the line, the reason and the
         cure, `error.report` the record until then.
@@ -193,7 +202,7 @@ def package(
     >>> torch.equal(package(x), f(x))
     True
     """
-    from workbench.compiler.packaging.request import read_requests
+    from workbench.compiler.packaging.request import as_variant, read_requests
     from workbench.compiler.packaging.writing import write_package
     from workbench.handles.load_package import load_package
     from workbench.handles.package import Package
@@ -208,7 +217,13 @@ def package(
         weights=weights,
         capture=capture,
     )
-    manifest = write_package(requests, path, progress=progress)
+    if variant is None:
+        manifest = write_package(requests, path, progress=progress)
+    else:
+        from workbench.compiler.packaging.variants import write_variant
+
+        requests = (as_variant(requests, variant),)
+        manifest = write_variant(requests[0], path, progress=progress)
     made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
     made.originals.update({request.name: request.original for request in requests})
     return made

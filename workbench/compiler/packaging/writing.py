@@ -19,7 +19,6 @@ from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel,
 from workbench.artifacts.manifest.records import Build
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
@@ -44,6 +43,7 @@ from workbench.compiler.packaging.contracts import (
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.operators import custom_operators
+from workbench.compiler.packaging.processors import build_of
 from workbench.compiler.packaging.request import LATER, ModelRequest
 from workbench.compiler.packaging.trials import tried
 from workbench.compiler.packaging.written_inputs import memory_of
@@ -115,7 +115,7 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
                 )
             with _step(run, "contract"):
                 contract = _contract(run, exported, built)
-            isa = native_build()
+            isa = build_of(run.options)
     except BaseException as error:
         recorder.request = replace(recorder.request, notes=tuple(run.notes))
         shown = recorded(error, recorder, run.step, lambda e: explain_compile(e, found.title))
@@ -253,7 +253,7 @@ def write_package(
 
     An error or an interrupt leaves no file and no folder behind.
     """
-    target = _checked(path)
+    target = checked_path(path)
     with temporary_folder() as folder:
         packed = [pack(request, folder / request.name, progress) for request in requests]
         members: dict[str, Content] = dict(FIXED)
@@ -263,7 +263,7 @@ def write_package(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=tuple(part.model for part in packed),
             versions=current_versions(),
-            needs=system_needs(_read(members[part.model.library]) for part in packed),
+            needs=system_needs(read_content(members[part.model.library]) for part in packed),
             bucketing=bucketing,
         )
         manifest = with_members(manifest, members)
@@ -272,11 +272,12 @@ def write_package(
     return manifest
 
 
-def _read(content: Content) -> bytes:
+def read_content(content: Content) -> bytes:
+    """The bytes of a member that is to be written."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
-def _checked(path: str | PathLike[str]) -> Path:
+def checked_path(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
     target = Path(file_path(path))
     if target.suffix != ".pt2":
