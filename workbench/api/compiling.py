@@ -147,6 +147,7 @@ def package(
     mode: str | Mapping[str, str] | None = None,
     weights: str | Mapping[str, str] = "inside",
     variant: str | None = None,
+    target: str = "host",
     capture: str = "full",
     progress: ProgressCallback | None = None,
 ) -> Package:
@@ -178,6 +179,10 @@ def package(
         replaces the one of that name: for other devices, processors, dtypes or sizes. Each holds
         its own weights. `load` takes what the machine can run, and a call the first variant that
         takes its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
+    target
+        "host", where the model's tensors are, or an NVIDIA GPU that is not there by its name in
+        `targets()`, such as "h100": one model, whose weights lie beside its library. What is
+        returned cannot be called here; its report, the preflight and the X-ray know the GPU.
     capture
         "full" records every step in the report; "light" keeps torch's caches on and records less.
     progress
@@ -202,10 +207,8 @@ def package(
     >>> torch.equal(package(x), f(x))
     True
     """
-    from workbench.compiler.packaging.request import as_variant, read_requests
-    from workbench.compiler.packaging.writing import write_package
-    from workbench.handles.load_package import load_package
-    from workbench.handles.package import Package
+    from workbench.compiler.packaging.request import read_requests
+    from workbench.handles.packages.making import made_package
 
     requests = read_requests(
         model,
@@ -217,16 +220,7 @@ def package(
         weights=weights,
         capture=capture,
     )
-    if variant is None:
-        manifest = write_package(requests, path, progress=progress)
-    else:
-        from workbench.compiler.packaging.variants import write_variant
-
-        requests = (as_variant(requests, variant),)
-        manifest = write_variant(requests[0], path, progress=progress)
-    made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
-    made.originals.update({request.name: request.original for request in requests})
-    return made
+    return made_package(requests, path, variant=variant, target=target, progress=progress)
 
 
 def explain(

@@ -45,12 +45,14 @@ def load_package(
     num_runners: int = 1,
     check: bool = True,
     variant: str | None = None,
+    is_elsewhere: bool = False,
     package_class: Callable[[], type[Package]],
 ) -> Package:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
 
     While the library of a trusted file is copied, which takes as long, the file is compared with
-    the machine, and `package_class` imports `Package`.
+    the machine, and `package_class` imports `Package`. With `is_elsewhere` a file that does not fit
+    the machine is opened too: its calls say so.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
@@ -67,7 +69,7 @@ def load_package(
         if found.manifest is None:  # the libraries themselves say what they need
             _check_fits(name, found)
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
-    wanted = _Wanted(name, num_runners, check, variant)
+    wanted = _Wanted(name, num_runners, check, variant, is_elsewhere)
     package = _started(kept, wanted, package_class)
     if module is not None:
         package.update_weights(module)
@@ -82,6 +84,7 @@ class _Wanted:
     runners: int
     check: bool
     variant: str | None
+    is_elsewhere: bool
 
 
 def _started(
@@ -96,13 +99,14 @@ def _started(
         manifest = opened.manifest or manifest_of(opened)
         fits = _fits(wanted, manifest)
         only = manifest.models[0].name if len(manifest.models) == 1 else None
-        if manifest.are_variants:
+        refusal = _refusal(wanted, opened, fits) if wanted.is_elsewhere else None
+        if manifest.are_variants and refusal is None:
             from workbench.artifacts.preflight.package_variants import chosen_variant
 
             only = chosen_variant(wanted.path, fits, wanted.variant)
-        if only is not None:
+        if only is not None and refusal is None:
             unpacking = Unpacking(opened, manifest.model(only))
-        if opened.manifest is not None and not manifest.are_variants:
+        if opened.manifest is not None and not manifest.are_variants and refusal is None:
             _check_fits(wanted.path, opened)
         return package_class()(
             opened,
@@ -113,12 +117,24 @@ def _started(
             unpacking=unpacking,
             fits=fits,
             variant=only if manifest.are_variants else None,
+            refusal=refusal,
         )
     except BaseException:
         if unpacking is not None:
             unpacking.remove()
         opened.file.close()
         raise
+
+
+def _refusal(wanted: _Wanted, opened: OpenedPackage, fits: tuple[VariantFit, ...]) -> str | None:
+    """Why nothing of the file can be called on this machine; None where something can."""
+    if any(fit.fits for fit in fits):
+        return None
+    try:
+        _check_fits(wanted.path, opened)
+    except ArtifactError as error:
+        return str(error)
+    return None
 
 
 def _fits(wanted: _Wanted, manifest: PackageManifest) -> tuple[VariantFit, ...]:

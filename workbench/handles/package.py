@@ -61,6 +61,7 @@ class Package(ReportHolder, Derived):
         unpacking: Unpacking | None = None,
         fits: Sequence[VariantFit] = (),
         variant: str | None = None,
+        refusal: str | None = None,
     ) -> None:
         self._opened = opened
         finalize(self, opened.file.close)
@@ -77,7 +78,9 @@ class Package(ReportHolder, Derived):
         self.variants = tuple(fits)
         self._variant = variant
         self._only: LoadedModel | Bucketed | PackagedVariants | _Several = _Several(self.names)
-        if manifest.bucketing is not None:
+        if refusal is not None:
+            self._only = _Several(self.names, refusal)
+        elif manifest.bucketing is not None:
             from workbench.compiler.running.bucketed import Bucketed
 
             here = ref(self)
@@ -282,13 +285,14 @@ def _model_of(package: Package | None, name: str) -> LoadedModel:
 
 
 class _Several:
-    """In place of the only model, where there are several."""
+    """In place of the only model, where there are several, or none that can run here."""
 
     signature = None
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
+    def __init__(self, names: tuple[str, ...], refusal: str | None = None) -> None:
+        listed = ", ".join(names)
+        several = f"The package holds several models ({listed}): call package[name](…)."
+        self._refusal = refusal or several
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        names = ", ".join(self._names)
-        raise UsageError(f"The package holds several models ({names}): call package[name](…).")
+        raise UsageError(self._refusal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.aot_files.saving import current_versions
@@ -27,6 +27,7 @@ from workbench.compiler.internals.torch_state import GlobalState
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.compiling import (
     Built,
+    Elsewhere,
     build,
     kept,
     options_for,
@@ -45,7 +46,7 @@ from workbench.compiler.packaging.exporting import Exportable, Exported, export,
 from workbench.compiler.packaging.operators import custom_operators
 from workbench.compiler.packaging.processors import build_of
 from workbench.compiler.packaging.request import LATER, ModelRequest
-from workbench.compiler.packaging.trials import tried
+from workbench.compiler.packaging.trials import tried, untried
 from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merged_options
@@ -72,6 +73,10 @@ class Packed:
     report: Report
 
 
+BuildLibrary = Callable[..., Built]
+"""Compiles a library as `build` does, here or for a GPU that is not here."""
+
+
 @dataclass
 class _Run:
     """What the steps hand to one another."""
@@ -84,7 +89,12 @@ class _Run:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None = None) -> Packed:
+def pack(
+    request: ModelRequest,
+    folder: Path,
+    progress: ProgressCallback | None = None,
+    build: BuildLibrary = build,
+) -> Packed:
     """Capture and compile one model, recording every step.
 
     Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be
@@ -110,9 +120,8 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
                 outputs_of(exported.program)
             with _step(run, "compile"):
                 example = found.request.args, found.request.kwargs
-                built = build(
-                    exported.program, example, run.options, folder, any_size=exported.any_size
-                )
+                options, any_size = run.options, exported.any_size
+                built = build(exported.program, example, options, folder, any_size=any_size)
             with _step(run, "contract"):
                 contract = _contract(run, exported, built)
             isa = build_of(run.options)
@@ -123,6 +132,8 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
             raise
         raise shown from error
     report = _report(run, exported, contract)
+    if built.elsewhere is not None:
+        report = _report_elsewhere(report, built.elsewhere.report)
     return _packed(run, exported, built, contract, report, isa)
 
 
@@ -157,7 +168,11 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     run.notes += [*exported.notes, *_operator_notes(custom_operators(exported.program))]
     contract = contract_of(exported.program, run.found.inputs, run.found.declared)
     built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
-    contract, notes = tried(run.found, exported, built, contract)
+    if built.elsewhere is None:
+        contract, notes = tried(run.found, exported, built, contract)
+    else:
+        contract, notes = untried(exported, built, contract)
+        notes = (*built.elsewhere.notes, *notes)
     run.extra["assumed_while_compiling"] = list(built.assumed)
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
@@ -190,6 +205,13 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report
     return replace(report, extra={**report.extra, "package": facts})
 
 
+def _report_elsewhere(report: Report, there: Report) -> Report:
+    """The record of a compilation in another process, with what was asked for here."""
+    target = there.request.target
+    request = replace(report.request, target=target)
+    return replace(there, request=request, extra={**there.extra, **report.extra})
+
+
 def _packed(
     run: _Run,
     exported: Exported,
@@ -209,9 +231,10 @@ def _packed(
         replace(row, member=place, offset=0 if place is None else row.offset)
         for row in with_names(built.library.constants, program)
     )
-    if request.weights == LATER:
+    if request.weights == LATER or built.elsewhere is not None:
         rest = f"{folder}/{request.name}.constants"
-        constants, content = kept(built.library, constants, program, rest)
+        is_all = request.weights != LATER
+        constants, content = kept(built.library, constants, program, rest, is_all=is_all)
         members.update({rest: content} if content else {})
     leaves = contract.contract.leaves or ()
     dumps = tp.TREESPEC_DUMPS.get()
@@ -233,8 +256,16 @@ def _packed(
         bucket=request.bucket,
         isa=isa,
         operators=custom_operators(program),
+        **_place(built.elsewhere),
     )
     return Packed(model, members, report)
+
+
+def _place(there: Elsewhere | None) -> dict[str, str]:
+    """What a model of a GPU that is not here says of itself."""
+    if there is None:
+        return {}
+    return {"torch": there.torch, "target": there.target, "arch": there.arch}
 
 
 # the file
@@ -248,6 +279,7 @@ def write_package(
     progress: ProgressCallback | None = None,
     store: TrustStore | None = None,
     bucketing: Mapping[str, Any] | None = None,
+    build: BuildLibrary = build,
 ) -> PackageManifest:
     """Compile every model and write the file atomically; returns its manifest.
 
@@ -255,14 +287,14 @@ def write_package(
     """
     target = checked_path(path)
     with temporary_folder() as folder:
-        packed = [pack(request, folder / request.name, progress) for request in requests]
+        packed = [pack(one, folder / one.name, progress, build) for one in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
             members.update(part.members)
         manifest = PackageManifest(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=tuple(part.model for part in packed),
-            versions=current_versions(),
+            versions=_versions(packed),
             needs=system_needs(read_content(members[part.model.library]) for part in packed),
             bucketing=bucketing,
         )
@@ -270,6 +302,12 @@ def write_package(
         manifest = (store or TrustStore.of_user()).sign_if_possible(manifest)
         write_archive(target, manifest, members)
     return manifest
+
+
+def _versions(packed: Sequence[Packed]) -> Versions:
+    """The releases here; of torch that which the libraries are for."""
+    named = [part.model.torch for part in packed if part.model.torch]
+    return replace(current_versions(), torch=named[0]) if named else current_versions()
 
 
 def read_content(content: Content) -> bytes:
