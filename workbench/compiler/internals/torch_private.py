@@ -249,6 +249,7 @@ KERNEL_PROVENANCE = tuple(
 DEFINE_KERNEL = _inductor(
     "codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
+SAME_CONSTANT = _inductor("graph:is_same_tensor", "telling constants without data apart")
 AUTOTUNE_BLOCK = _inductor(
     "codegen.wrapper:PythonWrapperCodegen.generate_and_run_autotune_block",
     "machine code in packages for a device that is not there",

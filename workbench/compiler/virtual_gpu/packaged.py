@@ -70,6 +70,8 @@ class BuildElsewhere:
         context = CallerContext.current()
         sent = _without_weights(program, example)
         without = {**options_for(LATER, {}), "aot_inductor.package_constants_on_disk_format": None}
+        if any(value.numel() == 1 for value in _tensors(program)):
+            without |= {"joint_graph_constant_folding": False}  # it reads their values
         given = {**options, **without}  # the worker has no weights that it could write
         job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, context)
         found = (self.worker or warm_worker()).packaged(job, self.progress)
@@ -142,6 +144,11 @@ def _without_weights(program: Any, example: Any) -> bytes:
     buffer = io.BytesIO()
     torch.export.save(light, buffer)
     return buffer.getvalue()
+
+
+def _tensors(program: Any) -> list[torch.Tensor]:
+    held = (*program.state_dict.values(), *program.constants.values())
+    return [value for value in held if isinstance(value, torch.Tensor)]
 
 
 def _form(value: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import torch
 from torch.export.passes import move_to_device_pass
 
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.machine_code.ranking import ranking
-from workbench.compiler.packaging.compiling import build
+from workbench.compiler.packaging.compiling import Library, build
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.virtual_gpu.compiling import whole_record
@@ -80,7 +82,7 @@ def _compiled(
         raise shown from error
     return CrossPackage(
         files={name: file.read_bytes() for name, file in built.files.items()},
-        constants=built.library.constants,
+        constants=tuple(_named(built.library, {**program.state_dict, **program.constants})),
         needs_proxy=built.library.needs_proxy,
         assumed=built.assumed,
         arch=kernels.arch,
@@ -88,6 +90,14 @@ def _compiled(
         several=kernels.several,
         report=whole_record(job.gpu, with_fidelity(report, job.gpu, job.options)),
     )
+
+
+def _named(library: Library, held: Mapping[str, Any]) -> Iterator[PackagedConstant]:
+    """The constants under the names of the program: the compiler calls lifted ones anew."""
+    names = {id(value): name for name, value in held.items()}
+    for row in library.constants:
+        known = names.get(id(library.values[row.name]))
+        yield row if row.fqn in held or known is None else replace(row, fqn=known)
 
 
 def _words(error: BaseException) -> WorkbenchError:
