@@ -23,11 +23,9 @@ from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
-from workbench.compiler.internals.torch_state import GlobalState
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.compiling import (
     Built,
-    Elsewhere,
     build,
     kept,
     options_for,
@@ -45,6 +43,11 @@ from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.operators import custom_operators
 from workbench.compiler.packaging.processors import build_of
+from workbench.compiler.packaging.records import (
+    operator_notes,
+    report_of_elsewhere,
+    request_for,
+)
 from workbench.compiler.packaging.request import LATER, ModelRequest
 from workbench.compiler.packaging.trials import tried, untried
 from workbench.compiler.packaging.written_inputs import memory_of
@@ -54,7 +57,7 @@ from workbench.compiler.recording.capture import Recorder
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.processes.messages import ProgressCallback
-from workbench.report import Outcome, Report, Request
+from workbench.report import Outcome, Report
 
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
@@ -102,7 +105,7 @@ def pack(
     """
     found = exportable(request)
     chosen, notes = merged_options("inductor", request.mode, request.options)
-    recorder = Recorder(level=request.capture, request=_request(found, chosen, notes))
+    recorder = Recorder(level=request.capture, request=request_for(found, chosen, notes))
     recorder.tell(progress)
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
@@ -133,7 +136,7 @@ def pack(
         raise shown from error
     report = _report(run, exported, contract)
     if built.elsewhere is not None:
-        report = _report_elsewhere(report, built.elsewhere.report)
+        report = report_of_elsewhere(report, built.elsewhere.report)
     return _packed(run, exported, built, contract, report, isa)
 
 
@@ -147,25 +150,8 @@ def _step(run: _Run, name: str) -> Iterator[None]:
         run.recorder.phases.mark(f"package: {name}", is_begin=False)
 
 
-def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...]) -> Request:
-    asked, state = found.request, GlobalState.current()
-    return Request(
-        name=found.title,
-        kind="package",
-        mode=asked.mode,
-        options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
-        grad=False,
-        autocast=state.autocast,
-        training=None if isinstance(asked.model, ExportedProgram) else found.module.training,
-        guards="contract",
-        capture=asked.capture,
-        dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),
-        notes=notes,
-    )
-
-
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
-    run.notes += [*exported.notes, *_operator_notes(custom_operators(exported.program))]
+    run.notes += [*exported.notes, *operator_notes(custom_operators(exported.program))]
     contract = contract_of(exported.program, run.found.inputs, run.found.declared)
     built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
     if built.elsewhere is None:
@@ -179,14 +165,6 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
     run.notes += notes
     run.notes += [f"torch assumes {guard}, which no check holds" for guard in contract.unsaid]
     return contract
-
-
-def _operator_notes(operators: Sequence[str]) -> Iterator[str]:
-    if operators:
-        yield (
-            f"it calls {', '.join(operators)}, which is not in the file: register custom operators "
-            "wherever it is loaded (import their module, or torch.ops.load_library(path))"
-        )
 
 
 def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report:
@@ -203,13 +181,6 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report
         **run.extra,
     }
     return replace(report, extra={**report.extra, "package": facts})
-
-
-def _report_elsewhere(report: Report, there: Report) -> Report:
-    """The record of a compilation in another process, with what was asked for here."""
-    target = there.request.target
-    request = replace(report.request, target=target)
-    return replace(there, request=request, extra={**there.extra, **report.extra})
 
 
 def _packed(
@@ -238,6 +209,7 @@ def _packed(
         members.update({rest: content} if content else {})
     leaves = contract.contract.leaves or ()
     dumps = tp.TREESPEC_DUMPS.get()
+    there = built.elsewhere
     model = PackagedModel(
         name=request.name,
         device=built.library.device,
@@ -256,16 +228,11 @@ def _packed(
         bucket=request.bucket,
         isa=isa,
         operators=custom_operators(program),
-        **_place(built.elsewhere),
+        torch=there.torch if there else "",
+        target=there.target if there else "",
+        arch=there.arch if there else "",
     )
     return Packed(model, members, report)
-
-
-def _place(there: Elsewhere | None) -> dict[str, str]:
-    """What a model of a GPU that is not here says of itself."""
-    if there is None:
-        return {}
-    return {"torch": there.torch, "target": there.target, "arch": there.arch}
 
 
 # the file

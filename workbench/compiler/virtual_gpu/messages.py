@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.processes.caller_context import CallerContext
 from workbench.report import Report, Request
@@ -35,6 +36,7 @@ class PackageJob:
     options: Mapping[str, Any]
     request: Request
     any_size: bool
+    state: TorchState
     context: CallerContext
 
 

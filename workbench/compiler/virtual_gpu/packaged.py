@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.packaging.compiling import (
     Built,
@@ -67,13 +68,13 @@ class BuildElsewhere:
         any_size: bool = False,
     ) -> Built:
         """The files of the library in `folder`, and what the worker saw of it."""
-        context = CallerContext.current()
+        state, context = TorchState.current(), CallerContext.current()
         sent = _without_weights(program, example)
         without = {**options_for(LATER, {}), "aot_inductor.package_constants_on_disk_format": None}
         if any(value.numel() == 1 for value in _tensors(program)):
             without |= {"joint_graph_constant_folding": False}  # it reads their values
         given = {**options, **without}  # the worker has no weights that it could write
-        job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, context)
+        job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
         found = (self.worker or warm_worker()).packaged(job, self.progress)
         folder.mkdir(parents=True, exist_ok=True)
         files = {name: folder / name for name in found.files}
@@ -93,15 +94,15 @@ class BuildElsewhere:
             arch=found.arch,
             torch=f"{release}+cu{found.cuda.replace('.', '')}",
             report=found.report,
-            notes=tuple(self._notes(found.several)),
+            notes=tuple(self._notes(found.several, has_weights=bool(found.constants))),
         )
         return Built(files, library, has_weights=False, assumed=found.assumed, elsewhere=there)
 
-    def _notes(self, several: int) -> list[str]:
+    def _notes(self, several: int, *, has_weights: bool) -> list[str]:
         alone, moved, chosen = _NOTES
         return [
             alone,
-            *([moved] if self.is_moved else []),
+            *([moved] if self.is_moved and has_weights else []),
             *([chosen.format(several)] if several else []),
         ]
 

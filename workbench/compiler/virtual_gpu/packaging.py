@@ -23,6 +23,7 @@ from workbench.compiler.packaging.compiling import Library, build
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.virtual_gpu.compiling import whole_record
+from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
 from workbench.compiler.virtual_gpu.device.packaged_kernels import PackagedKernels
 from workbench.compiler.virtual_gpu.device.toolkit import cuda_toolkit
 from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
@@ -69,7 +70,8 @@ def _compiled(
     recorder = Recorder(level=job.request.capture, request=job.request)
     recorder.tell(progress)
     try:
-        with fast_start(), recorder, machine, stoppable:
+        state = job.state.applied(keep=frozenset(OPTIONS))
+        with fast_start(), state, recorder, machine, stoppable:
             program, example = _on_device(job.program)
             recorder.graphs.keep_exported(program.graph_module)
             options = {**_NO_HEADERS, **job.options}
