@@ -146,6 +146,8 @@ def package(
     options: Mapping[str, Any] | None = None,
     mode: str | Mapping[str, str] | None = None,
     weights: str | Mapping[str, str] = "inside",
+    variant: str | None = None,
+    target: str = "host",
     capture: str = "full",
     progress: ProgressCallback | None = None,
 ) -> Package:
@@ -172,6 +174,15 @@ def package(
     weights
         "inside" the library; "beside" it, mapped from the file without a copy, which starts the
         fastest; "later": none are in the file, `update_weights` gives them before the first call.
+    variant
+        A name under which this compilation is added to the variants of one model in the file, or
+        replaces the one of that name: for other devices, processors, dtypes or sizes. Each holds
+        its own weights. `load` takes what the machine can run, and a call the first variant that
+        takes its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
+    target
+        "host", where the model's tensors are, or an NVIDIA GPU that is not there by its name in
+        `targets()`, such as "h100": one model, whose weights lie beside its library. What is
+        returned cannot be called here; its report, the preflight and the X-ray know the GPU.
     capture
         "full" records every step in the report; "light" keeps torch's caches on and records less.
     progress
@@ -180,7 +191,10 @@ def package(
     Raises
     ------
     UsageError
-        The request cannot be: inputs that do not fit, an unknown option, mode or model name.
+        The request cannot be: inputs that do not fit, an unknown option, mode or model name, a
+        file that holds something else than variants of this model.
+    TrustError
+        A variant is added to a file that nobody vouched for.
     CaptureError
         The model cannot be exported or compiled; the message has the line, the reason and the
         cure, `error.report` the record until then.
@@ -194,9 +208,7 @@ def package(
     True
     """
     from workbench.compiler.packaging.request import read_requests
-    from workbench.compiler.packaging.writing import write_package
-    from workbench.handles.load_package import load_package
-    from workbench.handles.package import Package
+    from workbench.handles.packages.making import made_package
 
     requests = read_requests(
         model,
@@ -208,10 +220,7 @@ def package(
         weights=weights,
         capture=capture,
     )
-    manifest = write_package(requests, path, progress=progress)
-    made = load_package(path, trust=manifest.digest, package_class=lambda: Package)
-    made.originals.update({request.name: request.original for request in requests})
-    return made
+    return made_package(requests, path, variant=variant, target=target, progress=progress)
 
 
 def explain(

@@ -28,6 +28,7 @@ def load(
     trust: bool | str = False,
     num_runners: int = 1,
     check: bool = True,
+    variant: str | None = None,
 ) -> Compiled | Package:
     """Open an `.aot` or `.pt2` file, or what torch's own functions wrote, ready to be called.
 
@@ -54,11 +55,15 @@ def load(
         False gives up the comparison of each call with the input contract. It saves less than a
         microsecond for each tensor; wrong shapes, strides, dtypes or devices then give wrong
         numbers, or read and write memory that is not theirs.
+    variant
+        For `.pt2` that holds variants of one model: the only one to use. Without it those that
+        the machine can run are used, and a call runs the first that takes its inputs:
+        `package.variants` and `package.variant_of(x)` say which and why.
 
     Raises
     ------
     ArtifactError
-        The file is damaged, foreign or does not fit this machine.
+        The file is damaged, foreign or does not fit this machine, or has no such variant.
     TrustError
         The file was made elsewhere and nobody vouched for it.
     UsageError
@@ -82,11 +87,13 @@ def load(
                 trust=trust,
                 num_runners=num_runners,
                 check=check,
+                variant=variant,
                 package_class=_package_class,
             )
         from workbench.handles.load import load_compiled
 
-        _only_for(".pt2", num_runners=None if num_runners == 1 else num_runners)
+        runners = None if num_runners == 1 else num_runners
+        _only_for(".pt2", num_runners=runners, variant=variant)
         compiled = load_compiled(
             path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
         )

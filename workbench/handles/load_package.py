@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import OpenedPackage
+from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files import load_steps
 from workbench.compiler.running.model_files import NO_CONTRACT, Unpacking, manifest_of
@@ -18,6 +19,7 @@ from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import file_path
 
 if TYPE_CHECKING:
+    from workbench.artifacts.preflight.package_variants import VariantFit
     from workbench.handles.package import Package
 
 _HEADER = 30  # bytes before the name of a zip file's member
@@ -42,12 +44,15 @@ def load_package(
     trust: Trust = False,
     num_runners: int = 1,
     check: bool = True,
+    variant: str | None = None,
+    is_elsewhere: bool = False,
     package_class: Callable[[], type[Package]],
 ) -> Package:
     """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
 
     While the library of a trusted file is copied, which takes as long, the file is compared with
-    the machine, and `package_class` imports `Package`.
+    the machine, and `package_class` imports `Package`. With `is_elsewhere` a file that does not fit
+    the machine is opened too: its calls say so.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")
@@ -64,38 +69,84 @@ def load_package(
         if found.manifest is None:  # the libraries themselves say what they need
             _check_fits(name, found)
         kept = replace(found, file=os.fdopen(os.dup(found.file.fileno()), "rb"))
-    package = _started(kept, name, num_runners, package_class, check=check)
+    wanted = _Wanted(name, num_runners, check, variant, is_elsewhere)
+    package = _started(kept, wanted, package_class)
     if module is not None:
         package.update_weights(module)
     return package
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """How a file is to be loaded."""
+
+    path: str
+    runners: int
+    check: bool
+    variant: str | None
+    is_elsewhere: bool
+
+
 def _started(
-    opened: OpenedPackage,
-    path: str,
-    runners: int,
-    package_class: Callable[[], type[Package]],
-    *,
-    check: bool,
+    opened: OpenedPackage, wanted: _Wanted, package_class: Callable[[], type[Package]]
 ) -> Package:
     """The package of a file that may run, which is closed when it does not start."""
     load_steps.begin(load_steps.UNPACK)
     unpacking: Unpacking | None = None
     try:
         if opened.manifest is None:
-            warnings.warn(f"{path} {NO_CONTRACT}", stacklevel=4)
+            warnings.warn(f"{wanted.path} {NO_CONTRACT}", stacklevel=4)
         manifest = opened.manifest or manifest_of(opened)
-        if len(manifest.models) == 1:
-            unpacking = Unpacking(opened, manifest.models[0])
-        if opened.manifest is not None:
-            _check_fits(path, opened)
-        made = package_class()
-        return made(opened, manifest, path, runners=runners, check=check, unpacking=unpacking)
+        fits = _fits(wanted, manifest)
+        only = manifest.models[0].name if len(manifest.models) == 1 else None
+        refusal = _refusal(wanted, opened, fits) if wanted.is_elsewhere else None
+        if manifest.are_variants and refusal is None:
+            from workbench.artifacts.preflight.package_variants import chosen_variant
+
+            only = chosen_variant(wanted.path, fits, wanted.variant)
+        if only is not None and refusal is None:
+            unpacking = Unpacking(opened, manifest.model(only))
+        if opened.manifest is not None and not manifest.are_variants and refusal is None:
+            _check_fits(wanted.path, opened)
+        return package_class()(
+            opened,
+            manifest,
+            wanted.path,
+            runners=wanted.runners,
+            check=wanted.check,
+            unpacking=unpacking,
+            fits=fits,
+            variant=only if manifest.are_variants else None,
+            refusal=refusal,
+        )
     except BaseException:
         if unpacking is not None:
             unpacking.remove()
         opened.file.close()
         raise
+
+
+def _refusal(wanted: _Wanted, opened: OpenedPackage, fits: tuple[VariantFit, ...]) -> str | None:
+    """Why nothing of the file can be called on this machine; None where something can."""
+    if any(fit.fits for fit in fits):
+        return None
+    try:
+        _check_fits(wanted.path, opened)
+    except ArtifactError as error:
+        return str(error)
+    return None
+
+
+def _fits(wanted: _Wanted, manifest: PackageManifest) -> tuple[VariantFit, ...]:
+    """The variants of a package on this machine; raises `UsageError` where it has none."""
+    if manifest.are_variants:
+        from workbench.artifacts.machine.machine import current_machine
+        from workbench.artifacts.preflight.package_preflight import fitting_variants
+
+        return fitting_variants(manifest, current_machine(symbols=False))
+    if wanted.variant is not None:
+        raise UsageError(f"{wanted.path} holds no variants: leave variant={wanted.variant!r} out.")
+    return ()
 
 
 def _check_fits(path: str, package: OpenedPackage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,8 +19,10 @@ from workbench.handles.derived import Derived
 from workbench.report.report_holder import ReportHolder
 
 if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
+    from workbench.artifacts.preflight.package_variants import VariantFit
     from workbench.compiler.running.bucketed import Bucketed
     from workbench.compiler.running.model_files import Unpacking
+    from workbench.compiler.running.packaged_variants import PackagedVariants, VariantChoice
     from workbench.handles.verify import Verification
     from workbench.report import Report
 
@@ -34,8 +37,9 @@ NO_KERNEL_TIMES = (
 class Package(ReportHolder, Derived):
     """What `package` returns, and `load` for a `.pt2` file.
 
-    With one model it is called like that model; of several, `package[name]` is called. Every call
-    is checked against the input contract, and its outputs have no grad. As a context manager it is
+    With one model it is called like that model; of several, `package[name]` is called. Where they
+    are variants of one model, the first in `variants` that takes the inputs runs. Every call is
+    checked against the input contract, and its outputs have no grad. As a context manager it is
     closed at the end. `originals` are the models that it was made from in this process, by name.
 
     Examples
@@ -55,6 +59,9 @@ class Package(ReportHolder, Derived):
         runners: int = 1,
         check: bool = True,
         unpacking: Unpacking | None = None,
+        fits: Sequence[VariantFit] = (),
+        variant: str | None = None,
+        refusal: str | None = None,
     ) -> None:
         self._opened = opened
         finalize(self, opened.file.close)
@@ -68,14 +75,27 @@ class Package(ReportHolder, Derived):
         self.manifest = manifest
         self.path = path
         self.originals: dict[str, Any] = {}
-        self._only: LoadedModel | Bucketed | _Several = _Several(self.names)
-        if manifest.bucketing is not None:
+        self.variants = tuple(fits)
+        self._variant = variant
+        self._only: LoadedModel | Bucketed | PackagedVariants | _Several = _Several(self.names)
+        if refusal is not None:
+            self._only = _Several(self.names, refusal)
+        elif manifest.bucketing is not None:
             from workbench.compiler.running.bucketed import Bucketed
 
             here = ref(self)
             self._only = Bucketed(manifest, lambda name: _model_of(here(), name), check=check)
-        elif len(self.names) == 1:
-            self._only = self[self.names[0]]
+        elif manifest.are_variants and variant is None:
+            self._only = self._several_variants()
+        elif len(self.names) == 1 or variant is not None:
+            self._only = self[variant or self.names[0]]
+
+    def _several_variants(self) -> PackagedVariants:
+        from workbench.compiler.running.packaged_variants import PackagedVariants
+
+        here, usable = ref(self), [fit for fit in self.variants if fit.fits]
+        load = lambda name: _model_of(here(), name)  # noqa: E731
+        return PackagedVariants(self.manifest.models, usable, load, check=self._check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the only model on inputs that fit what was compiled; raises `ContractError`."""
@@ -98,6 +118,11 @@ class Package(ReportHolder, Derived):
     def _load(self, model: PackagedModel) -> LoadedModel:
         if self._opened.file.closed:
             raise UsageError(CLOSED)
+        for fit in self.variants:
+            if fit.name == model.name and not fit.fits:
+                raise ArtifactError(
+                    f"Variant {fit.name!r} ({fit.made_for}) cannot run here: {fit.why}."
+                )
         unpacking, self._unpacking = self._unpacking or Unpacking(self._opened, model), None
         return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
 
@@ -121,12 +146,27 @@ class Package(ReportHolder, Derived):
             inputs = ", ".join(model.inputs)
             weights = f"weights {model.weights}"
             lines.append(f"  {model.name}({inputs}) on {model.device}, {weights}")
+        lines += [f"  variant {fit.name}: {_state(fit)}" for fit in self.variants]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the models."""
         return tuple(model.name for model in self.manifest.models)
+
+    def variant_of(self, *args: Any, **kwargs: Any) -> VariantChoice:
+        """The variant that runs a call with these inputs, and why; nothing is run.
+
+        Raises `UsageError` where the package holds no variants, `ContractError` where none takes
+        the inputs.
+        """
+        if not self.manifest.are_variants:
+            raise UsageError(f"{self.path} holds no variants: its model runs every call.")
+        if self._variant is None:
+            return self._several_variants().choice(args, kwargs)
+        from workbench.compiler.running.packaged_variants import the_only
+
+        return the_only(self._variant, self.variants)
 
     @property
     def digest(self) -> str:
@@ -150,11 +190,15 @@ class Package(ReportHolder, Derived):
 
     @property
     def report(self) -> Report:
-        """The record of the compilation; with several models that of the first."""
+        """The record of the compilation; with several models that of the first.
+
+        Of variants it is that of the first one that fits the machine.
+        """
         from workbench.compiler.aot_files.file_tables import with_file_later
 
         if self._record is None:
-            found = self.report_of(self.names[0])
+            first = next((fit.name for fit in self.variants if fit.fits), self.names[0])
+            found = self.report_of(self._variant or first)
             self._record = with_file_later(found, self.path, self.digest)
         return self._record
 
@@ -203,7 +247,8 @@ class Package(ReportHolder, Derived):
             Whether weights that are not given stay as they are; otherwise all have to be there,
             and what the compiled code does not use is ignored.
         model
-            The name of the model, where the package holds several.
+            The name of the model, where the package holds several; of variants, without a name
+            all that fit the machine are given the weights.
 
         Raises
         ------
@@ -230,19 +275,24 @@ class Package(ReportHolder, Derived):
             model.close()
 
 
+def _state(fit: VariantFit) -> str:
+    return f"{fit.made_for}: {'fits' if fit.fits else f'cannot run here, {fit.why}'}"
+
+
 def _model_of(package: Package | None, name: str) -> LoadedModel:
     assert package is not None  # whoever calls it holds the package
     return package[name]
 
 
 class _Several:
-    """In place of the only model, where there are several."""
+    """In place of the only model, where there are several, or none that can run here."""
 
     signature = None
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
+    def __init__(self, names: tuple[str, ...], refusal: str | None = None) -> None:
+        listed = ", ".join(names)
+        several = f"The package holds several models ({listed}): call package[name](…)."
+        self._refusal = refusal or several
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        names = ", ".join(self._names)
-        raise UsageError(f"The package holds several models ({names}): call package[name](…).")
+        raise UsageError(self._refusal)

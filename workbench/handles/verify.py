@@ -97,7 +97,7 @@ def verify_package(
     the file names. Raises `UsageError` without any, where the package holds several models, and
     where it writes its own buffers, which nobody can put back.
     """
-    original, name = _packaged_reference(package, reference)
+    original, name = _packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
     if written:
         raise UsageError(
@@ -125,9 +125,13 @@ def verify_package(
 
 
 def _packaged_reference(
-    package: Package, reference: Callable[..., Any] | None
+    package: Package,
+    reference: Callable[..., Any] | None,
+    call: tuple[tuple[Any, ...], Mapping[str, Any]],
 ) -> tuple[Callable[..., Any], str]:
     models = package.manifest.models
+    if package.manifest.are_variants:
+        models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
     if len(models) > 1 and package.manifest.bucketing is None:
         names = ", ".join(package.names)
         raise UsageError(

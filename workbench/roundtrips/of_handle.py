@@ -189,6 +189,8 @@ def _of_package(
 
     Raises `ArtifactError` when the file has changed since it was loaded, or has no such model.
     """
+    if model is None and package.manifest.are_variants:
+        model = package.variant_of(*args, **kwargs).name
     packed = package.manifest.model(model)
     file = Path(package.path).resolve()
     with open_any(file) as opened:

@@ -15,6 +15,7 @@ from workbench.artifacts.inspect.rows import (
     NeedFacts,
     OutsideFacts,
     ValueFacts,
+    VariantFacts,
 )
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.records import Build, SystemNeeds, Versions
@@ -46,6 +47,7 @@ class Facts:
     """What one file says about itself; `notes` are what could not be read, with the reason."""
 
     models: Sequence[ModelFacts] = ()
+    variants: Sequence[VariantFacts] = ()
     values: Sequence[ValueFacts] = ()
     constants: Sequence[ConstantFacts] = ()
     guards: Sequence[GuardFacts] = ()

@@ -27,6 +27,7 @@ from workbench.artifacts.inspect.rows import (
     NeedFacts,
     OutsideFacts,
     ValueFacts,
+    VariantFacts,
 )
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
@@ -58,6 +59,7 @@ def package_facts(package: OpenedPackage, manifest: PackageManifest) -> Facts:
             notes += told.notes
     return Facts(
         models=[_model(model) for model in manifest.models],
+        variants=[_variant(model) for model in manifest.models if manifest.are_variants],
         values=[row for model in manifest.models for row in _values(model)],
         constants=[_constant(m, constant) for m in manifest.models for constant in m.constants],
         guards=[
@@ -206,6 +208,19 @@ def _model(model: PackagedModel) -> ModelFacts:
         bytes=sum(constant.size for constant in model.constants),
         needs_proxy=model.needs_proxy,
         bucket=", ".join(f"{name}={size}" for name, size in (model.bucket or {}).items()),
+    )
+
+
+def _variant(model: PackagedModel) -> VariantFacts:
+    tensors = [row for row in inputs(model.name, leaves_of(model.contract)) if row.dtype]
+    return VariantFacts(
+        name=model.name,
+        device=model.device,
+        made_for=model.made_for,
+        torch=model.torch,
+        inputs=", ".join(f"{row.name} {row.dtype}{row.shape}" for row in tensors),
+        weights=_PLACES.get(model.weights, model.weights),
+        bytes=sum(constant.size for constant in model.constants),
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TABLES: Mapping[str, type] = {
     "models": rows.ModelFacts,
+    "variants": rows.VariantFacts,
     "inputs": rows.ValueFacts,
     "outputs": rows.ValueFacts,
     "constants": rows.ConstantFacts,
@@ -60,6 +61,7 @@ class ArtifactReport(Presented):
     members: Sequence[rows.MemberFacts] = ()
     pickles: Sequence[tuple[str, PickleFacts]] = ()
     models: Sequence[rows.ModelFacts] = ()
+    variants: Sequence[rows.VariantFacts] = ()
     inputs: Sequence[rows.ValueFacts] = ()
     outputs: Sequence[rows.ValueFacts] = ()
     constants: Sequence[rows.ConstantFacts] = ()

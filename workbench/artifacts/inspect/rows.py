@@ -46,6 +46,22 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
+class VariantFacts:
+    """One of several variants of a package's model; `torch` is the release that it is for.
+
+    `inputs` are dtype and shape of each tensor, `weights` says where they are, `bytes` their size.
+    """
+
+    name: str
+    device: str
+    made_for: str
+    torch: str
+    inputs: str
+    weights: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class ValueFacts:
     """One input or output of a model; `shape` as text, such as `[batch in 2..64, 512]`."""
 

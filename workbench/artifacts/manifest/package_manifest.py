@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from workbench.artifacts.manifest.records import (
@@ -66,7 +66,9 @@ class PackagedModel:
     the texts of the leaf paths in the order in which the library takes them. `in_spec` and
     `out_spec` are torch's serialized tree specifications. `bucket` names, for one of several
     compiled shapes, the size of each bucketed dimension. `operators` are the custom operators that
-    it calls, such as `mine::scale.default`.
+    it calls, such as `mine::scale.default`. One of several variants says itself for which release
+    of `torch` its library is and what that `needs`. `target` is the GPU, by its name among the
+    targets, that it was compiled for without one, `arch` the architecture of its kernels ("sm_90").
     """
 
     name: str
@@ -87,6 +89,18 @@ class PackagedModel:
     bucket: Mapping[str, int] | None = None
     isa: Build | None = None
     operators: tuple[str, ...] = ()
+    torch: str = ""
+    needs: SystemNeeds | None = None
+    target: str = ""
+    arch: str = ""
+
+    @property
+    def made_for(self) -> str:
+        """What it was compiled for, in words: a processor's instructions, or a GPU."""
+        if self.device.partition(":")[0] == "cpu":
+            return f"cpu, {self.isa.name if self.isa else 'any processor'}"
+        gpu = " ".join(filter(None, (self.target, f"({self.arch})" if self.arch else "")))
+        return f"{self.device}, {gpu or 'the GPU that it was compiled on'}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,8 @@ class PackageManifest(SignedRecord):
     """Everything that is known about a package without running any of it.
 
     `bucketing` says, for one model in several compiled sizes, how requests use them.
+    `are_variants` says that the models are one: compiled several times, for other devices,
+    processors, dtypes or sizes.
     """
 
     KIND: ClassVar[str] = "aot-workbench package"
@@ -108,7 +124,19 @@ class PackageManifest(SignedRecord):
     members: Mapping[str, Member] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
     bucketing: Mapping[str, Any] | None = None
+    are_variants: bool = False
     schema: int = SCHEMA
+
+    def alone(self, model: PackagedModel) -> PackageManifest:
+        """What a file with one of the variants alone would need."""
+        versions = replace(self.versions, torch=model.torch or self.versions.torch)
+        return replace(
+            self,
+            models=(model,),
+            versions=versions,
+            needs=model.needs or self.needs,
+            are_variants=False,
+        )
 
     def model(self, name: str | None = None) -> PackagedModel:
         """A model by name; without one the only model. Raises `ArtifactError` for others."""

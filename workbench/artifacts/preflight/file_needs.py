@@ -19,6 +19,7 @@ from workbench.artifacts.machine.gpu_needs import GpuCode, code_rows
 from workbench.artifacts.machine.machine import Machine, Requirement, numbers, torch_folder
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.preflight.package_preflight import (
+    fitting_variants,
     package_requirements,
     torch_package_rows,
 )
@@ -49,12 +50,27 @@ def file_requirements(opened: OpenedFile, machine: Machine) -> Iterator[Requirem
 def _package(package: OpenedPackage, machine: Machine) -> Iterator[Requirement]:
     libraries = libraries_in(package)
     code = gpu_code(package, libraries)
-    if package.manifest is not None:
-        yield from package_requirements(package.manifest, machine, code)
+    manifest = package.manifest
+    if manifest is not None:
+        yield from package_requirements(manifest, machine, code)
+        if manifest.are_variants:
+            fits = fitting_variants(manifest, machine, code)
+            usable = {fit.name for fit in fits if fit.fits}
+            folders = [f"{m.folder}/" for m in manifest.models if m.name in usable]
+            libraries = _below(libraries, tuple(folders))
     else:
         yield from torch_package_rows(package, machine, libraries)
         yield from code_rows(code, _toolkit_of(libraries), machine)
     yield from _interface(libraries, machine)
+
+
+def _below(libraries: Libraries, folders: tuple[str, ...]) -> Libraries:
+    """Only the libraries in some folders: those of variants that are not used need nothing."""
+    return Libraries(
+        tuple(row for row in libraries.libraries if row.member.startswith(folders)),
+        tuple(row for row in libraries.sections if row.library.startswith(folders)),
+        tuple(row for row in libraries.symbols if row.library.startswith(folders)),
+    )
 
 
 def _toolkit_of(libraries: Libraries) -> tuple[int, ...]:

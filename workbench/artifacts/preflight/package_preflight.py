@@ -18,6 +18,11 @@ from workbench.artifacts.machine.machine import (
 )
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.manifest.records import SystemNeeds
+from workbench.artifacts.preflight.package_variants import (
+    VariantFit,
+    variant_rows,
+    variants_on,
+)
 from workbench.artifacts.preflight.preflight import device_rows, instruction_row, system_rows
 
 if TYPE_CHECKING:
@@ -40,7 +45,16 @@ _ISA_FLAGS = {  # what torch/_inductor/cpu_vec_isa.py gives the compiler, as /pr
 def package_requirements(
     manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
 ) -> tuple[Requirement, ...]:
-    """Everything that a package of ours needs; `code` is what its members hold for GPUs."""
+    """Everything that a package of ours needs; `code` is what its members hold for GPUs.
+
+    Of several variants each is a row of its own: one that fits is enough.
+    """
+    if manifest.are_variants:
+        fits = fitting_variants(manifest, machine, code)
+        usable = [fit.name for fit in fits if fit.fits]
+        models = [model for model in manifest.models if model.name in usable]
+        return (*variant_rows(fits), *_weights(models))
+    code = _code_of(manifest.models) or code
     builds = {model.isa: None for model in manifest.models if model.isa is not None}
     devices = sorted({model.device.partition(":")[0] for model in manifest.models})
     return (
@@ -52,6 +66,24 @@ def package_requirements(
         *_weights(manifest.models),
         *_operators(manifest.models, machine),
     )
+
+
+def fitting_variants(
+    manifest: PackageManifest, machine: Machine, code: Iterable[GpuCode] = ()
+) -> tuple[VariantFit, ...]:
+    """Every variant of a package on a machine, the one to prefer first."""
+    held = tuple(code)
+
+    def needs(alone: PackageManifest) -> Iterable[Requirement]:
+        on_cpu = all(model.device == "cpu" for model in alone.models)
+        return package_requirements(alone, machine, () if on_cpu else held)
+
+    return variants_on(manifest, machine, needs)
+
+
+def _code_of(models: Iterable[PackagedModel]) -> tuple[GpuCode, ...]:
+    """The machine code of models that say themselves for which GPUs it is."""
+    return tuple(GpuCode("machine code", model.arch) for model in models if model.arch)
 
 
 def torch_row(wanted: str, devices: Iterable[str], machine: Machine) -> Requirement:

@@ -249,6 +249,14 @@ KERNEL_PROVENANCE = tuple(
 DEFINE_KERNEL = _inductor(
     "codegen.wrapper:PythonWrapperCodegen.define_kernel", "sources of kernels"
 )
+SAME_CONSTANT = _inductor("graph:is_same_tensor", "telling constants without data apart")
+AUTOTUNE_BLOCK = _inductor(
+    "codegen.wrapper:PythonWrapperCodegen.generate_and_run_autotune_block",
+    "machine code in packages for a device that is not there",
+)
+CACHING_AUTOTUNER = _runtime(
+    "triton_heuristics:CachingAutotuner", "machine code in packages for a device that is not there"
+)
 OPS = Name("torch._ops:", "telling an operator from a callable object")
 LOG_GRAPH_BREAK = _translator("log_graph_break", "graph breaks")
 SCALAR_LOG = _dynamo("variables.tensor:log", "keeping quiet of a break that is a row")

@@ -19,6 +19,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER
 from workbench.errors import CaptureError
+from workbench.report import Report
 
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
 _ALIGNMENT = 64  # bytes; between constants in torch's blob
@@ -46,6 +47,21 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """What is different of a library for a GPU that is not here: nothing of it can be run.
+
+    `target` is the GPU's name among the targets, `arch` what the machine code is for, `torch` the
+    release that loads it, `report` the record of its compilation.
+    """
+
+    target: str
+    arch: str
+    torch: str
+    report: Report
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Built:
     """The files that torch made for one library, by their name in its folder.
 
@@ -56,6 +72,7 @@ class Built:
     library: Library
     has_weights: bool = True
     assumed: tuple[str, ...] = ()
+    elsewhere: Elsewhere | None = None
 
     def named(self, suffix: str) -> str | None:
         """The one file with a suffix, or None."""
@@ -192,16 +209,22 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 
 def kept(
-    library: Library, constants: tuple[PackagedConstant, ...], program: Any, member: str
+    library: Library,
+    constants: tuple[PackagedConstant, ...],
+    program: Any,
+    member: str,
+    *,
+    is_all: bool = False,
 ) -> tuple[tuple[PackagedConstant, ...], bytes]:
     """Where weights come later: the constants that no state_dict holds get a place, and the bytes.
 
-    Constants of the program and buffers that are not saved cannot be given by the caller.
+    Constants of the program and buffers that are not saved cannot be given by the caller. With
+    `is_all` the weights have a place too.
     """
     content = bytearray()
     found = []
     for constant in constants:
-        if not program.state_dict.keys() & {constant.fqn, *constant.aliases}:
+        if is_all or not program.state_dict.keys() & {constant.fqn, *constant.aliases}:
             content += bytes(-len(content) % _ALIGNMENT)
             data = _dense(constant, library.values[constant.name])
             constant = replace(constant, member=member, offset=len(content), size=len(data))

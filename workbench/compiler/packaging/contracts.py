@@ -122,6 +122,14 @@ class ExportedContract:
         ranges = {name: (lows.get(name, low), high) for name, (low, high) in self.ranges.items()}
         return replace(self, contract=replace(self.contract, leaves=tuple(leaves)), ranges=ranges)
 
+    def on_device(self, device: str) -> ExportedContract:
+        """The same contract for tensors on another device, such as "cuda"."""
+        leaves = [
+            replace(leaf, device=device) if leaf.kind == "tensor" else leaf
+            for leaf in self.contract.leaves or ()
+        ]
+        return replace(self, contract=replace(self.contract, leaves=tuple(leaves)))
+
 
 def _raised(size: Size, lows: Mapping[str, int]) -> Size:
     low = None if isinstance(size, int) else lows.get(size.name or "")

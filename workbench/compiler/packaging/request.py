@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -109,6 +109,17 @@ def read_requests(
         )
         for name in names
     )
+
+
+def as_variant(requests: Sequence[ModelRequest], variant: str) -> ModelRequest:
+    """The one request under the name of a variant; raises `UsageError` for several models."""
+    if len(requests) != 1:
+        names = ", ".join(request.name for request in requests)
+        raise UsageError(
+            f"variant={variant!r} is one of one model, and these are several ({names}): package "
+            "each in a file of its own."
+        )
+    return replace(requests[0], name=variant)
 
 
 def _for_each(

@@ -53,6 +53,21 @@ def tried(
     return honest, notes
 
 
+def untried(
+    exported: Exported, built: Built, contract: ExportedContract
+) -> tuple[ExportedContract, tuple[str, ...]]:
+    """The contract of a library that cannot be run here: whatever would be tried is refused.
+
+    Where torch did not capture the program for any size, each starts at 2, and what it supposed
+    about sizes while it chose kernels is a guard.
+    """
+    lows = {name: _SAFE for name, (low, _) in contract.ranges.items() if low < _SAFE}
+    wrong = [text for text, _ in _doubts(built.assumed, contract)]
+    honest = contract.starting_at({} if exported.any_size else lows)
+    honest = replace(honest.on_device("cuda"), guards=(*contract.guards, *wrong))
+    return honest, (*_raised(honest), *(_WRONG.format(text) for text in wrong))
+
+
 def _raised(contract: ExportedContract) -> dict[str, None]:
     """A sentence for each dimension that starts at 2, but was not declared to."""
     sizes = (size for leaf in contract.contract.leaves or () for size in leaf.shape)

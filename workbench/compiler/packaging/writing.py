@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -16,15 +16,13 @@ from torch.export import ExportedProgram
 from workbench.artifacts.archive.container import temporary_folder
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
 from workbench.artifacts.manifest.package_manifest import FOLDER, PackagedModel, PackageManifest
-from workbench.artifacts.manifest.records import Build
+from workbench.artifacts.manifest.records import Build, Versions
 from workbench.artifacts.preflight.preflight import system_needs
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.aot_files.payload import native_build
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
-from workbench.compiler.internals.torch_state import GlobalState
 from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
 from workbench.compiler.packaging.compiling import (
     Built,
@@ -44,8 +42,14 @@ from workbench.compiler.packaging.contracts import (
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, export, exportable
 from workbench.compiler.packaging.operators import custom_operators
+from workbench.compiler.packaging.processors import build_of
+from workbench.compiler.packaging.records import (
+    operator_notes,
+    report_of_elsewhere,
+    request_for,
+)
 from workbench.compiler.packaging.request import LATER, ModelRequest
-from workbench.compiler.packaging.trials import tried
+from workbench.compiler.packaging.trials import tried, untried
 from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.failures import recorded
 from workbench.compiler.pipeline.modes import merged_options
@@ -53,7 +57,7 @@ from workbench.compiler.recording.capture import Recorder
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import file_path
 from workbench.processes.messages import ProgressCallback
-from workbench.report import Outcome, Report, Request
+from workbench.report import Outcome, Report
 
 CODE_FOLDER = "data/aotinductor"
 _NO_GRAPHS = (
@@ -72,6 +76,10 @@ class Packed:
     report: Report
 
 
+BuildLibrary = Callable[..., Built]
+"""Compiles a library as `build` does, here or for a GPU that is not here."""
+
+
 @dataclass
 class _Run:
     """What the steps hand to one another."""
@@ -84,7 +92,12 @@ class _Run:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None = None) -> Packed:
+def pack(
+    request: ModelRequest,
+    folder: Path,
+    progress: ProgressCallback | None = None,
+    build: BuildLibrary = build,
+) -> Packed:
     """Capture and compile one model, recording every step.
 
     Raises `UsageError` for a request that cannot be and `CaptureError` for a model that cannot be
@@ -92,7 +105,7 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
     """
     found = exportable(request)
     chosen, notes = merged_options("inductor", request.mode, request.options)
-    recorder = Recorder(level=request.capture, request=_request(found, chosen, notes))
+    recorder = Recorder(level=request.capture, request=request_for(found, chosen, notes))
     recorder.tell(progress)
     if chosen.get("triton.cudagraphs"):
         notes = (*notes, _NO_GRAPHS)
@@ -110,12 +123,11 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
                 outputs_of(exported.program)
             with _step(run, "compile"):
                 example = found.request.args, found.request.kwargs
-                built = build(
-                    exported.program, example, run.options, folder, any_size=exported.any_size
-                )
+                options, any_size = run.options, exported.any_size
+                built = build(exported.program, example, options, folder, any_size=any_size)
             with _step(run, "contract"):
                 contract = _contract(run, exported, built)
-            isa = native_build()
+            isa = build_of(run.options)
     except BaseException as error:
         recorder.request = replace(recorder.request, notes=tuple(run.notes))
         shown = recorded(error, recorder, run.step, lambda e: explain_compile(e, found.title))
@@ -123,6 +135,8 @@ def pack(request: ModelRequest, folder: Path, progress: ProgressCallback | None 
             raise
         raise shown from error
     report = _report(run, exported, contract)
+    if built.elsewhere is not None:
+        report = report_of_elsewhere(report, built.elsewhere.report)
     return _packed(run, exported, built, contract, report, isa)
 
 
@@ -136,42 +150,21 @@ def _step(run: _Run, name: str) -> Iterator[None]:
         run.recorder.phases.mark(f"package: {name}", is_begin=False)
 
 
-def _request(found: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...]) -> Request:
-    asked, state = found.request, GlobalState.current()
-    return Request(
-        name=found.title,
-        kind="package",
-        mode=asked.mode,
-        options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
-        grad=False,
-        autocast=state.autocast,
-        training=None if isinstance(asked.model, ExportedProgram) else found.module.training,
-        guards="contract",
-        capture=asked.capture,
-        dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),
-        notes=notes,
-    )
-
-
 def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
-    run.notes += [*exported.notes, *_operator_notes(custom_operators(exported.program))]
+    run.notes += [*exported.notes, *operator_notes(custom_operators(exported.program))]
     contract = contract_of(exported.program, run.found.inputs, run.found.declared)
     built = replace(built, assumed=tuple(contract.names.shown(text) for text in built.assumed))
-    contract, notes = tried(run.found, exported, built, contract)
+    if built.elsewhere is None:
+        contract, notes = tried(run.found, exported, built, contract)
+    else:
+        contract, notes = untried(exported, built, contract)
+        notes = (*built.elsewhere.notes, *notes)
     run.extra["assumed_while_compiling"] = list(built.assumed)
     for note in notes:
         warnings.warn(f"{run.found.title}: {note}", stacklevel=2)
     run.notes += notes
     run.notes += [f"torch assumes {guard}, which no check holds" for guard in contract.unsaid]
     return contract
-
-
-def _operator_notes(operators: Sequence[str]) -> Iterator[str]:
-    if operators:
-        yield (
-            f"it calls {', '.join(operators)}, which is not in the file: register custom operators "
-            "wherever it is loaded (import their module, or torch.ops.load_library(path))"
-        )
 
 
 def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report:
@@ -209,12 +202,14 @@ def _packed(
         replace(row, member=place, offset=0 if place is None else row.offset)
         for row in with_names(built.library.constants, program)
     )
-    if request.weights == LATER:
+    if request.weights == LATER or built.elsewhere is not None:
         rest = f"{folder}/{request.name}.constants"
-        constants, content = kept(built.library, constants, program, rest)
+        is_all = request.weights != LATER
+        constants, content = kept(built.library, constants, program, rest, is_all=is_all)
         members.update({rest: content} if content else {})
     leaves = contract.contract.leaves or ()
     dumps = tp.TREESPEC_DUMPS.get()
+    there = built.elsewhere
     model = PackagedModel(
         name=request.name,
         device=built.library.device,
@@ -233,6 +228,9 @@ def _packed(
         bucket=request.bucket,
         isa=isa,
         operators=custom_operators(program),
+        torch=there.torch if there else "",
+        target=there.target if there else "",
+        arch=there.arch if there else "",
     )
     return Packed(model, members, report)
 
@@ -248,22 +246,23 @@ def write_package(
     progress: ProgressCallback | None = None,
     store: TrustStore | None = None,
     bucketing: Mapping[str, Any] | None = None,
+    build: BuildLibrary = build,
 ) -> PackageManifest:
     """Compile every model and write the file atomically; returns its manifest.
 
     An error or an interrupt leaves no file and no folder behind.
     """
-    target = _checked(path)
+    target = checked_path(path)
     with temporary_folder() as folder:
-        packed = [pack(request, folder / request.name, progress) for request in requests]
+        packed = [pack(one, folder / one.name, progress, build) for one in requests]
         members: dict[str, Content] = dict(FIXED)
         for part in packed:
             members.update(part.members)
         manifest = PackageManifest(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
             models=tuple(part.model for part in packed),
-            versions=current_versions(),
-            needs=system_needs(_read(members[part.model.library]) for part in packed),
+            versions=_versions(packed),
+            needs=system_needs(read_content(members[part.model.library]) for part in packed),
             bucketing=bucketing,
         )
         manifest = with_members(manifest, members)
@@ -272,11 +271,18 @@ def write_package(
     return manifest
 
 
-def _read(content: Content) -> bytes:
+def _versions(packed: Sequence[Packed]) -> Versions:
+    """The releases here; of torch that which the libraries are for."""
+    named = [part.model.torch for part in packed if part.model.torch]
+    return replace(current_versions(), torch=named[0]) if named else current_versions()
+
+
+def read_content(content: Content) -> bytes:
+    """The bytes of a member that is to be written."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
-def _checked(path: str | PathLike[str]) -> Path:
+def checked_path(path: str | PathLike[str]) -> Path:
     """The path of the file, refused before anything is compiled for it."""
     target = Path(file_path(path))
     if target.suffix != ".pt2":

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from workbench.compiler.virtual_gpu.messages import Build, BuildJob, Built, CrossCompilation, Job
+from workbench.compiler.virtual_gpu.messages import (
+    Build,
+    BuildJob,
+    Built,
+    CrossCompilation,
+    CrossPackage,
+    Job,
+    PackageJob,
+)
 from workbench.processes.caller_context import CallerContext
 from workbench.processes.messages import ProgressCallback
 from workbench.processes.worker import Worker, WorkerEnded
@@ -49,6 +57,15 @@ class CrossCompiler(Worker):
         """
         task = f"compile for {job.gpu.name}"
         found: CrossCompilation = self.ask(job, task, progress, keeps_record=True)
+        return found
+
+    def packaged(self, job: PackageJob, progress: ProgressCallback | None = None) -> CrossPackage:
+        """Compile the library of a package for a virtual GPU.
+
+        Raises what the compilation raised, and as `ask` does.
+        """
+        task = f"package for {job.gpu.name}"
+        found: CrossPackage = self.ask(job, task, progress, keeps_record=True)
         return found
 
     def build(self, job: BuildJob, hear: Callable[[Built], object]) -> None:

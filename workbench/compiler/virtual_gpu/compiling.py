@@ -127,9 +127,11 @@ def compile_job(
     except (WorkbenchError, KeyboardInterrupt) as error:
         found = getattr(error, "report", None)
         return Failed(
-            type(error).__name__, str(error), None if found is None else _whole(job, found)
+            type(error).__name__,
+            str(error),
+            None if found is None else whole_record(job.gpu, found),
         )
-    return Done(CrossCompilation(_whole(job, report), program))
+    return Done(CrossCompilation(whole_record(job.gpu, report), program))
 
 
 def _compile(
@@ -217,7 +219,7 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
         ) from error
 
 
-def _whole(job: Job, report: Report) -> Report:
+def whole_record(gpu: Device, report: Report) -> Report:
     """A report that can be sent and names the target."""
-    report = with_rooflines(report, job.gpu.spec)
-    return whole(replace(report, request=replace(report.request, target=job.gpu.target)))
+    report = with_rooflines(report, gpu.spec)
+    return whole(replace(report, request=replace(report.request, target=gpu.target)))

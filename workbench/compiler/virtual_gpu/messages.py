@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.aot_files.program import NoProgram, Program
+from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.machine_code.device import Device
 from workbench.processes.caller_context import CallerContext
-from workbench.report import Report
+from workbench.report import Report, Request
 from workbench.report.machine_rows import Assembly, Resources, Runs
 
 
@@ -20,6 +22,40 @@ class Job:
     gpu: Device
     call: bytes
     context: CallerContext
+
+
+@dataclass(frozen=True)
+class PackageJob:
+    """One library of a package; `program` is what torch.export.save wrote, without weights.
+
+    `any_size` is that of the exported program.
+    """
+
+    gpu: Device
+    program: bytes
+    options: Mapping[str, Any]
+    request: Request
+    any_size: bool
+    state: TorchState
+    context: CallerContext
+
+
+@dataclass(frozen=True)
+class CrossPackage:
+    """The files of a library for a GPU that is not here, by their names, and its record.
+
+    `constants` are in the order of the library; `arch` is what its machine code is for, `cuda` the
+    release of the toolkit; of `several` kernels one configuration was chosen without timing.
+    """
+
+    files: Mapping[str, bytes]
+    constants: tuple[PackagedConstant, ...]
+    needs_proxy: bool
+    assumed: tuple[str, ...]
+    arch: str
+    cuda: str
+    several: int
+    report: Report
 
 
 @dataclass(frozen=True)

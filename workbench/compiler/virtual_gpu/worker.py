@@ -17,7 +17,7 @@ from workbench.processes.parent import Parent
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
-    from workbench.compiler.virtual_gpu.messages import BuildJob, Job
+    from workbench.compiler.virtual_gpu.messages import BuildJob, Job, PackageJob
 
 _SIGNAL = signal.SIGUSR1
 
@@ -63,13 +63,16 @@ def main(parent: Parent) -> None:
         no_training = native_hooks.load_before_torch(Settings.from_environment())
         from workbench.compiler.virtual_gpu.building import build_job
         from workbench.compiler.virtual_gpu.compiling import compile_job, import_compiler
-        from workbench.compiler.virtual_gpu.messages import BuildJob
+        from workbench.compiler.virtual_gpu.messages import BuildJob, PackageJob
+        from workbench.compiler.virtual_gpu.packaging import package_job
 
         import_compiler()
     stoppable = Stoppable()
     parent.on_stop = stoppable.stop
 
-    def answer(job: Job | BuildJob) -> object:
+    def answer(job: Job | BuildJob | PackageJob) -> object:
+        if isinstance(job, PackageJob):
+            return package_job(job, parent, stoppable)
         if isinstance(job, BuildJob):
             build_job(job, parent.send)
             return Done()

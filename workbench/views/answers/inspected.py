@@ -22,6 +22,7 @@ _LEVELS = tuple(
 )
 _TITLES = {
     "models": "Models",
+    "variants": "Variants",
     "inputs": "Inputs",
     "outputs": "Outputs",
     "needs": "Needs of a machine",
@@ -36,7 +37,7 @@ _TITLES = {
     "sections": "Sections of the libraries",
     "symbols": "Symbols of the libraries",
 }
-_OPEN = ("models", "inputs", "outputs", "needs", "outside")
+_OPEN = ("models", "variants", "inputs", "outputs", "needs", "outside")
 _SIZES = ("size", "B")
 _NUMBERS = ("constants", "exports", "imports", "registers")
 

@@ -77,6 +77,7 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
     process_patches.name(tp.MAKE_BENCHMARK_FN, classmethod(_ranking(rank)))
     process_patches.name(tp.AUTOTUNE_LOOKUP, _rank_anew)
     process_patches.name(tp.TEMPLATE_PRECOMPILE, lambda self: None)
+    process_patches.name(tp.SAME_CONSTANT, _same_constant(tp.SAME_CONSTANT.get()))
     process_patches.name(tp.UNIFORM_VALUE, _on_cpu(tp.UNIFORM_VALUE.get()))
     options = dict(OPTIONS)
     if can_be_decided():
@@ -88,6 +89,19 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
     process_patches.enter_context(config.patch(known))
     early.install(process_patches)
     return early
+
+
+def _same_constant(inner: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Tell constants apart by identity where they have no data.
+
+    Inductor merges those at one address, and all fakes are at none.
+    """
+    fake = tp.FAKE_TENSOR.get()
+
+    def is_same(a: Any, b: Any) -> bool:
+        return a is b if isinstance(a, fake) or isinstance(b, fake) else inner(a, b)
+
+    return is_same
 
 
 def _precompiling(gpu: Device, early: EarlyKernels) -> Callable[..., None]:

@@ -1,0 +1,158 @@
+"""A package for a virtual GPU, in the user's process: the library is compiled in the worker.
+
+The model is exported here, on the CPU, with its real weights; what the worker gets is the program
+without them. They lie beside the library in the file.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.machine_code.device import Device
+from workbench.compiler.packaging.compiling import (
+    Built,
+    Elsewhere,
+    Library,
+    options_for,
+    tensors_by_name,
+)
+from workbench.compiler.packaging.request import BESIDE, INSIDE, LATER, ModelRequest
+from workbench.compiler.virtual_gpu.client import CrossCompiler, warm_worker
+from workbench.compiler.virtual_gpu.messages import PackageJob
+from workbench.errors import CaptureError, UsageError
+from workbench.processes.caller_context import CallerContext
+from workbench.processes.messages import ProgressCallback
+from workbench.report import Request
+from workbench.specs import Gpu
+
+_HOST_CODE = {"cpp.march": "x86-64-v3", "cpp.simdlen": 256}
+"""The code around the kernels runs on the processors that servers with GPUs have."""
+_NOTES = (
+    "compiled for a GPU that is not here: nothing of it was run, and the program was exported on "
+    "the CPU, where code that asks for the device takes the CPU's branch",
+    "the weights lie beside the library: only where the GPU is can they be built into it",
+    "of {} of its Triton kernels one configuration was chosen without timing: the one that spills "
+    "the least",
+)
+
+
+@dataclass(frozen=True)
+class BuildElsewhere:
+    """Compiles libraries as `packaging.compiling.build` does, for a GPU that is not here.
+
+    `is_beside` says that the weights were asked for inside of the library.
+    """
+
+    gpu: Gpu
+    request: Request
+    is_moved: bool
+    progress: ProgressCallback | None = None
+    worker: CrossCompiler | None = None
+
+    def __call__(
+        self,
+        program: Any,
+        example: tuple[tuple[Any, ...], Mapping[str, Any]],
+        options: Mapping[str, Any],
+        folder: Path,
+        *,
+        any_size: bool = False,
+    ) -> Built:
+        """The files of the library in `folder`, and what the worker saw of it."""
+        state, context = TorchState.current(), CallerContext.current()
+        sent = _without_weights(program, example)
+        without = {**options_for(LATER, {}), "aot_inductor.package_constants_on_disk_format": None}
+        if any(value.numel() == 1 for value in _tensors(program)):
+            without |= {"joint_graph_constant_folding": False}  # it reads their values
+        given = {**options, **without}  # the worker has no weights that it could write
+        job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
+        found = (self.worker or warm_worker()).packaged(job, self.progress)
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {name: folder / name for name in found.files}
+        for name, content in found.files.items():
+            files[name].write_bytes(content)
+        library = Library(found.constants, found.needs_proxy, "cuda", seen=True)
+        library.values = tensors_by_name(library, program)
+        lost = [row.fqn for row in found.constants if row.name not in library.values]
+        if lost:
+            raise CaptureError(
+                f"The compiler made constants of its own ({', '.join(lost[:3])}), whose values are "
+                f"only known on a machine with the {self.gpu.device_name}: package it there."
+            )
+        release = torch.__version__.partition("+")[0]
+        there = Elsewhere(
+            target=self.gpu.name,
+            arch=found.arch,
+            torch=f"{release}+cu{found.cuda.replace('.', '')}",
+            report=found.report,
+            notes=tuple(self._notes(found.several, has_weights=bool(found.constants))),
+        )
+        return Built(files, library, has_weights=False, assumed=found.assumed, elsewhere=there)
+
+    def _notes(self, several: int, *, has_weights: bool) -> list[str]:
+        alone, moved, chosen = _NOTES
+        return [
+            alone,
+            *([moved] if self.is_moved and has_weights else []),
+            *([chosen.format(several)] if several else []),
+        ]
+
+
+def for_gpu(
+    request: ModelRequest, gpu: Gpu, progress: ProgressCallback | None = None
+) -> tuple[ModelRequest, Callable[..., Built]]:
+    """The request as it can be packaged for a GPU that is not here, and what compiles it.
+
+    Raises `UsageError` for what cannot be built without the GPU's own toolkit.
+    """
+    if gpu.vendor == "amd":
+        raise UsageError(
+            f"target is {gpu.name!r}: a package for it is linked against ROCm, which is not built "
+            "here. Package the model on a machine with ROCm, or compile it for the GPU with "
+            f"wb.aot_compile(…, target={gpu.name!r}).save(path)."
+        )
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    options = {**(_HOST_CODE if is_x86 else {}), **request.options}
+    is_moved = request.weights == INSIDE
+    weights = BESIDE if is_moved else request.weights
+    asked = Request(
+        name=request.name,
+        kind="package",
+        mode=request.mode,
+        grad=False,
+        guards="contract",
+        capture=request.capture,
+        target=gpu.name,
+    )
+    found = replace(request, options=options, weights=weights)
+    return found, BuildElsewhere(gpu, asked, is_moved, progress)
+
+
+def _without_weights(program: Any, example: Any) -> bytes:
+    """What torch.export.save writes, with tensors on the meta device for weights."""
+    light = copy.copy(program)
+    light._state_dict = {name: _form(value) for name, value in program.state_dict.items()}
+    light._example_inputs = example
+    buffer = io.BytesIO()
+    torch.export.save(light, buffer)
+    return buffer.getvalue()
+
+
+def _tensors(program: Any) -> list[torch.Tensor]:
+    held = (*program.state_dict.values(), *program.constants.values())
+    return [value for value in held if isinstance(value, torch.Tensor)]
+
+
+def _form(value: Any) -> Any:
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    is_weight = isinstance(value, torch.nn.Parameter)
+    return torch.nn.Parameter(made, requires_grad=value.requires_grad) if is_weight else made

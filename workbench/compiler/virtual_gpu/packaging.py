@@ -1,0 +1,139 @@
+"""The library of a package for a virtual GPU, in the worker: the program moved and compiled."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch.export.passes import move_to_device_pass
+
+from workbench.artifacts.manifest.package_manifest import PackagedConstant
+from workbench.compiler.cold_start.compile_cache import fast_start
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
+from workbench.compiler.machine_code.ranking import ranking
+from workbench.compiler.packaging.compiling import Library, build
+from workbench.compiler.pipeline.failures import recorded
+from workbench.compiler.recording.capture import Recorder
+from workbench.compiler.virtual_gpu.compiling import whole_record
+from workbench.compiler.virtual_gpu.device.inductor_offline import OPTIONS
+from workbench.compiler.virtual_gpu.device.packaged_kernels import PackagedKernels
+from workbench.compiler.virtual_gpu.device.toolkit import cuda_toolkit
+from workbench.compiler.virtual_gpu.device.virtual import virtual_gpu
+from workbench.compiler.virtual_gpu.fidelity import with_fidelity
+from workbench.compiler.virtual_gpu.messages import CrossPackage, PackageJob
+from workbench.errors import CaptureError, WorkbenchError
+from workbench.processes.messages import Done, Failed, ProgressCallback
+from workbench.report import Outcome
+
+_DEVICE = "cuda:0"
+_NO_HEADERS = {"aot_inductor.precompile_headers": False}  # the toolkit lies elsewhere every time
+
+
+def package_job(
+    job: PackageJob, progress: ProgressCallback, stoppable: AbstractContextManager[object]
+) -> Done | Failed:
+    """Compile what was sent; a failure of the compilation, or its interrupt, is an answer too."""
+    try:
+        with (
+            job.context.entered(),
+            TemporaryDirectory(prefix="aot-workbench-") as name,
+            virtual_gpu(job.gpu, ranking(job.gpu.spec)) as early,
+            ProcessPatches() as process_patches,
+        ):
+            folder, kernels = Path(name), PackagedKernels()
+            cuda_toolkit(process_patches, folder / "toolkit")
+            kernels.install(process_patches)
+            machine = MachineCodeRecorder(job.gpu, threads={early.thread})
+            return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
+    except (WorkbenchError, KeyboardInterrupt) as error:
+        report = getattr(error, "report", None)
+        told = None if report is None else whole_record(job.gpu, report)
+        return Failed(type(error).__name__, str(error), told)
+
+
+def _compiled(
+    job: PackageJob,
+    folder: Path,
+    machine: MachineCodeRecorder,
+    kernels: PackagedKernels,
+    progress: ProgressCallback,
+    stoppable: AbstractContextManager[object],
+) -> CrossPackage:
+    recorder = Recorder(level=job.request.capture, request=job.request)
+    recorder.tell(progress)
+    try:
+        state = job.state.applied(keep=frozenset(OPTIONS))
+        with fast_start(), state, recorder, machine, stoppable:
+            program, example = _on_device(job.program)
+            recorder.graphs.keep_exported(program.graph_module)
+            options = {**_NO_HEADERS, **job.options}
+            built = build(program, example, options, folder, any_size=job.any_size)
+            report = machine.added(recorder.report(Outcome()))
+    except BaseException as error:
+        shown = recorded(error, recorder, "compile", _words)
+        if shown is error:
+            raise
+        raise shown from error
+    return CrossPackage(
+        files={name: file.read_bytes() for name, file in built.files.items()},
+        constants=tuple(_named(built.library, {**program.state_dict, **program.constants})),
+        needs_proxy=built.library.needs_proxy,
+        assumed=built.assumed,
+        arch=kernels.arch,
+        cuda=str(torch.version.cuda),
+        several=kernels.several,
+        report=whole_record(job.gpu, with_fidelity(report, job.gpu, job.options)),
+    )
+
+
+def _named(library: Library, held: Mapping[str, Any]) -> Iterator[PackagedConstant]:
+    """The constants under the names of the program: the compiler calls lifted ones anew."""
+    names = {id(value): name for name, value in held.items()}
+    for row in library.constants:
+        known = names.get(id(library.values[row.name]))
+        yield row if row.fqn in held or known is None else replace(row, fqn=known)
+
+
+def _words(error: BaseException) -> WorkbenchError:
+    return CaptureError(
+        f"AOTInductor cannot compile this program for the GPU: {type(error).__name__}: {error}"
+    )
+
+
+def _on_device(content: bytes) -> tuple[Any, tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    """The program with fake tensors on the GPU for its weights, and fakes of its example call."""
+    program = torch.export.load(io.BytesIO(content))
+    mode = _mode_of(program)
+    with mode:
+        example = program.example_inputs
+        args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, _like, example)
+        program._example_inputs = None
+        for held in (program.state_dict, program.constants):
+            for name, value in held.items():
+                if isinstance(value, torch.Tensor):
+                    held[name] = _like(value)
+        program = move_to_device_pass(program, _DEVICE)
+    return program, (args, kwargs)
+
+
+def _like(value: Any) -> Any:
+    """A tensor of the same form on the GPU; a fake one where a mode of fake tensors is on."""
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=_DEVICE)
+    is_weight = isinstance(value, torch.nn.Parameter)
+    return torch.nn.Parameter(made, requires_grad=False) if is_weight else made
+
+
+def _mode_of(program: Any) -> Any:
+    """The mode of the fake tensors in a program, a new one for a program without any."""
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    fake = tp.FAKE_TENSOR.get()
+    modes = [value.fake_mode for value in values if isinstance(value, fake)]
+    return modes[0] if modes else tp.FAKE_TENSOR_MODE.get()()

@@ -1,0 +1,53 @@
+"""From requests to a package: compiled here or for a GPU that is not here, written, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from os import PathLike
+
+from workbench.compiler.contract.request import CompileOptions
+from workbench.compiler.packaging.compiling import build
+from workbench.compiler.packaging.request import ModelRequest, as_variant
+from workbench.compiler.packaging.variants import write_variant
+from workbench.compiler.packaging.writing import pack, write_package
+from workbench.errors import UsageError
+from workbench.handles.load_package import load_package
+from workbench.handles.package import Package
+from workbench.processes.messages import ProgressCallback
+
+HOST = "host"
+
+
+def made_package(
+    requests: Sequence[ModelRequest],
+    path: str | PathLike[str],
+    *,
+    variant: str | None,
+    target: str,
+    progress: ProgressCallback | None,
+) -> Package:
+    """Write a package, or a variant into one, and open it; see `workbench.package`."""
+    compile_library = build
+    if target != HOST:
+        from workbench.compiler.virtual_gpu.packaged import for_gpu
+
+        gpu = CompileOptions(target=target).gpu
+        if gpu is None or len(requests) != 1:
+            raise UsageError(
+                f"target is {target!r}: a package takes 'host', which is where the model's tensors "
+                "are, or for one model the name of a GPU in wb.targets()."
+            )
+        request, compile_library = for_gpu(requests[0], gpu, progress)
+        requests = (request,)
+    if variant is None:
+        manifest = write_package(requests, path, progress=progress, build=compile_library)
+    else:
+        requests = (as_variant(requests, variant),)
+        packing = partial(pack, build=compile_library)
+        manifest = write_variant(requests[0], path, progress=progress, pack_model=packing)
+    made = load_package(
+        path, trust=manifest.digest, is_elsewhere=target != HOST, package_class=lambda: Package
+    )
+    made.originals.update({request.name: request.original for request in requests})
+    return made
