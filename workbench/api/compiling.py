@@ -7,6 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.api.host import needs_torch
+
 if TYPE_CHECKING:
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
 
 
+@needs_torch
 def aot_compile(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -96,6 +99,7 @@ def aot_compile(
     return compile_for_target(fn, args, kwargs, request, progress)
 
 
+@needs_torch
 def compile_async(
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -136,6 +140,7 @@ def compile_async(
     return compile_in_background(fn, args, kwargs, request)
 
 
+@needs_torch
 def package(
     model: Any,
     args: Any = None,
@@ -223,6 +228,7 @@ def package(
     return made_package(requests, path, variant=variant, target=target, progress=progress)
 
 
+@needs_torch
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
@@ -247,6 +253,7 @@ def explain(
     return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
 
 
+@needs_torch
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
     """Compile again, on this torch, what the file was made from: for the same target.
 
@@ -260,6 +267,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     return run(path, module)
 
 
+@needs_torch
 def warm_up() -> WarmUp:
     """Fill the compiler's cache in the background, so that the first compilation is short."""
     from workbench.compiler.cold_start.warm_up import warm_in_background

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.api.host import needs_torch
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def fits(
     return fitted(request)
 
 
+@needs_torch
 def verify(
     x: Compiled | CrossCompiled | Package,
     args: tuple[Any, ...],
@@ -167,6 +169,7 @@ def verify(
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 
+@needs_torch
 def profile(
     x: Compiled | CrossCompiled, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Profile:
@@ -196,6 +199,7 @@ def profile(
     return profile_compiled(x, args, dict(kwargs or {}))
 
 
+@needs_torch
 def matrix(
     x: Any,
     args: tuple[Any, ...] | None = None,
@@ -240,6 +244,7 @@ def matrix(
     return run(x, args, targets, configs=configs, progress=progress)
 
 
+@needs_torch
 def roundtrip(
     x: Any,
     args: tuple[Any, ...],
@@ -291,6 +296,7 @@ def roundtrip(
     return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=progress)
 
 
+@needs_torch
 def sweep(
     fn: Callable[..., Any],
     args: tuple[Any, ...] | Callable[..., tuple[Any, ...]],

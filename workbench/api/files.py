@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from workbench.api.host import needs_torch
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 
 
+@needs_torch
 def load(
     path: str | PathLike[str] | BinaryIO,
     *,

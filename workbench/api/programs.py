@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from workbench.api.host import needs_torch
+
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
 
 __all__ = ["session"]
 
 
+@needs_torch
 def session(
     capture: Literal["light", "full"] = "light", steps: Literal["optimizer"] | None = None
 ) -> LiveSession:

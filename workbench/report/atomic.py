@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from workbench.file_path import file_path
+from workbench.file_path import file_path, open_flags
 
 
 @contextmanager
@@ -22,7 +22,9 @@ def atomic_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(file_path(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    handle = os.open(
+        temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | open_flags("O_CLOEXEC", "O_BINARY"), 0o666
+    )
     try:
         with os.fdopen(handle, "w+b") as file:
             yield file

@@ -17,7 +17,7 @@ from workbench.artifacts.archive.package_container import FORMAT, OpenedPackage,
 from workbench.artifacts.archive.zip_frame import chunks, read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
-from workbench.file_path import file_path
+from workbench.file_path import file_path, open_flags
 
 if TYPE_CHECKING:
     from workbench.artifacts.archive.container import Opened
@@ -148,7 +148,7 @@ def open_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """One open descriptor of a regular file; raises `ArtifactError` when there is none."""
     name = file_path(path)
     try:
-        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.open(name, os.O_RDONLY | open_flags("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
     except OSError as error:
         raise ArtifactError(f"Cannot open {name}: {error.strerror}.") from error
     mode = os.fstat(handle).st_mode

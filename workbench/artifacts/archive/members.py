@@ -210,6 +210,8 @@ def whole_zip(path: Path) -> Iterator[tuple[zipfile.ZipFile, BinaryIO]]:
 
 
 def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows opens no folder, and writes its entries with the file
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

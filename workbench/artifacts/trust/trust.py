@@ -17,6 +17,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.records import Signature, with_signatures
 from workbench.artifacts.trust.policy import Policy, read_policy
 from workbench.errors import ArtifactError, TrustError, UsageError
+from workbench.file_path import open_flags
 from workbench.settings import Settings
 
 if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
@@ -79,8 +80,9 @@ class TrustStore:
             return found
         self._make_folder()
         fresh = secrets.token_bytes(64)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | open_flags("O_BINARY")
         try:
-            handle = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(self._key_file, flags, 0o600)
         except FileExistsError:
             return self._key_file.read_bytes()
         with os.fdopen(handle, "wb") as file:
