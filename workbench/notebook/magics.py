@@ -32,6 +32,7 @@ from workbench.notebook.call import (
     split,
 )
 from workbench.notebook.completion import matcher
+from workbench.notebook.following import followed
 from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, fits_options, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
@@ -219,13 +220,9 @@ class WorkbenchMagics(Magics):
                 raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
             session = api.session("full" if chosen.full else "light", chosen.steps)
             self._bound(session, chosen.output)
-            try:
-                with session:
-                    value = run_cell(self.shell, cell)
-            finally:  # of a cell that raised too
-                if not chosen.no_view:
-                    display(session)
-            return value
+            variable = chosen.output or last_output(self.shell)
+            with followed(self.shell, session, variable, is_viewed=not chosen.no_view), session:
+                return run_cell(self.shell, cell)
 
     def _parse(
         self, magic: Any, line: str, known: tuple[options.Option, ...]

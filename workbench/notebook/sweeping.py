@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import copy_context
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -17,39 +16,20 @@ from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.notebook.call import WrittenCall, evaluate, last_output, parsed, read_line
+from workbench.notebook.following import in_subshell
 from workbench.notebook.options import option_value
 from workbench.notebook.progress import is_interactive
 from workbench.number_text import number_text
 from workbench.report.trials import Trial
-from workbench.views.widgets.display import publish_live, take_back
+from workbench.views.widgets.display import publish_live, running_cell, take_back
 from workbench.views.words.units import seconds_text
 
 if TYPE_CHECKING:
     from workbench.views.sweep.document import Live
     from workbench.views.sweep.view import SweepView
 
-T = TypeVar("T")
 _EVERY_S = 0.4
 _LONGEST_S = 2.0  # without a word though nothing has ended
-
-
-def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
-    """Call something whose widget messages have no parent, so that answers arrive at once.
-
-    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
-    runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
-    instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
-    """
-    kernel: Any = getattr(shell, "kernel", None)
-    if getattr(kernel, "shell_channel_thread", None) is None:
-        return call()  # no subshells
-    from ipykernel.kernelbase import Kernel
-
-    def run() -> T:
-        Kernel.set_parent(kernel, [], {}, channel="shell")  # of this copy of the context alone
-        return call()
-
-    return copy_context().run(run)
 
 
 class Following:
@@ -77,7 +57,7 @@ class Following:
         self._running = running
         if not (self._is_shown and self._is_viewed):
             return
-        from workbench.views.sweep.view import SweepView, running_cell
+        from workbench.views.sweep.view import SweepView
 
         def made() -> SweepView:
             return SweepView(running.so_far(), self._live(), cancel=running.cancel)

@@ -49,7 +49,7 @@ class Presenter(Protocol):
         """HTML that a notebook keeps; None for a record that is shown as text."""
 
     def view(self, record: Any) -> anywidget.AnyWidget:
-        """A live view of its own: a difference and a sweep have one."""
+        """A live view of its own: a difference, a session and a sweep have one."""
 
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""

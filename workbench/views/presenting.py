@@ -94,8 +94,12 @@ def fragment(record: Any) -> str | None:
     return pages_of(record).fragment(record)
 
 
-def view(record: Diff | Sweep) -> anywidget.AnyWidget:
-    """A live view of its own: a difference and a sweep have one."""
+def view(record: Diff | Session | Sweep) -> anywidget.AnyWidget:
+    """A live view of its own: a difference, a session and a sweep have one."""
+    if isinstance(record, Session):
+        from workbench.views.session.view import SessionView
+
+        return SessionView(record)
     if isinstance(record, Diff):
         from workbench.views.diff.view import DiffView
 
@@ -116,6 +120,10 @@ def display(record: Any) -> None:
             from workbench.views.sweep import view as of_sweep
 
             of_sweep.display(record)
+        case Session():
+            from workbench.views.session import view as of_session
+
+            of_session.display(record)
         case _:
             raise NotImplementedError  # IPython then takes its HTML or its text
 

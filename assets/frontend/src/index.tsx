@@ -8,15 +8,26 @@ import { DiffShell } from "./diff/shell";
 import { DiffState } from "./diff/state";
 import { liveHost, unpack, type Model } from "./hosts/live";
 import { pageHost } from "./hosts/page";
-import { liveSweep, pageSweep, type SweepHost } from "./hosts/sweep";
+import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
+import { SessionShell } from "./session/shell";
+import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { Store } from "./store";
 import { SweepShell } from "./sweep/shell";
 import { SweepState } from "./sweep/state";
 import { tips } from "./ui/tip";
-import type { CostKind, DiffDocument, Embedded, EmbeddedSweep, PaneId } from "./wire";
+import type {
+  CostKind,
+  DiffDocument,
+  Embedded,
+  EmbeddedSession,
+  EmbeddedSweep,
+  PaneId,
+  SessionDocument,
+  SweepDocument,
+} from "./wire";
 
 export interface View {
   store: Store;
@@ -33,6 +44,9 @@ interface Opened<State> {
 interface EmbeddedDiff {
   diff: DiffDocument;
 }
+
+type Embedding = Embedded | EmbeddedDiff | EmbeddedSession | EmbeddedSweep;
+type Mounted = View | DiffState | SessionState | SweepState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
@@ -60,9 +74,9 @@ function open(el: HTMLElement, store: Store): View {
 /** Shows a document that was embedded in a page or in a saved output. */
 export function mount(
   el: HTMLElement,
-  embedded: Embedded | EmbeddedDiff | EmbeddedSweep,
+  embedded: Embedding,
   kind: "page" | "saved" = "page",
-): View | DiffState | SweepState {
+): Mounted {
   if (kind !== "page") return drawn(el, embedded, kind);
   el.style.setProperty("--wb-height", "max(480px, 100vh)");
   el.setAttribute("role", "main");
@@ -73,13 +87,10 @@ export function mount(
   return view;
 }
 
-function drawn(
-  el: HTMLElement,
-  embedded: Embedded | EmbeddedDiff | EmbeddedSweep,
-  kind: "page" | "saved",
-): View | DiffState | SweepState {
+function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mounted {
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
-  if ("sweep" in embedded) return openSweep(el, pageSweep(embedded.sweep, kind)).state;
+  if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
+  if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
@@ -152,14 +163,21 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
   };
 }
 
-function openSweep(el: HTMLElement, host: SweepHost): Opened<SweepState> {
-  const state = new SweepState(host);
-  return { state, close: show(el, <SweepShell state={state} />) };
-}
+/** Views of many records by the trait that holds what they show. */
+const RECORDS = {
+  sweep(el: HTMLElement, host: RecordsHost<SweepDocument>): Opened<SweepState> {
+    const state = new SweepState(host);
+    return { state, close: show(el, <SweepShell state={state} />) };
+  },
+  session(el: HTMLElement, host: RecordsHost<SessionDocument>): Opened<SessionState> {
+    const state = new SessionState(host);
+    return { state, close: show(el, <SessionShell state={state} />) };
+  },
+};
 
-/** A sweep: the model holds the table, rows are asked for. */
-function renderSweep(model: Model, el: HTMLElement): () => void {
-  const { state, close } = openSweep(el, liveSweep(model));
+/** The model holds the tables, rows are asked for. */
+function renderRecords(model: Model, el: HTMLElement, trait: keyof typeof RECORDS): () => void {
+  const { state, close } = RECORDS[trait](el, liveRecords<never>(model, trait));
   return () => {
     close();
     state.close();
@@ -169,7 +187,8 @@ function renderSweep(model: Model, el: HTMLElement): () => void {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const packed = model.get("diff");
   if (packed instanceof DataView) return renderDiff(model, el, packed);
-  if (model.get("sweep") instanceof DataView) return renderSweep(model, el);
+  for (const trait of ["sweep", "session"] as const)
+    if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait);
   const host = liveHost(model);
   const store = new Store(host, PANES);
   const forget = keepPlace(store, model);

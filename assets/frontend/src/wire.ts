@@ -951,6 +951,63 @@ export interface RooflinePoint {
 }
 
 /**
+ * Steps `first` to `last`, which share a bar of the timeline. `heights` are parts of the height
+ * of the picture, from below: compiling, in compiled graphs, outside of graphs. `marks` are
+ * signs for what happened in it, `words` say all of it; `why` is a sentence where it was slow.
+ * `rows` are ids of rows of tables that belong to it.
+ */
+export interface SessionBar {
+  first: number;
+  last: number;
+  heights: number[];
+  marks: string;
+  words: string;
+  why: string;
+  rows: string[];
+}
+
+/**
+ * One table; `none` is what is said where it has no rows. `more` counts those left out. The
+ * `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
+ * report.
+ */
+export interface SessionTable {
+  id: string;
+  title: string;
+  none: string;
+  columns: ColumnSpec[];
+  rows: Record<string, Cell>[];
+  more: number;
+}
+
+/**
+ * A session as far as it is. `title` counts what happened, `facts` say how it was recorded.
+ * `scale` are lines of the picture: how high, and their words. `slow` are sentences on the
+ * slowest steps. `can_open` are ids of the compiles that have a report.
+ */
+export interface SessionDocument {
+  version: number;
+  variable: string;
+  status: "running" | "done";
+  title: string;
+  facts: string;
+  notes: string[];
+  advice: string[];
+  slow: string[];
+  bars: SessionBar[];
+  scale: [number, string][];
+  tables: SessionTable[];
+  can_open: string[];
+}
+
+/**
+ * What a page or a saved output of a session carries.
+ */
+export interface EmbeddedSession {
+  session: SessionDocument;
+}
+
+/**
  * One axis with its values in the order in which they were given.
  */
 export interface SweepAxis {

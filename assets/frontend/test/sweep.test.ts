@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { liveSweep, pageSweep } from "../src/hosts/sweep";
+import { liveRecords, readRecords } from "../src/opened/host";
 import type { Model } from "../src/hosts/live";
 import { cellKey, cells, front, place, ticks } from "../src/sweep/geometry";
 import { bySize, constantOf, shortName } from "../src/sweep/constant";
@@ -76,7 +76,7 @@ test("a cell of the heat map holds the best of its rows", () => {
 });
 
 test("at most two rows are picked, the third takes the place of the first", () => {
-  const state = new SweepState(pageSweep(SHOWN, "saved"));
+  const state = new SweepState(readRecords(SHOWN, "saved"));
   for (const id of ["a, 1", "a, 2", "b, 1"]) state.pick(id);
   expect(state.picked.value).toEqual(["a, 2", "b, 1"]);
   state.pick("a, 2");
@@ -85,10 +85,10 @@ test("at most two rows are picked, the third takes the place of the first", () =
 });
 
 test("without a kernel a row is selected and not opened", async () => {
-  const state = new SweepState(pageSweep(SHOWN, "saved"));
+  const state = new SweepState(readRecords(SHOWN, "saved"));
   await state.open(ROWS[0]!);
   expect(state.selected.value).toBe("a, 1");
-  expect(state.opened.value).toBe(null);
+  expect(state.opening.opened.value).toBe(null);
   expect(state.panes.map(({ id }) => id)).toEqual(["table", "pareto", "heat", "axes"]);
 });
 
@@ -124,7 +124,7 @@ class Kernel implements Model {
 
 async function live(): Promise<[Kernel, SweepState]> {
   const kernel = new Kernel();
-  const state = new SweepState(liveSweep(kernel));
+  const state = new SweepState(liveRecords(kernel, "sweep"));
   await expect.poll(() => state.doc.value?.name).toBe("f");
   return [kernel, state];
 }
@@ -139,17 +139,17 @@ test("the table follows the model", async () => {
 test("a refused row says why, and the way back leads to the table", async () => {
   const [kernel, state] = await live();
   const opening = state.open(ROWS[0]!);
-  expect(state.opened.value?.kind).toBe("asked");
+  expect(state.opening.opened.value?.kind).toBe("asked");
   expect(kernel.asked.at(-1)?.question).toEqual({ row: "a, 1", part: "document" });
   kernel.answer(null, "There is no record.");
   await opening;
-  expect(state.opened.value).toEqual({
+  expect(state.opening.opened.value).toEqual({
     kind: "failed",
     title: "a, 1",
     text: "There is no record.",
   });
-  state.back();
-  expect(state.opened.value).toBe(null);
+  state.opening.back();
+  expect(state.opening.opened.value).toBe(null);
 });
 
 test("what was left before it came does not open any more", async () => {
@@ -157,10 +157,10 @@ test("what was left before it came does not open any more", async () => {
   state.pick("a, 1");
   state.pick("a, 2");
   const comparing = state.compare();
-  state.back();
+  state.opening.back();
   kernel.answer({ parts: [], kernels: [], sentences: [] });
   await comparing;
-  expect(state.opened.value).toBe(null);
+  expect(state.opening.opened.value).toBe(null);
 });
 
 test("what is the same in all rows is said once, and the sizes head the forest plot", () => {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from workbench.number_text import number_text, plural
 from workbench.report.session.record import Session
-from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile
+from workbench.report.session.rows import Compile, Fallback, SessionBreak, SessionRecompile, Step
 
 _CURES: Mapping[str, str] = {
     "size": "mark the dimension with torch._dynamo.mark_dynamic, compile with dynamic=True, or pad "
@@ -132,24 +132,35 @@ def _steps(steps: tuple[int, ...]) -> str:
 
 def why_slow(session: Session, number: int) -> str:
     """Why a step took longer than the median step, in a sentence; empty where it did not."""
-    rows = list(session.tables["steps"])
-    step = next((row for row in rows if row.step == number), None)
-    if step is None:
-        return ""
-    others = sorted(row.wall_ms for row in rows)
-    usual = others[len(others) // 2]
-    if step.wall_ms < 1.5 * usual and not step.compile_s:
-        return ""
-    parts = []
+    return slow_reasons(session, [number]).get(number, "")
+
+
+def slow_reasons(session: Session, numbers: Iterable[int]) -> dict[int, str]:
+    """By step, a sentence for those that took longer than the median step."""
+    rows: list[Step] = list(session.tables["steps"])
+    if not rows:
+        return {}
+    usual = sorted(row.wall_ms for row in rows)[len(rows) // 2]
+    steps = {row.step: row for row in rows}
+    slow = [
+        step
+        for number in numbers
+        if (step := steps.get(number)) and (step.wall_ms >= 1.5 * usual or step.compile_s)
+    ]
+    parts: dict[int, list[tuple[float, str]]] = {step.step: [] for step in slow}
     for event in session.tables["events"]:
-        if event.step == number and event.kind in ("compile", "recompile") and event.cost_s:
+        if event.step in parts and event.kind in ("compile", "recompile") and event.cost_s:
             cost = number_text(event.cost_s, "seconds")
             words = event.text if event.kind == "recompile" else "compiled"
-            parts.append((event.cost_s, f"{event.function} {cost} ({words})"))
+            parts[event.step].append((event.cost_s, f"{event.function} {cost} ({words})"))
+    return {step.step: _why_slow(step, parts[step.step]) for step in slow}
+
+
+def _why_slow(step: Step, parts: list[tuple[float, str]]) -> str:
     parts.sort(reverse=True)
     shown = "; ".join(text for _, text in parts[:3])
     more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
-    took = f"Step {number} took {number_text(step.wall_ms / 1e3, 'seconds')}"
+    took = f"Step {step.step} took {number_text(step.wall_ms / 1e3, 'seconds')}"
     if not parts:
         return f"{took}, {number_text(step.outside_ms / 1e3, 'seconds')} of it outside of graphs."
     compiling = number_text(step.compile_s, "seconds")

@@ -140,7 +140,7 @@ class BreakRecorder:
 
     def rows(self) -> list[Break]:
         """The breaks in the order in which they were met."""
-        return [replace(row, count=self._counts[key]) for key, row in self._met.items()]
+        return [replace(row, count=self._counts[key]) for key, row in list(self._met.items())]
 
     def counts(self) -> dict[tuple[str, int, str], int]:
         """How often each break was met until now."""

@@ -62,7 +62,9 @@ class SessionBreaks:
 
     def rows(self) -> Iterator[SessionBreak]:
         """A row for each place, in the order in which they were met."""
-        for key, own in zip(self._met.items(), self._breaks.rows(), strict=True):
+        # another thread may just meet one: those that both have met
+        met_until_now = list(self._met.items())
+        for key, own in zip(met_until_now, self._breaks.rows(), strict=False):
             (file, line, _), met = key
             yield SessionBreak(
                 own.file,

@@ -195,8 +195,13 @@ class Compiles:
             Compile(
                 **{name: getattr(row, name) for name in names}, file=self.places.shown(row.file)
             )
-            for row in self.found
+            for row in list(self.found)
         ]
+
+    def going_on(self) -> dict[int, float]:
+        """Seconds of the compiles that have not ended, by their row."""
+        now = self._steps.now()
+        return {at: now - row.at_s for at, row in enumerate(list(self.found)) if not row.is_over}
 
     def recompiles(self) -> list[SessionRecompile]:
         """A row for each earlier variant that did not fit."""
@@ -215,7 +220,7 @@ class Compiles:
                 variants=variants,
                 cost_s=sum(each.total_s for each in self.found if each.id == row.id),
             )
-            for row in self.found
+            for row in list(self.found)
             for reason, nearest, variants in row.reasons
         ]
 

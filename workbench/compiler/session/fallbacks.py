@@ -100,7 +100,8 @@ class Fallbacks:
 
     def rows(self) -> list[Fallback]:
         """A row for each frame, in the order in which they were given up."""
-        limited = [one for one in self._fallen.values() if one.how == "new variants"]
+        fallen = list(self._fallen.values())
+        limited = [one for one in fallen if one.how == "new variants"]
         calls = max(0, self._misses - self._attempts) if len(limited) == 1 else None
         return [
             Fallback(
@@ -113,7 +114,7 @@ class Fallbacks:
                 one.why,
                 calls if self._is_counting and one in limited else None,
             )
-            for one in self._fallen.values()
+            for one in fallen
         ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from workbench.errors import UsageError
 from workbench.report.record import Report
 from workbench.report.session.header import SessionHeader
 from workbench.report.session.reports import Reports
-from workbench.report.session.rows import SESSION_TABLES
+from workbench.report.session.rows import SESSION_TABLES, Step
 from workbench.report.table import Table
 
 _MARK = "_workbench_session"
@@ -108,15 +109,28 @@ class SessionRecorder:
 
     def tables(self) -> dict[str, Table[Any]]:
         """Every table as it is now."""
-        functions = {row.id: row.function for row in self.compiles.found}
+        return self._tables([], {})
+
+    def so_far(self) -> dict[str, Table[Any]]:
+        """The same with the step and the compiles that go on, as far as they are."""
+        going_on = self.compiles.going_on()
+        return self._tables([self.steps.unfinished(max(going_on.values(), default=0.0))], going_on)
+
+    def _tables(self, open_steps: list[Step], going_on: dict[int, float]) -> dict[str, Table[Any]]:
+        functions = {row.id: row.function for row in list(self.compiles.found)}
+        ended = list(self.steps.rows.copy())
+        first = ended[0].step if ended else 0
         rows: dict[str, list[Any]] = {
-            "compiles": self.compiles.rows(),
+            "compiles": [
+                replace(row, outcome="compiling", total_s=going_on[at]) if at in going_on else row
+                for at, row in enumerate(self.compiles.rows())
+            ],
             "recompiles": self.compiles.recompiles(),
             "breaks": list(self.breaks.rows()),
             "fallbacks": self.fallbacks.rows(),
             "regions": self.regions.rows(functions),
-            "steps": list(self.steps.rows),
-            "events": list(self.steps.events),
+            "steps": [*ended, *(row for row in open_steps if row.step == first + len(ended))],
+            "events": list(self.steps.events.copy()),
         }
         omitted = {
             "steps": self.steps.number - len(self.steps.rows),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from collections import deque
@@ -29,8 +30,9 @@ class _Calls:
 class Regions:
     """Counts every call of a graph of Inductor, in all threads.
 
-    A call is put on a queue, which threads share without a lock, and added up later. Nothing is
-    put on the graph itself, which torch pickles into its cache, and no graph is kept alive.
+    A call is put on a queue, which threads share without a lock, and added up later, by whoever
+    looks, one at a time. Nothing is put on the graph itself, which torch pickles into its cache,
+    and no graph is kept alive.
     """
 
     def __init__(self, patches: Patches):
@@ -39,6 +41,7 @@ class Regions:
         self._all: list[_Calls] = []
         self._queue: deque[tuple[_Calls, int]] = deque()
         self._new = [0, 0]
+        self._lock = threading.RLock()
         self.on_skip: Callable[[str, str], object] = lambda compile_id, why: None
 
     def install(self) -> None:
@@ -85,13 +88,14 @@ class Regions:
 
     def fold(self) -> None:
         """Add up the calls on the queue."""
-        while self._queue:
-            calls, ns = self._queue.popleft()
-            calls.calls += 1
-            calls.ns += ns
-            calls.first_ns = calls.first_ns or ns
-            self._new[0] += 1
-            self._new[1] += ns
+        with self._lock:
+            while self._queue:
+                calls, ns = self._queue.popleft()
+                calls.calls += 1
+                calls.ns += ns
+                calls.first_ns = calls.first_ns or ns
+                self._new[0] += 1
+                self._new[1] += ns
 
     @property
     def has_new(self) -> bool:
@@ -100,9 +104,15 @@ class Regions:
 
     def since_last(self) -> tuple[int, int]:
         """Calls since this was last asked, and their time in nanoseconds."""
+        with self._lock:
+            calls, ns = self.until_now()
+            self._new = [0, 0]
+        return calls, ns
+
+    def until_now(self) -> tuple[int, int]:
+        """Calls of the step that goes on, and their time in nanoseconds."""
         self.fold()
         calls, ns = self._new
-        self._new = [0, 0]
         return calls, ns
 
     def rows(self, functions: dict[str, str]) -> list[Region]:
@@ -118,7 +128,7 @@ class Regions:
                 one.ns / 1e3 / one.calls,
                 one.first_ns / 1e3,
             )
-            for one in self._all
+            for one in list(self._all)
             if one.calls
         ]
 

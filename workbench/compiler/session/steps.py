@@ -65,20 +65,27 @@ class Steps:
     def end(self) -> None:
         """The step is over; the next begins."""
         now, done = self.now(), self._open
-        calls, ns = self._regions.since_last()
-        wall_ms, in_graphs_ms = (now - done.at_s) * 1e3, ns / 1e6
-        outside_ms = max(0.0, wall_ms - done.compile_s * 1e3 - in_graphs_ms)
-        self.rows.append(
-            Step(
-                self.number, done.at_s, wall_ms, done.compile_s, calls, in_graphs_ms, outside_ms,
-                done.events,
-            )
-        )  # fmt: skip
+        self.rows.append(_row(self.number, done, now, self._regions.since_last()))
         self.number += 1
         self._open = _Open(now)
+
+    def unfinished(self, compiling_s: float) -> Step:
+        """The step that goes on, as far as it is; `compiling_s` is of a compile that goes on too."""
+        done = self._open
+        until_now = _Open(done.at_s, done.compile_s + compiling_s, done.events)
+        return _row(self.number, until_now, self.now(), self._regions.until_now())
 
     def close(self) -> None:
         """End the step that goes on when anything happened in it, or none ever ended."""
         self._regions.fold()
         if not self.rows or self._open.events or self._regions.has_new:
             self.end()
+
+
+def _row(number: int, step: _Open, now: float, called: tuple[int, int]) -> Step:
+    calls, ns = called
+    wall_ms, in_graphs_ms = (now - step.at_s) * 1e3, ns / 1e6
+    outside_ms = max(0.0, wall_ms - step.compile_s * 1e3 - in_graphs_ms)
+    return Step(
+        number, step.at_s, wall_ms, step.compile_s, calls, in_graphs_ms, outside_ms, step.events
+    )

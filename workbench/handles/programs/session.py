@@ -81,6 +81,16 @@ class LiveSession(Session):
         """Every table by name, as it is now."""
         return super().tables if self._recorder is None else self._recorder.tables()
 
+    def so_far(self) -> Session:
+        """What there is now, with the step and the compiles that go on while it records.
+
+        Any thread may call this.
+        """
+        recorder = self._recorder
+        if recorder is None or not recorder.is_running:
+            return Session(self.header, self.tables, self.reports)
+        return Session(recorder.header(), recorder.so_far(), recorder.reports())
+
     @property
     def reports(self) -> Mapping[int, Report]:
         """The reports that were kept, by the row of their compile; each is made when asked for."""

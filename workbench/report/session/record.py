@@ -15,6 +15,7 @@ from workbench.report.session.rows import SESSION_TABLES, Compile
 from workbench.report.table import Table
 
 if TYPE_CHECKING:
+    import anywidget
     import matplotlib.figure
     import pandas
 
@@ -24,7 +25,8 @@ class Session(Presented):
 
     `frame(name)` gives a table: `compiles`, `recompiles` (the nearest earlier variant says why),
     `breaks`, `fallbacks` (frames that run eagerly from now on), `regions` (calls and time of each
-    compiled graph), `steps`, `events`. Times are measured on the host.
+    compiled graph), `steps`, `events`. Times are measured on the host. `view` is the live view
+    that has followed it, None without one.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Session(Presented):
         reports: Mapping[int, Report],
     ):
         self._header, self._tables, self._reports = header, tables, reports
+        self.view: anywidget.AnyWidget | None = None
 
     @property
     def header(self) -> SessionHeader:
@@ -60,6 +63,18 @@ class Session(Presented):
     def reports(self) -> Mapping[int, Report]:
         """The reports that were kept, by the row of their compile."""
         return self._reports
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records."""
+        return False
+
+    def so_far(self) -> Session:
+        """What there is now, with the step and the compiles that go on while it records.
+
+        Any thread may call this.
+        """
+        return self
 
     def frame(self, name: str) -> pandas.DataFrame:
         """One table as a DataFrame; raises `UsageError` for another name."""
@@ -128,6 +143,13 @@ class Session(Presented):
         from workbench.report.session.file import read
 
         return Session(*read(path))
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """What marimo shows: it has no kernel of IPython and takes a widget as it is."""
+        return presenter().view(self)
 
     def plot(self) -> matplotlib.figure.Figure:
         """What each step's time went into; raises `UsageError` where no step has ended."""

@@ -14,15 +14,20 @@ _COUNTS = ("guards", "ops", "eager_calls")
 
 def text(session: Session) -> str:
     """One line: how much was compiled, again, and given up."""
+    return f"Session({counts(session)})"
+
+
+def counts(session: Session) -> str:
+    """How much was compiled, again, and given up."""
     tables = session.tables
-    counts = {
+    found = {
         "compile": len(tables["compiles"]),
         "recompile": count_recompiles(tables),
         "break": len(tables["breaks"]),
         "fallback": len(tables["fallbacks"]),
         "step": session.header.steps,
     }
-    return f"Session({', '.join(plural(count, noun) for noun, count in counts.items())})"
+    return ", ".join(plural(count, noun) for noun, count in found.items())
 
 
 def sentences(session: Session) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class ShownBar:
     top: float
     words: str
     marks: str
+    heights: tuple[float, float, float]
+    bar: Bar
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,17 @@ def _high(ms: float, most: float) -> float:
 
 def _shown(bar: Bar, x: float, width: float, most: float) -> ShownBar:
     parts, below = [], 0.0
+    heights = []
     for ms, (_, colour) in zip(_times(bar), PARTS, strict=True):
         low, high = _high(below, most), _high(below + ms, most)
         below += ms
+        heights.append((high - low) / HEIGHT)
         if ms:
             parts.append(Rectangle(x, HEIGHT - high, width * 0.9, high - low, colour))
     marks = "".join(sign for kind, sign in MARKS.items() if kind in bar.kinds)
-    return ShownBar(tuple(parts), x + width * 0.45, HEIGHT - _high(below, most), _words(bar), marks)
+    top, middle = HEIGHT - _high(below, most), x + width * 0.45
+    a, b, c = heights
+    return ShownBar(tuple(parts), middle, top, _words(bar), marks, (a, b, c), bar)
 
 
 def _words(bar: Bar) -> str:

@@ -103,14 +103,8 @@ def display(sweep: Sweep) -> None:
     if shell is None:
         raise NotImplementedError  # a terminal: IPython then takes the text
     view = sweep.view
-    if not isinstance(view, SweepView) or view.cell != running_cell(shell):
+    if not isinstance(view, SweepView) or view.cell != displaying.running_cell(shell):
         view = SweepView(sweep)
         displaying.publish(shell, displaying.live_output(view))
     html = saved(sweep, embed=options.embed, carries_bundle=displaying.carries_bundle(shell))
     displaying.publish(shell, {"text/plain": repr(sweep), "text/html": html})
-
-
-def running_cell(shell: Any) -> str:
-    """The run of a cell in which outputs are published now."""
-    parent = getattr(shell, "parent_header", None) or {}
-    return str(parent.get("header", {}).get("msg_id", ""))

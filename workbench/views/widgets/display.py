@@ -24,6 +24,8 @@ from workbench.views.wire.machine import Targets
 from workbench.views.words.costs import cost_text, kind_of_lines
 
 if TYPE_CHECKING:
+    from anywidget import AnyWidget
+
     from workbench.views.widgets.report_view import CheckGuards, View
 
 
@@ -232,7 +234,7 @@ def kernel_shell() -> Any:
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
-def live_output(view: View) -> dict[str, Any]:
+def live_output(view: AnyWidget) -> dict[str, Any]:
     """The output of a live view. Its text is empty: a page without scripts shows it as nothing."""
     made = view._repr_mimebundle_()
     data: dict[str, Any] = dict(made[0] if isinstance(made, tuple) else made or {})
@@ -244,17 +246,22 @@ def publish(shell: Any, data: dict[str, Any]) -> None:
     shell.display_pub.publish(data=data, metadata={})
 
 
-def publish_live(shell: Any, view: View) -> None:
+def publish_live(shell: Any, view: AnyWidget) -> None:
     """Show a live view that may be taken back."""
     name = {"display_id": view.model_id}
     shell.display_pub.publish(data=live_output(view), metadata={}, transient=name)
 
 
-def take_back(shell: Any, view: View) -> None:
+def take_back(shell: Any, view: AnyWidget) -> None:
     """Remove a live view from the page: there was nothing to see in it."""
     name = {"display_id": view.model_id}
     shell.display_pub.publish(data={"text/plain": ""}, metadata={}, transient=name, update=True)
     view.close()
+
+
+def running_cell(shell: Any) -> str:
+    """The run of a cell in which outputs are published now."""
+    return _cell(shell)[1]
 
 
 def _cell(shell: Any) -> tuple[str, str]:

@@ -1,11 +1,9 @@
 // The state of the view of a sweep: the pane, the rows that are picked, what was opened.
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { DiffState } from "../diff/state";
-import type { SweepHost } from "../hosts/sweep";
 import { Memory } from "../memory";
-import { PANES } from "../panes";
-import { Store } from "../store";
+import type { RecordsHost } from "../opened/host";
+import { Opening } from "../opened/state";
 import type { Selecting } from "../table/table";
 import type { SweepDocument, SweepRow } from "../wire";
 
@@ -19,12 +17,6 @@ export const TABS = [
 
 export type SweepPane = (typeof TABS)[number]["id"];
 
-export type Opened =
-  | { kind: "asked"; title: string }
-  | { kind: "failed"; title: string; text: string }
-  | { kind: "report"; title: string; store: Store }
-  | { kind: "diff"; title: string; state: DiffState };
-
 const NO_ROWS: readonly SweepRow[] = [];
 
 export class SweepState implements Selecting {
@@ -34,15 +26,15 @@ export class SweepState implements Selecting {
   /** At most two rows, the one that was picked first in front. */
   readonly picked: Signal<readonly string[]> = signal([]);
   readonly related: ReadonlySignal<ReadonlySet<string>>;
-  readonly opened: Signal<Opened | null> = signal(null);
+  readonly opening: Opening;
   readonly isCancelling: Signal<boolean> = signal(false);
   readonly doc: ReadonlySignal<SweepDocument | null>;
   readonly rows: ReadonlySignal<readonly SweepRow[]>;
   /** Rows that can be drawn: those with the figure that rows are compared by. */
   readonly measured: ReadonlySignal<readonly SweepRow[]>;
-  private asked = 0;
 
-  constructor(readonly host: SweepHost) {
+  constructor(readonly host: RecordsHost<SweepDocument>) {
+    this.opening = new Opening(host);
     this.doc = computed(() => host.document.value);
     this.rows = computed(() => this.doc.value?.rows ?? NO_ROWS);
     this.measured = computed(() => this.rows.value.filter((row) => this.figure(row) !== null));
@@ -92,54 +84,25 @@ export class SweepState implements Selecting {
   async open(row: SweepRow): Promise<void> {
     this.select(row.id);
     if (!this.canOpen(row)) return;
-    await this.present(row.id, async () => {
-      const store = new Store(await this.host.row(row.id), PANES);
-      return { kind: "report", title: row.id, store };
-    });
+    await this.opening.row(row.id);
   }
 
   async compare(): Promise<void> {
     const [a, b] = this.picked.value;
-    if (a === undefined || b === undefined) return;
-    const title = `${a} and ${b}`;
-    await this.present(title, async () => {
-      return { kind: "diff", title, state: new DiffState(await this.host.compare(a, b)) };
-    });
-  }
-
-  back(): void {
-    this.asked += 1; // what is still on its way does not open any more
-    const before = this.opened.value;
-    if (before?.kind === "report") before.store.close();
-    this.opened.value = null;
+    if (a !== undefined && b !== undefined) await this.opening.compare(a, b);
   }
 
   async cancel(): Promise<void> {
     this.isCancelling.value = true;
     try {
-      await this.host.cancel();
+      await this.host.ask("cancel");
     } catch {
       // it has ended meanwhile, or the kernel was not listening: the words beside the button say so
     }
   }
 
   close(): void {
-    this.back();
-    this.host.close();
-  }
-
-  private async present(title: string, make: () => Promise<Opened>): Promise<void> {
-    this.asked += 1;
-    const mine = this.asked;
-    this.opened.value = { kind: "asked", title };
-    let made: Opened;
-    try {
-      made = await make();
-    } catch (error) {
-      made = { kind: "failed", title, text: (error as Error).message };
-    }
-    if (mine === this.asked) this.opened.value = made;
-    else if (made.kind === "report") made.store.close();
+    this.opening.close();
   }
 
   private column(id: string): number {

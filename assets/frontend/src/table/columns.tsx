@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import type { Store } from "../store";
-import { Mark } from "../ui/basics";
+import { Mark, type Naming } from "../ui/basics";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import type { Column } from "./table";
@@ -29,7 +29,7 @@ const NONE: readonly ColumnSpec[] = [];
 const NOTHING = {};
 
 export function columnsOf<Row extends object>(
-  store: Store,
+  store: Naming,
   specs: readonly ColumnSpec[],
   rows: readonly Row[],
   cells: Cells<Row>,
@@ -47,7 +47,7 @@ function fieldOf(row: object, field: string): unknown {
 
 /** The column as its spec alone has it. */
 function usual<Row extends object>(
-  store: Store,
+  store: Naming,
   spec: ColumnSpec,
   rows: readonly Row[],
 ): Column<Row> {
@@ -75,7 +75,7 @@ function sortable(value: unknown): Sortable {
 }
 
 function fullOf<Row extends object>(
-  store: Store,
+  store: Naming,
   { key, field = key, kind, full, hint }: ColumnSpec,
 ): Column<Row>["full"] {
   if (kind === "kernel") return (row) => nameOf(store, fieldOf(row, field));
@@ -84,12 +84,12 @@ function fullOf<Row extends object>(
   return (row) => String(fieldOf(row, full) ?? hint ?? fieldOf(row, field) ?? "");
 }
 
-function nameOf(store: Store, kernel: unknown): string {
+function nameOf(store: Naming, kernel: unknown): string {
   return kernel === null ? "" : (store.kernel(kernel as string)?.name ?? String(kernel));
 }
 
 function drawOf<Row extends object>(
-  store: Store,
+  store: Naming,
   spec: ColumnSpec,
   rows: readonly Row[],
   value: (row: Row) => Sortable,
@@ -147,7 +147,7 @@ export function Bars({ parts }: { parts: readonly { share: number; look?: string
 
 const MARKS = 6;
 
-function Marks({ store, kernels }: { store: Store; kernels: string[] }) {
+function Marks({ store, kernels }: { store: Naming; kernels: string[] }) {
   if (!kernels.length) return <>none</>;
   return (
     <span class="ks">

@@ -8,8 +8,11 @@ import type { Note, Tone } from "../wire";
 import { Icon, type IconName } from "./icons";
 import { iconOf, wordOf, type State } from "./words";
 
+/** What knows the kernels of a view. */
+export type Naming = Pick<Store, "kernel">;
+
 /** The coloured square and the id of a kernel. */
-export function Mark({ store, kernel }: { store: Store; kernel: string }) {
+export function Mark({ store, kernel }: { store: Naming; kernel: string }) {
   const known = store.kernel(kernel);
   const mark = known?.mark ?? "ext";
   const look = mark === "ext" || mark === "fb" ? mark : "";

@@ -1,0 +1,71 @@
+// A view of many records in a notebook with its kernel: it changes as they come, each is opened by
+// message. On a page and in a saved output it is only read.
+
+import { signal, type Signal } from "@preact/signals";
+import { hostSignals, idle, PartCache, type Host, type Question } from "../host";
+import { Mail, unpack, type Model } from "../hosts/live";
+import type { Answer, Document as Report } from "../wire";
+
+export interface RecordsHost<Shown> {
+  readonly kind: "live" | "saved" | "page";
+  readonly document: Signal<Shown | null>;
+  /** The record of a row; a rejection is an `Error` with a sentence for the reader. */
+  row(id: string): Promise<Host>;
+  ask<T>(name: string, question?: Question): Promise<T>;
+  close(): void;
+}
+
+/** What a model shows in one of its traits, as gzip of JSON. */
+export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Shown> {
+  const document = signal<Shown | null>(null);
+  const mail = new Mail(model);
+  let asked = 0;
+  const receive = (answer: Answer, buffers: BufferSource[] = []) => {
+    void mail.receive(answer, buffers);
+  };
+  const follow = async () => {
+    asked += 1;
+    const mine = asked;
+    const shown = (await unpack(model.get(trait) as DataView<ArrayBuffer>)) as Shown;
+    if (mine === asked) document.value = shown; // a later one may be there already
+  };
+  const changed = () => void follow();
+  model.on("msg:custom", receive);
+  model.on(`change:${trait}`, changed);
+  changed();
+  const ask = <T>(name: string, question?: Question) => mail.ask(name, question) as Promise<T>;
+  return {
+    kind: "live",
+    document,
+    ask,
+    async row(row) {
+      const part = <T>(name: string) => ask<T>("row", { row, part: name });
+      return rowHost(await part<Report>("document"), part);
+    },
+    close() {
+      model.off("msg:custom", receive);
+      model.off(`change:${trait}`, changed);
+      mail.close();
+    },
+  };
+}
+
+/** What a view of one row's record asks: its parts, nothing that needs the function. */
+function rowHost(report: Report, ask: (part: string) => Promise<unknown>): Host {
+  const signals = hostSignals();
+  const parts = new PartCache();
+  signals.document.value = report;
+  signals.progress.value = { ...idle(), status: "done" };
+  return {
+    kind: "live",
+    ...signals,
+    part: <T>(name: string) => parts.get(name, () => ask(name) as Promise<T>),
+    cancel() {},
+  };
+}
+
+/** What was embedded, without the records. */
+export function readRecords<Shown>(shown: Shown, kind: "page" | "saved"): RecordsHost<Shown> {
+  const refuse = () => Promise.reject(new Error("The records are where it was recorded."));
+  return { kind, document: signal<Shown | null>(shown), row: refuse, ask: refuse, close() {} };
+}

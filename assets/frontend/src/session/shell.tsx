@@ -1,0 +1,147 @@
+// The view of a session: its timeline above its tables and what to change; or one compile, opened.
+
+import { useMemo } from "preact/hooks";
+import { plural } from "../format";
+import { Openable, useReturn } from "../opened/opened";
+import { Frame, useFrame } from "../shell/frame";
+import type { KeyWords } from "../shell/help";
+import type { Tab } from "../shell/tabs";
+import { columnsOf } from "../table/columns";
+import { Table } from "../table/table";
+import { Copy, Prose } from "../ui/basics";
+import type { SessionDocument, SessionTable } from "../wire";
+import "./session.css";
+import { ADVICE, type Row, type SessionState } from "./state";
+import { Timeline } from "./timeline";
+
+const KEYS: readonly KeyWords[] = [
+  { keys: ["1", "7"], words: "switch table", isRange: true },
+  { keys: ["←", "→"], words: "on the timeline: previous or next step" },
+  { keys: ["n", "p"], words: "on the timeline: next event, the one before" },
+  { keys: ["Enter"], words: "open the report of the compile" },
+  { keys: ["Esc"], words: "back to the session" },
+];
+const NO_CELLS = {};
+
+export function SessionShell({ state }: { state: SessionState }) {
+  return (
+    <Openable opening={state.opening} all="The session">
+      {(isHidden) => <Whole state={state} isHidden={isHidden} />}
+    </Openable>
+  );
+}
+
+function Whole({ state, isHidden }: { state: SessionState; isHidden: boolean }) {
+  const frame = useFrame();
+  const doc = state.doc.value;
+  useReturn(frame, isHidden);
+  return (
+    <Frame
+      frame={frame}
+      view={state}
+      look="session"
+      label="Session"
+      tabsLabel="Tables of the session"
+      tabs={doc ? tabsOf(doc) : []}
+      show={(id) => state.show(id)}
+      head={<Head doc={doc} />}
+      above={doc && <Timeline state={state} doc={doc} />}
+      status={<Status state={state} doc={doc} />}
+      keys={KEYS}
+    >
+      {doc && <Pane key={state.pane.value} state={state} doc={doc} />}
+    </Frame>
+  );
+}
+
+function tabsOf(doc: SessionDocument): readonly Tab[] {
+  return [
+    ...doc.tables.map(({ id, title, rows, more }) => ({ id, title, count: rows.length + more })),
+    { id: ADVICE, title: "What to change", count: doc.advice.length },
+  ];
+}
+
+function Head({ doc }: { doc: SessionDocument | null }) {
+  const isRunning = doc?.status === "running";
+  return (
+    <>
+      <h1>Session</h1>
+      {isRunning && <span class="spin" aria-hidden="true" />}
+      {doc && <span class={`tag ${isRunning ? "plain" : "captured"}`}>{doc.status}</span>}
+      <span class="facts mut grow" data-tip="">
+        {doc?.title}
+      </span>
+    </>
+  );
+}
+
+function Pane({ state, doc }: { state: SessionState; doc: SessionDocument }) {
+  const table = doc.tables.find(({ id }) => id === state.pane.value);
+  return table ? <Rows state={state} doc={doc} table={table} /> : <Advice doc={doc} />;
+}
+
+interface RowsProps {
+  state: SessionState;
+  doc: SessionDocument;
+  table: SessionTable;
+}
+
+function Rows({ state, doc, table }: RowsProps) {
+  const specs = JSON.stringify(table.columns);
+  const columns = useMemo(() => columnsOf<Row>(state, table.columns, [], NO_CELLS), [state, specs]);
+  const code = `${doc.variable}.frame("${table.id}")`;
+  const isCompiles = table.id === "compiles";
+  return (
+    <>
+      <div class="bar">
+        <h2>{table.title}</h2>
+        <span class="mut cut">
+          {isCompiles && state.host.kind === "live" && "A click opens the report of a compile."}
+        </span>
+        <span class="grow" />
+        {table.more > 0 && (
+          <span class="mut">{`${plural(table.more, "row")} more in .frame()`}</span>
+        )}
+        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
+      </div>
+      <Table<Row>
+        store={state}
+        label={table.title}
+        columns={columns}
+        rows={table.rows}
+        id={(row) => String(row.row)}
+        none={table.none}
+        open={(row) => void state.open(row)}
+        {...(isCompiles && { click: (row) => void state.open(row) })}
+      />
+    </>
+  );
+}
+
+function Advice({ doc }: { doc: SessionDocument }) {
+  const sentences = [...doc.advice, ...doc.slow];
+  return (
+    <div class="scroll ses-advice">
+      {sentences.map((sentence) => (
+        <p key={sentence}>
+          <Prose text={sentence} />
+        </p>
+      ))}
+      {!doc.advice.length && <p class="mut">Nothing to change was found.</p>}
+    </div>
+  );
+}
+
+function Status({ state, doc }: { state: SessionState; doc: SessionDocument | null }) {
+  return (
+    <div class="status">
+      <span class="path">{doc?.facts}</span>
+      <span class="grow" />
+      {state.host.kind === "live" && (
+        <span class="keys" aria-hidden="true">
+          <kbd>n</kbd> <kbd>p</kbd> events <kbd>Enter</kbd> opens
+        </span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+"""Live views that follow what a cell does while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+from workbench.notebook.progress import is_interactive
+from workbench.views.widgets.display import publish_live, running_cell
+
+if TYPE_CHECKING:
+    from workbench.report.session.record import Session
+    from workbench.views.session.view import Following
+
+T = TypeVar("T")
+
+
+def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
+    """Call something whose widget messages have no parent, so that answers arrive at once.
+
+    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
+    runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
+    instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
+    """
+    kernel: Any = getattr(shell, "kernel", None)
+    if getattr(kernel, "shell_channel_thread", None) is None:
+        return call()  # no subshells
+    from ipykernel.kernelbase import Kernel
+
+    def run() -> T:
+        Kernel.set_parent(kernel, [], {}, channel="shell")  # of this copy of the context alone
+        return call()
+
+    return copy_context().run(run)
+
+
+@contextmanager
+def followed(
+    shell: InteractiveShell, session: Session, variable: str, *, is_viewed: bool
+) -> Iterator[None]:
+    """Show a session while the body records it, and at its end; also of a body that raises."""
+    is_live = is_viewed and getattr(shell, "kernel", None) is not None and is_interactive(shell)
+    following = _live(shell, session, variable) if is_live else None
+    try:
+        yield
+    finally:
+        if following is not None:
+            following.end()
+        if is_viewed:
+            display(session)
+
+
+def _live(shell: InteractiveShell, session: Session, variable: str) -> Following:
+    from workbench.views.session.view import Following, SessionView
+
+    view = in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
+    view.cell = running_cell(shell)
+    session.view = view
+    publish_live(shell, view)
+    return Following(session, view, partial(in_subshell, shell))

@@ -1,0 +1,135 @@
+"""A session as the one document that its widget and its page show; plain JSON-ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from workbench.analysis.session.advice import advice, slow_reasons
+from workbench.report.session.record import Session
+from workbench.views.session.facts import facts, notes, slowest
+from workbench.views.session.tables import Shown, tables
+from workbench.views.session.text import counts
+from workbench.views.session.timeline import timeline
+from workbench.views.static_html.grids import Column
+from workbench.views.wire.document import Cell
+from workbench.views.wire.session import SessionBar, SessionDocument, SessionTable
+from workbench.views.wire.tables import ColumnSpec, Unit
+
+VERSION = 1
+MOST_ROWS, MOST_LIVE = 1000, 200
+"""Rows of a table in a view, and while the program runs: the costliest; `.frame()` has all."""
+_DIGITS = 4
+Status = Literal["running", "done"]
+_UNITS: Mapping[str, Unit] = {"s": "s", "ms": "ms", "us": "us", "count": "count", "right": ""}
+_WIDTHS = {"code": "minmax(90px, 1.2fr)", "prose": "minmax(120px, 2fr)"}
+_OF_NUMBER, _OF_WORD = "minmax(58px, 0.5fr)", "minmax(64px, 0.7fr)"
+_WIDE = {"at", "cache", "kind", "first_us", "against", "expected", "pass_"}
+
+
+def document(
+    session: Session, status: Status = "done", variable: str = "_", *, has_reports: bool = True
+) -> SessionDocument:
+    """Everything that a view shows of the session itself."""
+    is_running = status == "running"
+    most = MOST_LIVE if is_running else MOST_ROWS
+    shown = [_table(each, most) for each in tables(session)]
+    return {
+        "version": VERSION,
+        "variable": variable,
+        "status": status,
+        "title": counts(session),
+        "facts": facts(session),
+        "notes": notes(session, is_running=is_running),
+        "advice": [one.sentence for one in advice(session)],
+        "slow": slowest(session),
+        **_picture(session, shown),
+        "tables": shown,
+        "can_open": [f"compiles:{at}" for at in session.reports] if has_reports else [],
+    }
+
+
+def _picture(session: Session, shown: Sequence[SessionTable]) -> Any:
+    """The bars of the timeline, its scale."""
+    drawn = timeline(session)
+    if drawn is None:
+        return {"bars": [], "scale": []}
+    why = slow_reasons(session, [bar.bar.slowest for bar in drawn.bars])
+    rows = _rows_of_steps(shown)
+    bars: list[SessionBar] = [
+        {
+            "first": bar.bar.first,
+            "last": bar.bar.last,
+            "heights": [round(part, _DIGITS) for part in bar.heights],
+            "marks": bar.marks,
+            "words": bar.words,
+            "why": why.get(bar.bar.slowest, ""),
+            "rows": [id for n in range(bar.bar.first, bar.bar.last + 1) for id in rows.get(n, ())],
+        }
+        for bar in drawn.bars
+    ]
+    scale = [(round(1 - y / drawn.height, _DIGITS), words) for y, words in drawn.ticks]
+    return {"bars": bars, "scale": scale}
+
+
+def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
+    """By step, the ids of the rows of all tables that belong to it."""
+    found: dict[int, list[str]] = {}
+    for each in shown:
+        for row in each["rows"]:
+            step = row.get("first_step", row.get("step"))
+            if isinstance(step, int):
+                found.setdefault(step, []).append(str(row["row"]))
+    return found
+
+
+def _table(own: Shown, most: int) -> SessionTable:
+    """The columns that have a value in any row, and the costliest rows in their order."""
+    places = range(len(own.rows))
+    if len(places) > most:
+        places_by_cost = sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))
+        kept: Sequence[int] = sorted(places_by_cost[:most])
+    else:
+        kept = places
+    columns = [
+        column
+        for column in own.columns
+        if any(own.rows[at][column.field] not in (None, "") for at in kept)
+    ]
+    return {
+        "id": own.name,
+        "title": own.title,
+        "none": own.none,
+        "columns": [_spec(column) for column in columns],
+        "rows": [_row(own, at, columns) for at in kept],
+        "more": len(places) - len(kept) + own.omitted,
+    }
+
+
+def _row(own: Shown, at: int, columns: Sequence[Column]) -> dict[str, Cell]:
+    row = own.rows[at]
+    steps = {name: row[name] for name in ("step", "first_step") if name in row}
+    cells = {column.field: _cell(row[column.field]) for column in columns}
+    return {**steps, **cells, "row": f"{own.name}:{at}"}
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _spec(column: Column) -> ColumnSpec:
+    """A column of the static page as one of the view."""
+    spec: ColumnSpec = {
+        "key": column.field,
+        "title": column.title,
+        "width": _WIDTHS.get(column.unit, _OF_WORD),
+    }
+    if column.unit in _UNITS:
+        spec["kind"], spec["unit"], spec["width"] = "number", _UNITS[column.unit], _OF_NUMBER
+    elif column.unit == "code":
+        spec["kind"] = "code"
+    if column.field in _WIDE:
+        spec["is_wide"] = True
+    return spec

@@ -1,0 +1,39 @@
+"""Sentences on a session: how it was recorded, what to know of it, its slowest steps."""
+
+from __future__ import annotations
+
+from workbench.analysis.session.advice import slow_reasons
+from workbench.report.session.record import Session
+from workbench.views.words.units import seconds_text
+
+_SLOWEST = 3
+
+
+def facts(session: Session) -> str:
+    """How long was recorded and how, in a sentence."""
+    header = session.header
+    environment = header.environment
+    where = f"torch {environment.torch}, Python {environment.python}" if environment.torch else ""
+    parts = [f"{seconds_text(header.wall_s)} recorded", f"capture {header.capture}", where]
+    return ", ".join(part for part in parts if part) + ". Times are measured on the host."
+
+
+def notes(session: Session, *, is_running: bool = False) -> list[str]:
+    """What a reader has to know of it: what could not be seen, steps that never came."""
+    header = session.header
+    found = [f"{part} could not be seen: {why}." for part, why in header.missing]
+    if not is_running and header.steps <= 1 and len(session.tables["regions"]):
+        found.append(
+            "No step was told apart: call s.step() at the end of each, go through s.steps(loader), "
+            'or begin with wb.session(steps="optimizer").'
+        )
+    omitted = session.tables["steps"].omitted
+    if omitted > 0:
+        found.append(f"The first {omitted} steps are counted and not kept.")
+    return found
+
+
+def slowest(session: Session) -> list[str]:
+    """Why the slowest steps took so long, a sentence each."""
+    steps = sorted(session.tables["steps"], key=lambda step: -step.wall_ms)[:_SLOWEST]
+    return list(slow_reasons(session, [step.step for step in steps]).values())

@@ -1,0 +1,145 @@
+"""The tables of a session as they are shown: titles, columns, rows in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from workbench.analysis.session.advice import place
+from workbench.report.session.record import Session
+from workbench.report.session.rows import Compile
+from workbench.views.static_html.grids import Column
+
+_COMPILES = (
+    Column("", "at", "right"),
+    Column("Id", "id", "word"),
+    Column("Function", "function", "code"),
+    Column("Line", "place", "word"),
+    Column("Kind", "kind", "word"),
+    Column("Step", "step", "right"),
+    Column("Time", "total_s", "s"),
+    Column("Outcome", "outcome", "word"),
+    Column("Caches", "cache"),
+    Column("Why", "why", "prose"),
+)
+_RECOMPILES = (
+    Column("Id", "compile_id", "word"),
+    Column("Function", "function", "code"),
+    Column("Step", "step", "right"),
+    Column("Against", "against", "word"),
+    Column("Kind", "kind", "word"),
+    Column("Expected", "expected", "code"),
+    Column("Found", "actual", "code"),
+    Column("Guard", "guard", "code"),
+)
+_BREAKS = (
+    Column("Line", "place", "word"),
+    Column("Code", "text", "code"),
+    Column("Times", "count", "right"),
+    Column("Compiling", "cost_s", "s"),
+    Column("Why", "reason", "prose"),
+)
+_FALLBACKS = (
+    Column("Function", "function", "code"),
+    Column("Line", "place", "word"),
+    Column("Since step", "step", "right"),
+    Column("How", "how", "word"),
+    Column("Eager calls", "eager_calls", "right"),
+    Column("Why", "why", "prose"),
+)
+_REGIONS = (
+    Column("Id", "compile_id", "word"),
+    Column("Function", "function", "code"),
+    Column("Pass", "pass_", "word"),
+    Column("Calls", "calls", "count"),
+    Column("In all", "total_ms", "ms"),
+    Column("Each", "mean_us", "us"),
+    Column("First", "first_us", "us"),
+    Column("Compiled in step", "step", "right"),
+    Column("Why", "why", "prose"),
+)
+_STEPS = (
+    Column("Step", "step", "right"),
+    Column("Whole", "wall_ms", "ms"),
+    Column("Compiling", "compile_s", "s"),
+    Column("Calls", "graph_calls", "count"),
+    Column("In graphs", "in_graphs_ms", "ms"),
+    Column("Outside", "outside_ms", "ms"),
+)
+_PASSES = {True: "backward", False: "forward", None: "not known"}
+_FIRST = "compiled for the first time"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table with its rows; `none` is said where there are none, `cost` is the field to keep by.
+
+    `omitted` rows were counted and not kept.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Mapping[str, Any]]
+    none: str
+    cost: str
+    omitted: int = 0
+
+    @property
+    def call(self) -> str:
+        """The Python that gives all of it."""
+        return f'.frame("{self.name}")'
+
+
+def tables(session: Session) -> list[Shown]:
+    """Every table but the events, which the timeline shows."""
+    own = session.tables
+    compiles: list[Compile] = list(own["compiles"])
+    shown = [{**asdict(row), "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
+    recompiles = [asdict(row) for row in own["recompiles"]]
+    breaks, fallbacks = (
+        [{**asdict(row), "place": _place(row)} for row in own[name]]
+        for name in ("breaks", "fallbacks")
+    )
+    steps = own["steps"]
+    names = list(steps.columns)
+    rows = [dict(zip(names, values, strict=True)) for values in zip(*steps.columns.values())]
+    return [
+        Shown("compiles", "Compiles", _COMPILES, shown, "Nothing was compiled.", "total_s"),
+        Shown(
+            "recompiles", "Compiled again", _RECOMPILES, recompiles, "Nothing was compiled again.",
+            "cost_s",
+        ),
+        Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
+        Shown("fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No frame was given up.", "step"),
+        Shown(
+            "regions", "Calls of compiled graphs", _REGIONS, _regions(session, compiles),
+            "No compiled graph was called.", "total_ms",
+        ),
+        Shown(
+            "steps", "Steps", _STEPS, rows, "No step has ended.", "wall_ms", max(0, steps.omitted)
+        ),
+    ]  # fmt: skip
+
+
+def _place(row: Any) -> str:
+    return place(row.file, row.line)
+
+
+def _regions(session: Session, compiles: Sequence[Compile]) -> list[dict[str, Any]]:
+    """Each with the compile that it is from: in which step that was, and why."""
+    found = []
+    of = {(row.id, row.kind == "backward"): row for row in compiles}
+    for region in session.tables["regions"]:
+        row = of.get((region.compile_id, bool(region.is_backward)))
+        before = "compiled before the session began" if not region.compile_id else ""
+        found.append(
+            {
+                **asdict(region),
+                "pass_": _PASSES[region.is_backward],
+                "step": None if row is None else row.step,
+                "why": before if row is None else row.why or _FIRST,
+            }
+        )
+    return found
