@@ -16,7 +16,13 @@ from tests.browser.panes import show
 from workbench.report import Report
 
 
-@pytest.fixture(params=[(900, "dark"), (1280, "light"), (1600, "dark")], ids=str)
+SEEN = [(900, "dark"), (1280, "light"), (1600, "dark")]
+OTHERS = [(900, "light"), (1280, "dark"), (1600, "light")]
+
+
+@pytest.fixture(
+    params=[*SEEN, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)], ids=str
+)
 def page(
     request: pytest.FixtureRequest,
     open_page: Callable[..., Any],

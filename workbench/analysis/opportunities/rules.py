@@ -46,7 +46,11 @@ RULES: tuple[Rule, ...] = (
     cuda_graphs,
     fixed_sizes,
 )
-"""Every rule; each has a test where it helps by measurement, and one where it is silent."""
+"""Every rule; each has a test where it helps by measurement, and one where it is silent.
+
+Coordinate descent tuning is none of them: it times neighbouring configurations of a kernel on the
+GPU when the kernel first runs, and a record without such times does not say whether one is faster.
+"""
 
 
 def opportunities(report: Report) -> list[Opportunity]:
