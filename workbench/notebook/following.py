@@ -15,7 +15,7 @@ from workbench.notebook.progress import is_interactive
 from workbench.views.widgets.display import publish_live, running_cell
 
 if TYPE_CHECKING:
-    from workbench.report.session.record import Session
+    from workbench.handles.programs.session import LiveSession
     from workbench.views.session.view import Following
 
 T = TypeVar("T")
@@ -41,14 +41,16 @@ def in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
 
 
 @contextmanager
-def followed(
-    shell: InteractiveShell, session: Session, variable: str, *, is_viewed: bool
+def recorded(
+    shell: InteractiveShell, session: LiveSession, variable: str, *, is_viewed: bool
 ) -> Iterator[None]:
-    """Show a session while the body records it, and at its end; also of a body that raises."""
+    """Record the body, and show it meanwhile and at its end; also of a body that raises."""
     is_live = is_viewed and getattr(shell, "kernel", None) is not None and is_interactive(shell)
-    following = _live(shell, session, variable) if is_live else None
+    following = None
     try:
-        yield
+        with session:
+            following = _live(shell, session, variable) if is_live else None
+            yield
     finally:
         if following is not None:
             following.end()
@@ -56,7 +58,7 @@ def followed(
             display(session)
 
 
-def _live(shell: InteractiveShell, session: Session, variable: str) -> Following:
+def _live(shell: InteractiveShell, session: LiveSession, variable: str) -> Following:
     from workbench.views.session.view import Following, SessionView
 
     view = in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))

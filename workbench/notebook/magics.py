@@ -32,7 +32,7 @@ from workbench.notebook.call import (
     split,
 )
 from workbench.notebook.completion import matcher
-from workbench.notebook.following import followed
+from workbench.notebook.following import recorded
 from workbench.notebook.messages import plain_errors
 from workbench.notebook.options import dynamic, fits_options, packaging_options
 from workbench.notebook.progress import ProgressDisplay, is_interactive, show_job
@@ -221,7 +221,7 @@ class WorkbenchMagics(Magics):
             session = api.session("full" if chosen.full else "light", chosen.steps)
             self._bound(session, chosen.output)
             variable = chosen.output or last_output(self.shell)
-            with followed(self.shell, session, variable, is_viewed=not chosen.no_view), session:
+            with recorded(self.shell, session, variable, is_viewed=not chosen.no_view):
                 return run_cell(self.shell, cell)
 
     def _parse(

@@ -70,7 +70,7 @@ class Steps:
         self._open = _Open(now)
 
     def unfinished(self, compiling_s: float) -> Step:
-        """The step that goes on, as far as it is; `compiling_s` is of a compile that goes on too."""
+        """The step that goes on, with the seconds of a compile that goes on too."""
         done = self._open
         until_now = _Open(done.at_s, done.compile_s + compiling_s, done.events)
         return _row(self.number, until_now, self.now(), self._regions.until_now())

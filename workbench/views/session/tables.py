@@ -12,7 +12,7 @@ from workbench.report.session.rows import Compile
 from workbench.views.static_html.grids import Column
 
 _COMPILES = (
-    Column("", "at", "right"),
+    Column("No.", "at", "right"),
     Column("Id", "id", "word"),
     Column("Function", "function", "code"),
     Column("Line", "place", "word"),
@@ -104,7 +104,10 @@ def tables(session: Session) -> list[Shown]:
     )
     steps = own["steps"]
     names = list(steps.columns)
-    rows = [dict(zip(names, values, strict=True)) for values in zip(*steps.columns.values())]
+    rows = [
+        dict(zip(names, values, strict=True))
+        for values in zip(*steps.columns.values(), strict=True)
+    ]
     return [
         Shown("compiles", "Compiles", _COMPILES, shown, "Nothing was compiled.", "total_s"),
         Shown(
