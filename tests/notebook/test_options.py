@@ -71,7 +71,6 @@ def test_options_reach_the_api(
         ("-s m.aot", "write one of them"),
         ("-g strict", "a package has a contract instead"),
         ("-b eager", "-p compiles with AOTInductor: leave -b out"),
-        ("-t h100", "not for h100: leave -t out"),
         ("--bg", "leave -s, -p and -a out"),
         ("-p", "-p needs a value: -p PATH"),
     ],
@@ -88,6 +87,15 @@ def test_what_a_package_cannot_is_one_line(
     assert error.startswith("UsageError: %aot_compile")
     assert message in error
     assert not package_calls
+
+
+@pytest.mark.parametrize(("option", "target"), [("-t h100", "h100"), ("-t cpu", "host")])
+def test_a_package_can_be_for_a_gpu_that_is_not_here(
+    run: Run, package_calls: list[Any], tmp_path: Path, option: str, target: str
+) -> None:
+    run(f"%aot_compile -p {tmp_path / 'm.pt2'} {option} --no-view abs(-1)")
+    (call,) = package_calls
+    assert vars(call).get("target", "host") == target
 
 
 def test_every_size_or_none_is_dynamic_in_one_word() -> None:

@@ -254,13 +254,11 @@ def packaging_options(chosen: Namespace, wanted: Mapping[str, Any]) -> dict[str,
             raise UsageError(f"{words}.")
     if wanted["backend"] not in (None, "inductor"):
         raise UsageError("-p compiles with AOTInductor: leave -b out.")
-    if wanted["target"] not in _TARGETS:
-        raise UsageError(
-            f"-p compiles for a device of this machine, not for {wanted['target']}: leave -t out."
-        )
     if wanted["dynamic"]:
         raise UsageError("-p exports with named dimensions: write -d ARG:DIM=NAME for each.")
-    return {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
+    kept = {name: wanted[name] for name in ("mode", "options", "dynamic_shapes")}
+    # the package is for the device of its inputs, unless it is for a GPU that is not here
+    return kept if wanted["target"] in _TARGETS else {**kept, "target": wanted["target"]}
 
 
 def fits_options(chosen: Namespace) -> dict[str, Any]:

@@ -75,6 +75,8 @@ def test_what_the_backward_needs_is_kept_by_the_forward(step: Memory) -> None:
     weights = [row for row in step.saved if row.kind == "weights"]
     assert [row.bytes for row in weights] == [0] * len(weights)
     owners = {row.id: row for row in step.allocations}
+    kept = [row.bytes for row in step.allocations if row.kind == "saved for backward"]
+    assert step.saved_bytes == sum(kept)
     assert all(owners[row.storage].kind == row.kind for row in step.saved)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from workbench.artifacts.archive.file_kinds import open_file
 from workbench.artifacts.archive.package_container import package_in
 from workbench.artifacts.archive.zip_frame import read_frame
 from workbench.artifacts.manifest.package_manifest import PackageManifest
+from workbench.compiler.packaging import compiling
 from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.request import ModelRequest
 from workbench.compiler.packaging.writing import write_package
@@ -86,3 +88,32 @@ def test_an_interrupt_leaves_torch_usable_and_the_old_file(tmp_path: Path) -> No
     assert [file.name for file in tmp_path.iterdir()] == ["m.pt2"]
     program = torch.export.export(model, (x,))  # torch goes on as before
     torch.testing.assert_close(program.module()(x), model(x))
+
+
+@pytest.mark.parametrize(("device", "offsets"), [("cpu", [0, 64]), ("cuda", [0, 12])])
+def test_constants_lie_where_torch_puts_them(device: str, offsets: list[int]) -> None:
+    """One after the other in the blob of a GPU, at multiples of 64 bytes in that of a CPU."""
+
+    def constant(size: int) -> Any:
+        return SimpleNamespace(
+            is_cuda=device == "cuda",
+            is_mkldnn=False,
+            shape=(size,),
+            dtype=torch.float32,
+            numel=lambda: size,
+            stride=lambda: (1,),
+            storage_offset=lambda: 0,
+            element_size=lambda: 4,
+            untyped_storage=lambda: SimpleNamespace(nbytes=lambda: 4 * size),
+        )
+
+    held = {"a": constant(3), "b": constant(5)}
+    graph = SimpleNamespace(
+        constants=held,
+        folded_constants=set(),
+        get_original_value_of_constant=held.__getitem__,
+        allocated_constant_name={"a": "a", "b": "b"},
+        dynamo_flat_name_to_original_fqn={},
+        mutated_buffers=set(),
+    )
+    assert [row.offset for row in compiling._constants(graph)] == offsets

@@ -49,8 +49,7 @@ class Depth:
 
 def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:
     """The places of a program that was counted."""
-    saved = sum({row.storage: row.bytes for row in memory.saved}.values())
-    return Depth(layers, _places(memory), optimizer, saved, seconds)
+    return Depth(layers, _places(memory), optimizer, memory.saved_bytes, seconds)
 
 
 def _places(memory: Memory) -> dict[str, Bytes]:

@@ -186,6 +186,11 @@ class Memory(Presented):
             )
         return tuple(rows)
 
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that the forward keeps for the backward: each storage once, weights apart."""
+        return sum({row.storage: row.bytes for row in self.saved}.values())
+
     def at_peak(self, by: By = "line") -> dict[str, int]:
         """Bytes that live at the peak by "line", "module", "kind" or "value", most first.
 

@@ -22,7 +22,7 @@ from workbench.errors import CaptureError
 from workbench.report import Report
 
 _COMMANDS = "// Compile cmd"  # what torch adds at the end: the compiler's command lines
-_ALIGNMENT = 64  # bytes; between constants in torch's blob
+_ALIGNMENT = 64  # bytes; between constants in torch's blob, but for one of a GPU
 _KEEP = "always_keep_tensor_constants"
 _FOLDS = "joint_graph_constant_folding"
 _WEIGHTS: Mapping[str, Mapping[str, Any]] = {
@@ -180,9 +180,9 @@ def watched() -> Iterator[Library]:
 def _constants(graph: Any) -> Iterator[PackagedConstant]:
     """The constants in the order in which torch writes them, with their place in its blob."""
     offset = 0
-    for name in graph.constants:
-        if name in graph.folded_constants:
-            continue
+    kept = [name for name in graph.constants if name not in graph.folded_constants]
+    on_gpu = all(graph.get_original_value_of_constant(name).is_cuda for name in kept)
+    for name in kept:
         tensor = graph.get_original_value_of_constant(name)
         size = _bytes(tensor)
         allocated = graph.allocated_constant_name[name]
@@ -197,7 +197,7 @@ def _constants(graph: Any) -> Iterator[PackagedConstant]:
             size=size - start,
             offset=offset + start,
         )
-        offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+        offset += size if on_gpu else -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _bytes(tensor: torch.Tensor) -> int:

@@ -164,6 +164,7 @@ def repackage_command(path: str, package: OpenedPackage) -> str:
 
 def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
     asked = Request(name=model.name)
+    are_variants = package.manifest is not None and package.manifest.are_variants
     if model.report is not None:
         asked = Report.from_bytes(decode_report(package.raw(model.report))).request
     options = "".join(f"{json.dumps(name)}: {value}, " for name, value in asked.options)
@@ -173,6 +174,8 @@ def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
         "" if not options else "options={" + options.removesuffix(", ") + "}",
         "" if asked.mode is None else f"mode={asked.mode!r}",
         "" if model.weights == "inside" else f"weights={model.weights!r}",
+        f"variant={model.name!r}" if are_variants else "",
+        f"target={model.target!r}" if model.target else "",
     ]
     inputs = ", ".join(asked.inputs)
     return f"{', '.join(part for part in parts if part)})  # {model.name}: {inputs}"
