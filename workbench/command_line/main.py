@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 FINE, FINDING, WRONG_USE = 0, 1, 2
 _FILE = "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE"
-_EXIT = "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use or a bad file."
+_EXIT = (
+    "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use, a bad file or a "
+    "program that fails."
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -23,7 +27,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return int(command(chosen))
     except (WorkbenchError, OSError) as error:
         print(f"workbench {chosen.command}: {error}", file=sys.stderr)
-        return WRONG_USE
+    except Exception:  # Python's own exit code of an error, 1, would read as a finding
+        traceback.print_exc()
+    return WRONG_USE
 
 
 def _parser() -> argparse.ArgumentParser:
