@@ -182,7 +182,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_the_plugin_import_neither_torch_nor_the_record() -> None:
     code = (
         "import sys, workbench.command_line.main, workbench.pytest_plugin\n"
-        "workbench.command_line.main._parser().format_help()\n"
+        "workbench.command_line.main.command_parser().format_help()\n"
         "print([m for m in ('torch', 'pandas', 'workbench.report') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,7 +19,7 @@ _EXIT = (
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    chosen = _parser().parse_args(words)
+    chosen = command_parser().parse_args(words)
     from workbench.errors import WorkbenchError
 
     command = getattr(import_module("workbench.command_line.commands"), chosen.command)
@@ -32,7 +32,8 @@ def main(words: Sequence[str] | None = None) -> int:
     return WRONG_USE
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """What reads the words of the command."""
     parser = argparse.ArgumentParser(
         "workbench", description="Look into what PyTorch compiled.", epilog=_EXIT
     )
@@ -54,7 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
     given = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=given)
-    schema = commands.add_parser("schema", help="the JSON Schema of what --json prints")
+    about = "the JSON Schema of what --json prints"
+    schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)
     return parser
 
