@@ -8,6 +8,9 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.pytest_plugin import Compiles
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.record import Session, empty_tables
 
 pytest_plugins = ["pytester"]
 
@@ -193,3 +196,61 @@ def test_no_marker():
     torch.compile(broken, backend="eager")(X)
 """
     run(pytester, body).assert_outcomes(passed=2)
+
+
+def test_a_marker_that_would_be_passed_over_is_refused(pytester: pytest.Pytester) -> None:
+    body = """
+import unittest
+
+
+class Theirs(unittest.TestCase):
+    @pytest.mark.compiles(breaks=0)
+    def test_method(self):
+        torch.compile(broken, backend="eager")(X)
+
+
+@pytest.mark.compiles(0)
+def test_unnamed():
+    torch.compile(broken, backend="eager")(X)
+"""
+    result = run(pytester, body)
+    assert "passed" not in result.parseoutcomes()
+    result.stdout.fnmatch_lines_random(
+        ["*is for test functions*wb.expect(session, breaks=0)*", "*compiles(0): name what is*"]
+    )
+
+
+def test_every_test_has_a_baseline_of_its_own(pytester: pytest.Pytester) -> None:
+    body = """
+RECORD = wb.Report()
+
+
+@pytest.fixture
+def first(compiles):
+    compiles(RECORD)
+
+
+class TestOne:
+    def test_same(self, first): ...
+
+
+class TestOther:
+    def test_same(self, first): ...
+
+
+@pytest.mark.parametrize("name", ["a/b", "a:b", "x" * 400])
+def test_named(first, name): ...
+"""
+    run(pytester, body, "--compiles-update").assert_outcomes(passed=5)
+    files = sorted(path.name for path in Path(pytester.path, "__compiles__").rglob("*.wbr"))
+    assert len(files) == 5
+    assert files[0].startswith("TestOne_test_same-")
+    run(pytester, body).assert_outcomes(passed=5)
+
+
+def test_the_file_of_a_session_is_a_record(tmp_path: Path) -> None:
+    Session(SessionHeader(), empty_tables(), {}).save(tmp_path / "run.wbs")
+    compiles = Compiles()
+    compiles(tmp_path / "run.wbs")
+    assert isinstance(compiles.records[0], Session)
+    wb.expect(tmp_path / "run.wbs", breaks=0)

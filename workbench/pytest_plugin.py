@@ -5,6 +5,7 @@ Nothing of torch is imported before a test uses them.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _MARKER = "compiles"
 _FOLDER = "__compiles__"
+_LONGEST = 120  # characters of a file's name
 _WHOLE = ("kernels", "peak_bytes")  # what torch's caches would hide
 _HELP = (
     "compiles(breaks=0, recompiles=0, fallbacks=0, graphs=1, kernels='<= 12', peak_bytes='<= 1 GB',"
@@ -39,10 +41,9 @@ class Compiles:
         `x` is what `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, a
         session, or the path of a file.
         """
-        from workbench.artifacts.inspect.report_in import report_of
-        from workbench.report.session.record import Session
+        from workbench.artifacts.inspect.report_in import record_of
 
-        self.records.append(x if isinstance(x, Session) else report_of(x))
+        self.records.append(record_of(x))
         return x
 
     @contextmanager
@@ -71,6 +72,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Describe the marker."""
     config.addinivalue_line("markers", _HELP)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail where the marker would be passed over in silence."""
+    marker = item.get_closest_marker(_MARKER)
+    if marker is None:
+        return
+    if marker.args:
+        given = ", ".join(map(repr, marker.args))
+        pytest.fail(f"compiles({given}): name what is limited: compiles(breaks=0).", pytrace=False)
+    if not isinstance(item, pytest.Function) or _is_unittest(item):
+        pytest.fail(
+            "The marker compiles is for test functions and for methods of plain classes: in a "
+            "unittest.TestCase call wb.expect(session, breaks=0).",
+            pytrace=False,
+        )
+
+
+def _is_unittest(item: pytest.Function) -> bool:
+    """Whether pytest leaves the call to unittest, which the hook below does not see."""
+    import unittest
+
+    return isinstance(item.cls, type) and issubclass(item.cls, unittest.TestCase)
 
 
 @pytest.fixture
@@ -111,7 +135,10 @@ class _Contract:
 
     def path(self, number: int, suffix: str) -> Path:
         """Where a baseline is kept: of the first record under the name of the test."""
-        name = re.sub(r"[^\w.-]+", "_", self._item.name).strip("_")
+        inside = (
+            n for n in self._item.listchain() if isinstance(n, pytest.Class | pytest.Function)
+        )
+        name = _file_name("::".join(node.name for node in inside))
         more = f"-{number + 1}" if number else ""
         folder = self._item.path.parent / _FOLDER / self._item.path.stem
         return folder / f"{name}{more}.{suffix}"
@@ -154,3 +181,10 @@ class _Contract:
             record.save(path)
         elif self._baseline or (self._baseline is None and (path.exists() or not self.limits)):
             check_baseline(record, path)
+
+
+def _file_name(test: str) -> str:
+    """The name of a test as that of a file; what is lost of it is told apart by a digest."""
+    kept = re.sub(r"[^\w.-]+", "_", test).strip("_")[:_LONGEST]
+    digest = hashlib.sha256(test.encode()).hexdigest()[:8]
+    return kept if kept == test else f"{kept}-{digest}"

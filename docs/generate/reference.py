@@ -1,11 +1,12 @@
-"""The reference: what is public, every table, every message, every magic."""
+"""The reference: what is public, every table, every message, every magic, every command."""
 
 from __future__ import annotations
 
-from docs.generate import magics, messages, public, tables
+from docs.generate import commands, magics, messages, public, tables
 from docs.generate.readme import Page
 
 
 def pages() -> list[Page]:
     """Its pages in their order."""
-    return [*public.pages(), *tables.pages(), *messages.pages(), *magics.pages()]
+    rooms = (public, tables, messages, magics, commands)
+    return [page for room in rooms for page in room.pages()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.report.session.sample import session
 from workbench.command_line.documents import SCHEMA
 from workbench.command_line.main import main
 
@@ -74,6 +76,21 @@ def test_a_report_is_printed_and_written_as_a_page(
     assert numbers["compile_s"]["source"] == "measured"
     assert numbers["fallbacks"]["value"] is None
     assert "only a session" in numbers["fallbacks"]["why"]
+    assert len(found["kernels"]) == 16
+    first = found["kernels"][0]
+    assert {one["name"] for one in first["quantities"]} >= {"calls", "bytes_read"}
+    assert all({"value", "unit", "source"} <= {*one} for one in first["quantities"])
+    assert all(re.fullmatch(r".+:\d+", place) for place in first["lines"])
+
+
+def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "run.wbs")
+    session().save(path)
+    found = in_json(capsys, "report", path)
+    assert {one["name"]: one["value"] for one in found["quantities"]}["recompiles"] == 2
+    assert "kernels" not in found
+    assert main(["diff", path, path]) == 0
+    assert main(["diff", path, str(STATIC)]) == 2
 
 
 def test_a_difference_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,17 +144,34 @@ def test_a_break_is_a_finding(
         (["explain", "theirs"], "write MODULE:FUNCTION"),
         (["explain", "no_such_module:f"], "There is no module no_such_module"),
         (["explain", "nowhere.py:f"], "There is no file nowhere.py"),
+        (["explain", "{folder}/failing.py:f"], "failing.py cannot be imported: ValueError: no."),
+        (
+            ["explain", "{folder}/wanting.py:f"],
+            "cannot be imported: ModuleNotFoundError",
+        ),
+        (["explain", "{folder}/theirs.py:raises"], "ZeroDivisionError"),
         (["explain", "math:no_such"], "math has no no_such"),
         (["explain", "math:sin", "--inputs", "1 +"], "--inputs '1 +': SyntaxError"),
     ],
 )
-def test_wrong_use_is_a_sentence(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+def test_wrong_use_and_failing_programs_are_no_findings(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(words) == 2
+    (tmp_path / "failing.py").write_text("raise ValueError('no')")
+    (tmp_path / "wanting.py").write_text("import no_such_module_of_theirs")
+    (tmp_path / "theirs.py").write_text("def raises():\n    return 1 // 0\n")
+    assert main([word.format(folder=tmp_path) for word in words]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
     assert shown.out == ""
+
+
+def test_a_file_imports_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside_theirs.py").write_text(PROGRAM)
+    (tmp_path / "theirs.py").write_text("from beside_theirs import whole")
+    before = [*sys.path]
+    assert main(["explain", f"{tmp_path}/theirs.py:whole", "--inputs", "torch.ones(4)"]) == 0
+    assert sys.path == before
 
 
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +182,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_and_the_plugin_import_neither_torch_nor_the_record() -> None:
     code = (
         "import sys, workbench.command_line.main, workbench.pytest_plugin\n"
-        "workbench.command_line.main._parser().format_help()\n"
+        "workbench.command_line.main.command_parser().format_help()\n"
         "print([m for m in ('torch', 'pandas', 'workbench.report') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from docs.generate import links, magics, messages, notebooks, parameters, public, readme, tables
+from docs.generate import (
+    commands,
+    links,
+    magics,
+    messages,
+    notebooks,
+    parameters,
+    public,
+    readme,
+    tables,
+)
 from workbench.analysis.opportunities.rules import RULES
 from workbench.errors import __all__ as errors
 from workbench.notebook.options import OF_MAGICS
@@ -71,6 +81,15 @@ def test_every_option_of_every_magic_is_there() -> None:
     for magic, options in OF_MAGICS.items():
         names = [name for option in options for name in option.names]
         assert [name for name in names if f"`{name}" not in told[magic]] == []
+
+
+def test_every_command_and_its_arguments_are_there() -> None:
+    (page,) = commands.pages()
+    told = dict(re.findall(r"\{ #(\w+) \}\n(.*?)(?=\n## |\Z)", page.text, re.DOTALL))
+    assert list(told) == ["report", "diff", "check", "inspect", "explain", "schema"]
+    assert all("`--json`" in text for name, text in told.items() if name != "schema")
+    assert "`--inputs ARGUMENTS`" in told["explain"]
+    assert "Exit code: 0" in page.text
 
 
 def test_every_class_of_messages_is_there() -> None:

@@ -136,10 +136,9 @@ def expect(x: Any, **limits: Any) -> Expectation:
         - k0 (cpp_fused_add_mul_relu_0)
     """
     from workbench.analysis.expectations.expectation import Expectation
-    from workbench.artifacts.inspect.report_in import report_of
-    from workbench.report.session.record import Session
+    from workbench.artifacts.inspect.report_in import record_of
 
-    return Expectation(x if isinstance(x, Session) else report_of(x)).all(limits)
+    return Expectation(record_of(x)).all(limits)
 
 
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:

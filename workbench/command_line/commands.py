@@ -11,15 +11,15 @@ from pathlib import Path
 from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.expectations.quantities import Record
-from workbench.artifacts.inspect.report_in import report_of
-from workbench.command_line.documents import SCHEMA, document, numbers_of
+from workbench.artifacts.inspect.report_in import record_of
+from workbench.command_line.documents import SCHEMA, document, kernels_of, numbers_of
 from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.programs import called
 from workbench.errors import UsageError
 from workbench.report.presenting import presenter
 from workbench.report.session.record import Session
 
-_RECORDS = (".wbr", ".aot", ".pt2")
+_RECORDS = (".wbr", ".wbs", ".aot", ".pt2")
 
 
 def report(chosen: Namespace) -> int:
@@ -30,8 +30,11 @@ def report(chosen: Namespace) -> int:
         found.to_html(chosen.html)
     if chosen.json:
         sentences = presenter().sentences(found) if isinstance(found, Session) else [repr(found)]
-        numbers = numbers_of(found)
-        print(document("report", chosen.file, ok=ok, sentences=sentences, numbers=numbers))
+        kernels = None if isinstance(found, Session) else kernels_of(found)
+        print(
+            document("report", chosen.file, ok=ok, sentences=sentences, numbers=numbers_of(found),
+                     kernels=kernels)
+        )  # fmt: skip
     else:
         print(presenter().text(found))
     return _code(ok)
@@ -132,9 +135,7 @@ def schema(chosen: Namespace) -> int:
 
 def _record(path: str) -> Record:
     """What a file holds; a log is read as one."""
-    if path.endswith(".wbs"):
-        return Session.load(path)
-    return report_of(path) if path.endswith(_RECORDS) else api.read_trace(path)
+    return record_of(path) if path.endswith(_RECORDS) else api.read_trace(path)
 
 
 def _code(ok: bool) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.analysis.expectations.quantities import Quantity, Record, quantities
+from workbench.report import Kernel, Report
 
 FORMAT = 1
 _QUANTITY = {
@@ -17,7 +18,7 @@ _QUANTITY = {
         "name": {"type": "string"},
         "of": {"type": "string", "description": "which of the records, where there are several"},
         "value": {"type": ["number", "null"], "description": "null: the record cannot tell"},
-        "unit": {"enum": ["1", "bytes", "s"]},
+        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a part from 0 to 1"},
         "source": {
             "enum": ["counted", "measured", "model"],
             "description": "counted in the record, measured by a clock, or computed by a model",
@@ -37,6 +38,21 @@ _FINDING = {
         "advice": {"type": "string"},
     },
 }
+_KERNEL = {
+    "type": "object",
+    "required": ["id", "name", "language", "is_backward", "ops", "lines", "quantities"],
+    "additionalProperties": False,
+    "description": "a generated kernel or a call of a library",
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "language": {"enum": ["triton", "cpp", "extern"]},
+        "is_backward": {"type": "boolean"},
+        "ops": {"type": "array", "items": {"type": "string"}},
+        "lines": {"type": "array", "items": {"type": "string"}, "description": "file:line"},
+        "quantities": {"type": "array", "items": _QUANTITY},
+    },
+}
 SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "What the command workbench prints with --json",
@@ -51,6 +67,7 @@ SCHEMA: Mapping[str, Any] = {
         "sentences": {"type": "array", "items": {"type": "string"}},
         "quantities": {"type": "array", "items": _QUANTITY},
         "findings": {"type": "array", "items": _FINDING},
+        "kernels": {"type": "array", "items": _KERNEL, "description": "of the command report"},
     },
 }
 """The JSON Schema of every document."""
@@ -64,9 +81,10 @@ def document(
     sentences: Iterable[str],
     numbers: Iterable[Mapping[str, Any]] = (),
     findings: Iterable[Mapping[str, str]] = (),
+    kernels: Iterable[Mapping[str, Any]] | None = None,
 ) -> str:
     """One document as text."""
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "command": command,
         "name": name,
@@ -75,6 +93,8 @@ def document(
         "quantities": list(numbers),
         "findings": [{k: v for k, v in one.items() if v} for one in findings],
     }
+    if kernels is not None:
+        content["kernels"] = list(kernels)
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
@@ -92,3 +112,41 @@ def _number(one: Quantity, of: str) -> dict[str, Any]:
     }
     more = {"of": of, "evidence": list(one.evidence), "why": one.why}
     return found | {key: value for key, value in more.items() if value}
+
+
+def kernels_of(report: Report) -> Iterator[dict[str, Any]]:
+    """Every kernel of a report with what is known of it, in the order of the program."""
+    files = {source.id: source.file for source in report.sources}
+    for row in report.kernels:
+        yield {
+            "id": row.id,
+            "name": row.name,
+            "language": row.language,
+            "is_backward": row.is_backward,
+            "ops": list(row.ops),
+            "lines": [_place(line, files) for line in row.lines],
+            "quantities": [*_of_kernel(row)],
+        }
+
+
+def _place(line: str, files: Mapping[str, str]) -> str:
+    """`L:s0:12` as file and line."""
+    _, source, number = line.split(":")
+    return f"{files.get(source, source)}:{number}"
+
+
+def _of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
+    time_s = None if row.time_us is None else row.time_us * 1e-6
+    for name, value, unit, source in (
+        ("calls", row.calls, "1", "counted"),
+        ("time", time_s, "s", "measured"),
+        ("bytes_read", row.bytes_read, "bytes", "model"),
+        ("bytes_written", row.bytes_written, "bytes", "model"),
+        ("flops", row.flops, "1", "counted"),
+        ("registers", row.registers, "1", "counted"),
+        ("spills", row.spills, "1", "counted"),
+        ("smem_bytes", row.smem_bytes, "bytes", "counted"),
+        ("occupancy", row.occupancy, "1", "model"),
+    ):
+        if value is not None:
+            yield {"name": name, "value": value, "unit": unit, "source": source}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 FINE, FINDING, WRONG_USE = 0, 1, 2
 _FILE = "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE"
-_EXIT = "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use or a bad file."
+_EXIT = (
+    "Exit code: 0 nothing found, 1 a finding (see each command), 2 wrong use, a bad file or a "
+    "program that fails."
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    chosen = _parser().parse_args(words)
+    chosen = command_parser().parse_args(words)
     from workbench.errors import WorkbenchError
 
     command = getattr(import_module("workbench.command_line.commands"), chosen.command)
@@ -23,10 +27,13 @@ def main(words: Sequence[str] | None = None) -> int:
         return int(command(chosen))
     except (WorkbenchError, OSError) as error:
         print(f"workbench {chosen.command}: {error}", file=sys.stderr)
-        return WRONG_USE
+    except Exception:  # Python's own exit code of an error, 1, would read as a finding
+        traceback.print_exc()
+    return WRONG_USE
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """What reads the words of the command."""
     parser = argparse.ArgumentParser(
         "workbench", description="Look into what PyTorch compiled.", epilog=_EXIT
     )
@@ -48,7 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
     given = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
     explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=given)
-    schema = commands.add_parser("schema", help="the JSON Schema of what --json prints")
+    about = "the JSON Schema of what --json prints"
+    schema = commands.add_parser("schema", help=about, description=about)
     schema.set_defaults(json=True)
     return parser
 

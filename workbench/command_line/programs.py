@@ -43,14 +43,24 @@ def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...],
 
 
 def _names(where: str) -> dict[str, Any]:
-    if where.endswith(".py"):
-        if not Path(where).exists():
-            raise UsageError(f"There is no file {where}.")
-        return runpy.run_path(where)
-    sys.path.insert(0, str(Path.cwd()))
+    """The names of a module or of a file, which runs; what lies beside it can be imported."""
+    is_file = where.endswith(".py")
+    if is_file and not Path(where).exists():
+        raise UsageError(f"There is no file {where}.")
+    folder = str(Path(where).resolve().parent if is_file else Path.cwd())
+    sys.path.insert(0, folder)
     try:
-        return vars(importlib.import_module(where))
-    except ModuleNotFoundError as error:
-        raise UsageError(f"There is no module {where}: {error}.") from error
+        return runpy.run_path(where) if is_file else vars(importlib.import_module(where))
+    except Exception as error:  # whatever the user's own module raises
+        if isinstance(error, ModuleNotFoundError) and error.name in _parts(where):
+            raise UsageError(f"There is no module {where}: {error}.") from error
+        raise UsageError(f"{where} cannot be imported: {type(error).__name__}: {error}.") from error
     finally:
-        sys.path.remove(str(Path.cwd()))
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def _parts(module: str) -> tuple[str, ...]:
+    """A module and the packages that it is in."""
+    names = module.split(".")
+    return tuple(".".join(names[:end]) for end in range(1, len(names) + 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,6 +11,11 @@ import workbench as wb
 from tests.handles.memory.programs import MLP
 from workbench.analysis.expectations.limits import Limit, limit
 from workbench.analysis.expectations.quantities import QUANTITIES, quantities
+from workbench.analysis.memory import memory as memory_module
+from workbench.report import Capability, Table
+from workbench.report.header import Outcome
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.record import empty_tables
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +69,45 @@ def test_what_a_record_cannot_tell_does_not_hold(report: wb.Report) -> None:
         wb.expect(report).fallbacks(0)
     with pytest.raises(wb.ExpectationError, match=r"peak_bytes is not known: .* no text of its"):
         wb.expect("tests/records/mlp/static.wbr", peak_bytes="<= 1 GB")
+
+
+def test_what_was_only_captured_has_no_kernels_to_count() -> None:
+    explained = wb.explain(torch.relu, (torch.ones(3),))
+    with pytest.raises(wb.ExpectationError, match="kernels is not known: it holds no generated"):
+        wb.expect(explained, kernels=12)
+    wb.expect(explained, breaks=0, graphs=1)
+
+
+def test_parts_that_a_record_misses_are_not_known(report: wb.Report) -> None:
+    rows = [Capability("kernels", False, "this torch has no such hook")]
+    blind = replace(report, tables={**report.tables, "capabilities": Table.of(Capability, rows)})
+    with pytest.raises(wb.ExpectationError, match="kernels is not known: this torch has no such"):
+        wb.expect(blind, kernels=99)
+    header = replace(SessionHeader(), missing=(("breaks", "this torch has no such hook"),))
+    with pytest.raises(wb.ExpectationError, match="breaks is not known: this torch has no such"):
+        wb.expect(wb.Session(header, empty_tables(), {}), breaks=0)
+
+
+def test_a_peak_that_may_be_higher_than_counted_is_not_known(report: wb.Report) -> None:
+    counted = wb.memory(report)
+    partly = replace(counted, timeline=replace(counted.timeline, is_whole=False))
+    unsure = replace(report)
+    unsure._made[memory_module._counted] = partly
+    with pytest.raises(wb.ExpectationError, match="peak_bytes is not known: what its count leaves"):
+        wb.expect(unsure, peak_bytes="1 GB")
+
+
+def test_a_compilation_that_failed_keeps_no_limit(report: wb.Report) -> None:
+    failed = replace(report, outcome=Outcome(ok=False, step="compile", error="no"))
+    with pytest.raises(wb.ExpectationError, match="not known: the compilation failed in compile"):
+        wb.expect(failed, breaks=0)
+
+
+def test_texts_keep_the_sign_of_their_word(report: wb.Report) -> None:
+    with pytest.raises(wb.ExpectationError, match=r"at least 1.00 GB expected"):
+        wb.expect(report).peak_bytes(min="1 GB")
+    with pytest.raises(wb.UsageError, match=r"'<= >= 3' is no limit"):
+        wb.expect(report).kernels(max=">= 3")  # type: ignore[arg-type]
 
 
 def test_wrong_names_and_words_are_refused(report: wb.Report) -> None:

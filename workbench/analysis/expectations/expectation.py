@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from workbench.analysis.expectations.limits import Limit, limit
 from workbench.analysis.expectations.quantities import (
@@ -14,6 +14,7 @@ from workbench.analysis.expectations.quantities import (
 )
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import number_text
+from workbench.report import Report
 from workbench.report.session.record import Session
 
 _SHOWN = 8  # lines of evidence for one number
@@ -83,7 +84,7 @@ class Expectation:
                 f"{name}({', '.join(unknown)}): pass the most that may be, or max=, min=, exactly=."
             )
         written = [*([] if at_most is None else [at_most])]
-        written += [v if isinstance(v, str) else f"{signs[k]} {v}" for k, v in more.items()]
+        written += [f"{signs[key]} {value}" for key, value in more.items()]
         wrong = [t for one in written for t in self._wrong(name, limit(name, one, UNITS[name]))]
         if wrong:
             raise ExpectationError("\n".join([f"{_name(self.record)}:", *wrong]))
@@ -94,7 +95,7 @@ class Expectation:
         if found.value is None:
             return [f"  {name} is not known: {found.why}."]
         if expected.holds(found.value):
-            return []
+            return [f"  {name} is not known: {why}." for why in _unfinished(self.record)]
         return [_sentence(found, expected), *_evidence(found)]
 
 
@@ -103,6 +104,12 @@ def read_limits(limits: Mapping[str, object]) -> dict[str, Limit]:
     for name in limits:
         check_name(name)
     return {name: limit(name, written, UNITS[name]) for name, written in limits.items()}
+
+
+def _unfinished(record: Record) -> Iterator[str]:
+    """Why what was counted may not be all: a compilation that did not end."""
+    if isinstance(record, Report) and not record.outcome.ok:
+        yield f"the compilation {record.outcome.clause} in {record.outcome.step}"
 
 
 def _sentence(found: Quantity, expected: Limit) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.analysis.memory.memory import memory
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.session.record import Session, count_recompiles
+from workbench.report.session.record import Session
 
 Record = Report | Session
 Source = Literal["counted", "measured", "model"]
@@ -48,22 +48,24 @@ def quantities(record: Record) -> tuple[Quantity, ...]:
     return tuple(quantity(record, name) for name in QUANTITIES)
 
 
-def _counted(name: str, evidence: Iterable[str]) -> Quantity:
+def _counted(name: str, evidence: Iterable[str], why: str | None = None) -> Quantity:
+    """As many as there are pieces of evidence; not known where `why` says so."""
     found = tuple(evidence)
+    if why:
+        return Quantity(name, None, "1", "counted", why=why)
     return Quantity(name, len(found), "1", "counted", found)
 
 
 def _report_breaks(report: Report) -> Quantity:
-    return _counted(
-        "breaks", (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in report.breaks)
-    )
+    rows = (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in report.breaks)
+    return _counted("breaks", rows, report.why_missing("breaks"))
 
 
 def _report_recompiles(report: Report) -> Quantity:
     """Captured graphs of a frame that had one: `0/1` follows `0/0`."""
     ids = {g.compile_id for g in report.graphs if g.stage == "dynamo" and g.compile_id}
     again = sorted(id for id in ids if id.rpartition("/")[2].partition("_")[0] != "0")
-    return _counted("recompiles", (f"compile {id}" for id in again))
+    return _counted("recompiles", (f"compile {id}" for id in again), _no_captured_graph(report))
 
 
 def _report_fallbacks(report: Report) -> Quantity:
@@ -78,11 +80,22 @@ def _report_fallbacks(report: Report) -> Quantity:
 
 def _report_graphs(report: Report) -> Quantity:
     rows = (g for g in report.graphs if g.stage == "dynamo")
-    return _counted("graphs", (f"{g.id}: {g.node_count} nodes" for g in rows))
+    rows_text = (f"{g.id}: {g.node_count} nodes" for g in rows)
+    return _counted("graphs", rows_text, _no_captured_graph(report))
+
+
+def _no_captured_graph(report: Report) -> str | None:
+    """Why captured graphs cannot be counted; a cache's hit hides only what comes after them."""
+    if any(graph.stage == "dynamo" for graph in report.graphs):
+        return None
+    return report.why_missing("graphs")
 
 
 def _report_kernels(report: Report) -> Quantity:
-    return _counted("kernels", (f"{k.id} ({k.name})" for k in report.kernels))
+    why = report.why_missing("kernels")
+    if not report.kernels and not report.wrappers:
+        why = why or "it holds no generated program: what was only captured has no kernels yet"
+    return _counted("kernels", (f"{k.id} ({k.name})" for k in report.kernels), why)
 
 
 def _report_peak(report: Report) -> Quantity:
@@ -90,7 +103,11 @@ def _report_peak(report: Report) -> Quantity:
         found = memory(report)
     except UsageError as error:
         return Quantity("peak_bytes", None, "bytes", "counted", why=str(error).rstrip("."))
-    return Quantity("peak_bytes", found.peak, "bytes", "counted", (found.sentence,))
+    if not found.timeline.is_whole:  # more than what was counted may live at the peak
+        why = f"what its count leaves out may live at the peak: {found.missing}"
+        return Quantity("peak_bytes", None, "bytes", "counted", why=why)
+    left = (f"Not in it: {found.missing}.",) if found.missing else ()
+    return Quantity("peak_bytes", found.peak, "bytes", "counted", (found.sentence, *left))
 
 
 def _report_seconds(report: Report) -> Quantity:
@@ -106,33 +123,40 @@ def _report_seconds(report: Report) -> Quantity:
 
 def _session_breaks(session: Session) -> Quantity:
     rows = session.tables["breaks"]
-    return _counted(
-        "breaks", (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in rows)
-    )
+    texts = (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in rows)
+    return _counted("breaks", texts, _unseen(session, "breaks"))
+
+
+def _unseen(session: Session, table: str) -> str | None:
+    """Why a session could not see what a table would hold."""
+    missing = dict(session.header.missing)
+    return missing.get(table) or missing.get("compiles")
 
 
 def _session_recompiles(session: Session) -> Quantity:
     rows = (row for row in session.tables["compiles"] if row.kind == "recompile")
-    found = _counted("recompiles", (f"{row.function} ({row.id}): {row.why}" for row in rows))
-    assert found.value == count_recompiles(session.tables)
-    return found
+    texts = (f"{row.function} ({row.id}): {row.why}" for row in rows)
+    return _counted("recompiles", texts, _unseen(session, "compiles"))
 
 
 def _session_fallbacks(session: Session) -> Quantity:
     rows = session.tables["fallbacks"]
-    return _counted("fallbacks", (f"{row.function} (line {row.line}): {row.why}" for row in rows))
+    texts = (f"{row.function} (line {row.line}): {row.why}" for row in rows)
+    return _counted("fallbacks", texts, _unseen(session, "fallbacks"))
 
 
 def _session_graphs(session: Session) -> Quantity:
     rows = (row for row in session.tables["compiles"] if row.outcome == "graph")
-    return _counted("graphs", (f"{row.function} ({row.id})" for row in rows))
+    texts = (f"{row.function} ({row.id})" for row in rows)
+    return _counted("graphs", texts, _unseen(session, "compiles"))
 
 
 def _session_kernels(session: Session) -> Quantity:
     if why := _not_kept(session):
         return Quantity("kernels", None, "1", "counted", why=why)
-    found = (q for report in session.reports.values() for q in _report_kernels(report).evidence)
-    return _counted("kernels", found)
+    found = [_report_kernels(report) for report in session.reports.values()]
+    why = next((one.why for one in found if one.value is None), "")
+    return _counted("kernels", (text for one in found for text in one.evidence), why)
 
 
 def _session_peak(session: Session) -> Quantity:

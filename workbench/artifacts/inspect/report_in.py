@@ -13,8 +13,10 @@ from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
+from workbench.report.session.record import Session
 
 _GZIP = b"\x1f\x8b"
+SESSION_SUFFIX = ".wbs"
 
 
 def report_of(x: Any) -> Report:
@@ -35,6 +37,15 @@ def report_of(x: Any) -> Report:
             " package, load or inspect returned, a report, or a path: of a .wbr, .aot, .pt2 file."
         )
     return found
+
+
+def record_of(x: Any) -> Report | Session:
+    """A session itself or that in a `.wbs` file, else what `report_of` finds."""
+    if isinstance(x, Session):
+        return x
+    if isinstance(x, str | os.PathLike) and os.fspath(x).endswith(SESSION_SUFFIX):
+        return Session.load(x)
+    return report_of(x)
 
 
 def report_in(path: str | os.PathLike[str]) -> Report:
