@@ -15,7 +15,6 @@ import pytest
 from tests.browser.panes import show
 from workbench.report import Report
 
-
 SEEN = [(900, "dark"), (1280, "light"), (1600, "dark")]
 OTHERS = [(900, "light"), (1280, "dark"), (1600, "light")]
 

@@ -48,7 +48,8 @@ def embedded(
 ) -> Embedded:
     """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
 
-    With `has_scripts` those that run the costliest kernels alone are among them, last. The limit is that of the record as text in the page. `left_out` says why a part is missing.
+    With `has_scripts` those that run the costliest kernels alone are among them, last. The limit is
+    that of the record as text in the page. `left_out` says why a part is missing.
     """
     too_big = (
         f"This part does not fit into the {bytes_text(limit)} that are kept here. "
