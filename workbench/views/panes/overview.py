@@ -19,6 +19,7 @@ from workbench.views.wire import document as wire
 from workbench.views.words.costs import cost_heads
 from workbench.views.words.cuda_graphs import remark
 from workbench.views.words.places import absent_parts
+from workbench.views.words.progress import phase_words
 from workbench.views.words.units import (
     bytes_text,
     percent_text,
@@ -136,7 +137,7 @@ def _compile_time(report: Report) -> wire.Figure:
     by_thread: dict[str, float] = defaultdict(float)
     for phase in roots:
         by_thread[phase.thread] += phase.duration_s
-    note = f"{longest.name} {seconds_text(longest.self_s)}"
+    note = f"{phase_words(longest.name)} {seconds_text(longest.self_s)}"
     return _figure("Compile time", seconds_text(max(by_thread.values())), note, "timeline")
 
 

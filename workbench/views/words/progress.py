@@ -49,6 +49,12 @@ def starting_words(target: str | None) -> str:
     return f"Starting the {'GPU ' if is_virtual else ''}compiler…"
 
 
+def phase_words(name: str) -> str:
+    """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
+    words = _WORDS.get(name, "").rstrip("…")
+    return f"{words[0].lower()}{words[1:]}" if words else name
+
+
 def progress_words(progress: Progress, target: str | None = None) -> str:
     """What runs now: `Forward: 9 of 16 kernels compiled`.
 

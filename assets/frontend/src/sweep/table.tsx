@@ -94,9 +94,9 @@ function withInterval(row: SweepRow, word: string | undefined) {
   );
 }
 
-/** Pixels for the longest of some texts, which is cut where it is very long. */
+/** Pixels for the longest of some texts, in bold as in the head; cut where it is very long. */
 function widthOf(texts: readonly string[]): number {
-  return Math.min(170, 14 + 7 * Math.max(...texts.map((text) => text.length)));
+  return Math.min(170, 14 + 8 * Math.max(...texts.map((text) => text.length)));
 }
 
 function sortable(text: string | null): string | number | null {
