@@ -51,7 +51,7 @@ def test_a_region_says_in_which_step_and_why_it_was_compiled() -> None:
     shown = document(Session(own.header, {**own.tables, "regions": regions}, {}))
     why = [(row["compile_id"], row["step"], row["why"]) for row in table(shown, "regions")["rows"]]
     assert why == [
-        ("0/0", 0, "compiled for the first time"),
+        ("0/0", 0, ""),
         ("", None, "compiled before the session began"),
         ("0/1", 2, "tensor 'x' size mismatch at index 0. expected 4, actual 6"),
     ]

@@ -68,7 +68,6 @@ _STEPS = (
     Column("Outside", "outside_ms", "ms"),
 )
 _PASSES = {True: "backward", False: "forward", None: "not known"}
-_FIRST = "compiled for the first time"
 
 
 @dataclass(frozen=True)
@@ -131,18 +130,20 @@ def _place(row: Any) -> str:
 
 
 def _regions(session: Session, compiles: Sequence[Compile]) -> list[dict[str, Any]]:
-    """Each with the compile that it is from: in which step that was, and why."""
+    """Each with the compile that it is from: in which step that was, and why there was one more."""
     found = []
     of = {(row.id, row.kind == "backward"): row for row in compiles}
     for region in session.tables["regions"]:
-        row = of.get((region.compile_id, bool(region.is_backward)))
+        forward = of.get((region.compile_id, False))
+        row = of.get((region.compile_id, bool(region.is_backward)), forward)
+        again = "" if forward is None else forward.why
         before = "compiled before the session began" if not region.compile_id else ""
         found.append(
             {
                 **asdict(region),
                 "pass_": _PASSES[region.is_backward],
                 "step": None if row is None else row.step,
-                "why": before if row is None else row.why or _FIRST,
+                "why": before or again,
             }
         )
     return found
