@@ -287,7 +287,8 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
     kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
     several logs it holds everything, compile ids and threads named after the log; `.logs` has the
-    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`. Kinds of
+    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`.
+    `.session()` is what was compiled, again and given up, as `wb.session` records it. Kinds of
     records that are not known are in `.extra["unknown_records"]`; what was passed over in a
     damaged log is counted in the notes of the request. Texts are checked against the digests in
     their records, timers and other small records are not. Torch is not imported.

@@ -16,7 +16,7 @@ from workbench.views.widgets.display import publish_live, running_cell
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
-    from workbench.views.session.view import Following
+    from workbench.views.session.view import Following, SessionView
 
 T = TypeVar("T")
 
@@ -46,10 +46,13 @@ def recorded(
 ) -> Iterator[None]:
     """Record the body, and show it meanwhile and at its end; also of a body that raises."""
     is_live = is_viewed and getattr(shell, "kernel", None) is not None and is_interactive(shell)
+    # the view is made before the session begins, whose first step would be longer for it
+    view = _published(shell, session, variable) if is_live else None
     following = None
     try:
         with session:
-            following = _live(shell, session, variable) if is_live else None
+            if view is not None:
+                following = _following(shell, session, view)
             yield
     finally:
         if following is not None:
@@ -58,11 +61,17 @@ def recorded(
             display(session)
 
 
-def _live(shell: InteractiveShell, session: LiveSession, variable: str) -> Following:
-    from workbench.views.session.view import Following, SessionView
+def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> SessionView:
+    from workbench.views.session.view import SessionView
 
     view = in_subshell(shell, lambda: SessionView(session.so_far(), "running", variable))
     view.cell = running_cell(shell)
     session.view = view
     publish_live(shell, view)
+    return view
+
+
+def _following(shell: InteractiveShell, session: LiveSession, view: SessionView) -> Following:
+    from workbench.views.session.view import Following
+
     return Following(session, view, partial(in_subshell, shell))

@@ -24,6 +24,8 @@ _METRICS = (
     *("compile_id", "co_name", "co_filename", "co_firstlineno", "fail_type", "fail_reason"),
     *("fail_user_frame_filename", "fail_user_frame_lineno", "python_version", "triton_version"),
     *("inductor_config", "config_suppress_errors"),
+    *("start_time", "entire_frame_compile_time_s", "backend_compile_time_s"),
+    *("inductor_compile_time_s", "code_gen_time_s", "guard_count", "graph_op_count"),
 )
 _UNUSED = frozenset(
     {
@@ -175,6 +177,7 @@ class _Sorter:
         kept = {name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None}
         if self._content.metrics:
             kept.pop("inductor_config", None)  # the same for every compilation, and large
+        kept["is_backward"] = record.name.startswith("bwd_")
         self._content.metrics.append((record.compile_id, kept))
 
     def _on_start(self, record: LogRecord) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,10 +17,12 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.file_path import file_path
 from workbench.report import Report
+from workbench.report.session.record import Session
 from workbench.report.wbr_file import Lazy, LazyTexts
 from workbench.trace_logs import log_summary
 from workbench.trace_logs.building import Building
 from workbench.trace_logs.content import LogContent, read_content
+from workbench.trace_logs.session_tables import session_of
 
 _NAMES = ("*.log", "*.log.gz")
 _RANK = re.compile(r"rank_(\d+)_")
@@ -79,6 +81,17 @@ class Trace(Report):
     """
 
     logs: Mapping[str, Report] = field(default_factory=dict, repr=False)
+    as_session: Callable[[Report], Session] | None = field(default=None, repr=False, compare=False)
+
+    def session(self) -> Session:
+        """The same as a session: what was compiled, again, why, and what was given up.
+
+        A log tells neither steps nor calls of compiled graphs, nor which earlier variant came
+        nearest; the notes of the session say so. Raises `UsageError` for a copy without its log.
+        """
+        if self.as_session is None:
+            raise UsageError("This is a copy without its log: read the log with wb.read_trace.")
+        return self.as_session(self)
 
     def __repr__(self) -> str:
         """The summary of the report, and the names of the logs when there are several."""
@@ -138,6 +151,7 @@ def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:
         texts=LazyTexts(building.texts),
         extra=_extra(contents),
         logs=logs,
+        as_session=partial(session_of, contents=contents, places=building.places),
     )
 
 

@@ -356,3 +356,50 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
     again = session.frame("recompiles")
     assert set(again.compile_id) == set(compiles[compiles.kind == "recompile"].id)
     assert again[again.nearest].guard.all()
+
+
+def test_what_goes_on_is_in_what_there_is_so_far() -> None:
+    seen: list[wb.Session] = []
+
+    def looking(graph: torch.fx.GraphModule, _: object) -> object:
+        seen.append(session.so_far())  # while the frame is compiled
+        return graph
+
+    with wb.session() as session:
+        doubled = torch.compile(lambda x: x * 2, backend=looking)
+        doubled(torch.ones(3))
+        session.step()
+        doubled(torch.ones(3))
+        seen.append(session.so_far())
+    compiling, between = seen
+    assert list(compiling.frame("compiles").outcome) == ["compiling"]
+    going_on = compiling.frame("steps").iloc[0]
+    assert going_on.step == 0
+    assert 0 < going_on.compile_s * 1e3 <= going_on.wall_ms
+    assert list(between.frame("steps").step) == [0, 1]
+    assert list(session.frame("steps").step) == [0]  # the second has no event and no end
+    assert list(session.frame("compiles").outcome) == ["graph"]
+    assert session.so_far().header.steps == 1
+    assert not session.is_running
+
+
+def test_another_thread_may_look_while_a_program_runs() -> None:
+    ended, looked, failed = threading.Event(), [], []
+
+    def look() -> None:
+        while not ended.is_set():
+            try:
+                looked.append(len(session.so_far().frame("steps")))
+            except Exception as error:
+                failed.append(error)
+
+    with wb.session() as session:
+        thread = threading.Thread(target=look)
+        thread.start()
+        for size in session.steps([2, 3, 4] * 8):
+            torch.compile(lambda x: torch.cumsum(x, 0) + 1, backend="eager")(torch.ones(size))
+        ended.set()
+        thread.join()
+    assert failed == []
+    assert looked
+    assert len(session.frame("steps")) == 24

@@ -137,19 +137,17 @@ def why_slow(session: Session, number: int) -> str:
 
 def slow_reasons(session: Session, numbers: Iterable[int]) -> dict[int, str]:
     """By step, a sentence for those that took longer than the median step."""
-    rows: list[Step] = list(session.tables["steps"])
-    if not rows:
+    rows, events = session.tables["steps"], session.tables["events"]
+    if not len(rows):
         return {}
-    usual = sorted(row.wall_ms for row in rows)[len(rows) // 2]
-    steps = {row.step: row for row in rows}
-    slow = [
-        step
-        for number in numbers
-        if (step := steps.get(number)) and (step.wall_ms >= 1.5 * usual or step.compile_s)
-    ]
+    usual = sorted(rows.columns["wall_ms"])[len(rows) // 2]
+    places = {step: at for at, step in enumerate(rows.columns["step"])}
+    found: list[Step] = [rows[places[number]] for number in numbers if number in places]
+    slow = [step for step in found if step.wall_ms >= 1.5 * usual or step.compile_s]
     parts: dict[int, list[tuple[float, str]]] = {step.step: [] for step in slow}
-    for event in session.tables["events"]:
-        if event.step in parts and event.kind in ("compile", "recompile") and event.cost_s:
+    of_slow = (events[at] for at, step in enumerate(events.columns["step"]) if step in parts)
+    for event in of_slow:
+        if event.kind in ("compile", "recompile") and event.cost_s:
             cost = number_text(event.cost_s, "seconds")
             words = event.text if event.kind == "recompile" else "compiled"
             parts[event.step].append((event.cost_s, f"{event.function} {cost} ({words})"))

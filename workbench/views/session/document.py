@@ -34,6 +34,7 @@ def document(
     is_running = status == "running"
     most = MOST_LIVE if is_running else MOST_ROWS
     shown = [_table(each, most) for each in tables(session)]
+    bars, scale = _picture(session, shown)
     return {
         "version": VERSION,
         "variable": variable,
@@ -43,17 +44,20 @@ def document(
         "notes": notes(session, is_running=is_running),
         "advice": [one.sentence for one in advice(session)],
         "slow": slowest(session),
-        **_picture(session, shown),
+        "bars": bars,
+        "scale": scale,
         "tables": shown,
         "can_open": [f"compiles:{at}" for at in session.reports] if has_reports else [],
     }
 
 
-def _picture(session: Session, shown: Sequence[SessionTable]) -> Any:
+def _picture(
+    session: Session, shown: Sequence[SessionTable]
+) -> tuple[list[SessionBar], list[tuple[float, str]]]:
     """The bars of the timeline, its scale."""
     drawn = timeline(session)
     if drawn is None:
-        return {"bars": [], "scale": []}
+        return [], []
     why = slow_reasons(session, [bar.bar.slowest for bar in drawn.bars])
     rows = _rows_of_steps(shown)
     bars: list[SessionBar] = [
@@ -69,7 +73,7 @@ def _picture(session: Session, shown: Sequence[SessionTable]) -> Any:
         for bar in drawn.bars
     ]
     scale = [(round(1 - y / drawn.height, _DIGITS), words) for y, words in drawn.ticks]
-    return {"bars": bars, "scale": scale}
+    return bars, scale
 
 
 def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
+
 from workbench.analysis.session.advice import slow_reasons
 from workbench.report.session.record import Session
 from workbench.views.words.units import seconds_text
@@ -35,5 +37,7 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
 
 def slowest(session: Session) -> list[str]:
     """Why the slowest steps took so long, a sentence each."""
-    steps = sorted(session.tables["steps"], key=lambda step: -step.wall_ms)[:_SLOWEST]
-    return list(slow_reasons(session, [step.step for step in steps]).values())
+    columns = session.tables["steps"].columns
+    times = zip(columns.get("wall_ms", ()), columns.get("step", ()), strict=True)
+    slow = nsmallest(_SLOWEST, ((-time, step) for time, step in times))
+    return list(slow_reasons(session, [step for _, step in slow]).values())

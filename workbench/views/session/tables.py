@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.analysis.session.advice import place
 from workbench.report.session.record import Session
-from workbench.report.session.rows import Compile
+from workbench.report.table import Table
 from workbench.views.static_html.grids import Column
 
 _COMPILES = (
@@ -68,7 +68,6 @@ _STEPS = (
     Column("Outside", "outside_ms", "ms"),
 )
 _PASSES = {True: "backward", False: "forward", None: "not known"}
-_FIRST = "compiled for the first time"
 
 
 @dataclass(frozen=True)
@@ -95,19 +94,14 @@ class Shown:
 def tables(session: Session) -> list[Shown]:
     """Every table but the events, which the timeline shows."""
     own = session.tables
-    compiles: list[Compile] = list(own["compiles"])
-    shown = [{**asdict(row), "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
-    recompiles = [asdict(row) for row in own["recompiles"]]
+    compiles = _rows(own["compiles"])
+    shown = [{**row, "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
+    recompiles = _rows(own["recompiles"])
     breaks, fallbacks = (
-        [{**asdict(row), "place": _place(row)} for row in own[name]]
+        [{**row, "place": _place(row)} for row in _rows(own[name])]
         for name in ("breaks", "fallbacks")
     )
-    steps = own["steps"]
-    names = list(steps.columns)
-    rows = [
-        dict(zip(names, values, strict=True))
-        for values in zip(*steps.columns.values(), strict=True)
-    ]
+    steps, rows = own["steps"], _rows(own["steps"])
     return [
         Shown("compiles", "Compiles", _COMPILES, shown, "Nothing was compiled.", "total_s"),
         Shown(
@@ -126,23 +120,30 @@ def tables(session: Session) -> list[Shown]:
     ]  # fmt: skip
 
 
-def _place(row: Any) -> str:
-    return place(row.file, row.line)
+def _rows(table: Table[Any]) -> list[dict[str, Any]]:
+    names = list(table.columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
 
 
-def _regions(session: Session, compiles: Sequence[Compile]) -> list[dict[str, Any]]:
-    """Each with the compile that it is from: in which step that was, and why."""
+def _place(row: Mapping[str, Any]) -> str:
+    return place(row["file"], row["line"])
+
+
+def _regions(session: Session, compiles: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each with the compile that it is from: in which step that was, and why there was one more."""
+    of = {(row["id"], row["kind"] == "backward"): row for row in compiles}
     found = []
-    of = {(row.id, row.kind == "backward"): row for row in compiles}
-    for region in session.tables["regions"]:
-        row = of.get((region.compile_id, bool(region.is_backward)))
-        before = "compiled before the session began" if not region.compile_id else ""
+    for region in _rows(session.tables["regions"]):
+        id, is_backward = region["compile_id"], region["is_backward"]
+        forward = of.get((id, False))
+        row = of.get((id, bool(is_backward)), forward)
+        before = "" if id else "compiled before the session began"
         found.append(
             {
-                **asdict(region),
-                "pass_": _PASSES[region.is_backward],
-                "step": None if row is None else row.step,
-                "why": before if row is None else row.why or _FIRST,
+                **region,
+                "pass_": _PASSES[is_backward],
+                "step": None if row is None else row["step"],
+                "why": before or (forward or {}).get("why", ""),
             }
         )
     return found

@@ -12,17 +12,8 @@ export function Timeline({ state, doc }: { state: SessionState; doc: SessionDocu
   const last = doc.bars.at(-1);
   return (
     <section class="ses-top" aria-label="Timeline">
-      <div class="row">
-        {PARTS.map((part, at) => (
-          <span key={part} class="row">
-            <i class={`ses-${at}`} aria-hidden="true" />
-            {part}
-          </span>
-        ))}
-        <span class="mut cut grow">{MARKS}</span>
-        {last && <span class="mut">{`step ${doc.bars[0]!.first} to ${last.last}`}</span>}
-      </div>
-      <Bars state={state} doc={doc} />
+      {last && <Legend first={doc.bars[0]!.first} last={last.last} />}
+      {last && <Bars state={state} doc={doc} />}
       <p class="cut" role="status" data-tip="">
         {bar ? (
           <>
@@ -38,6 +29,21 @@ export function Timeline({ state, doc }: { state: SessionState; doc: SessionDocu
         </p>
       ))}
     </section>
+  );
+}
+
+function Legend({ first, last }: { first: number; last: number }) {
+  return (
+    <div class="row">
+      {PARTS.map((part, at) => (
+        <span key={part} class="row">
+          <i class={`ses-${at}`} aria-hidden="true" />
+          {part}
+        </span>
+      ))}
+      <span class="mut cut grow">{MARKS}</span>
+      <span class="mut">{`step ${first} to ${last}`}</span>
+    </div>
   );
 }
 

@@ -1,0 +1,152 @@
+"""The document of a session, and the widget that shows it: while it records, and opened rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from view_mail import Mailbox
+from wire_types import mismatches
+
+from tests.report.session.sample import session
+from workbench.report.session.record import Session, empty_tables
+from workbench.report.session.rows import Compile, Event, Step
+from workbench.report.table import Table
+from workbench.views.session.document import MOST_LIVE, MOST_ROWS, document
+from workbench.views.session.page import saved
+from workbench.views.session.view import Following, SessionView
+from workbench.views.wire import document as wire
+from workbench.views.wire.codec import pack
+from workbench.views.wire.session import SessionDocument, SessionTable
+
+
+def table(shown: SessionDocument, name: str) -> SessionTable:
+    return next(each for each in shown["tables"] if each["id"] == name)
+
+
+def test_a_bar_says_why_its_step_was_slow_and_which_rows_belong_to_it() -> None:
+    shown = document(session())
+    assert mismatches(shown, SessionDocument) == []
+    assert (shown["status"], shown["title"]) == (
+        "done",
+        "4 compiles, 2 recompiles, 1 break, 1 fallback, 6 steps",
+    )
+    slow = shown["bars"][2]
+    assert (slow["first"], slow["last"], slow["marks"]) == (2, 2, "↻")
+    assert slow["why"].startswith("Step 2 took 1.51 s, 1.50 s of it compiling: Net.forward")
+    assert slow["rows"] == ["compiles:2", "recompiles:0", "recompiles:1", "steps:2"]
+    assert shown["bars"][1]["why"] == ""
+    assert sum(shown["bars"][0]["heights"]) == pytest.approx(1, abs=1e-3)
+    assert shown["scale"][-1][1] == "1.00 s"
+
+
+def test_a_region_says_in_which_step_and_why_it_was_compiled() -> None:
+    own = session()
+    again = replace(own.tables["regions"][0], compile_id="0/1", calls=4)
+    regions = Table.of(type(again), [*own.tables["regions"], again])
+    shown = document(Session(own.header, {**own.tables, "regions": regions}, {}))
+    why = [(row["compile_id"], row["step"], row["why"]) for row in table(shown, "regions")["rows"]]
+    assert why == [
+        ("0/0", 0, ""),
+        ("", None, "compiled before the session began"),
+        ("0/1", 2, "tensor 'x' size mismatch at index 0. expected 4, actual 6"),
+    ]
+
+
+def test_a_column_without_values_is_left_out_and_texts_say_what_is_missing() -> None:
+    shown = document(Session(session().header, empty_tables(), {}), "running")
+    assert shown["bars"] == shown["scale"] == shown["can_open"] == []
+    assert table(shown, "breaks")["none"] == "No graph broke."
+    assert shown["notes"] == []  # steps may still come
+    keys = [column["key"] for column in table(document(session()), "compiles")["columns"]]
+    assert "cache" not in keys
+
+
+def test_ten_thousand_steps_keep_the_costliest_rows_and_stay_small() -> None:
+    own = session()
+    steps = [Step(n, n * 0.01, 10.0 + n, 0.0, 1, 4.0, 6.0, 0) for n in range(10_000)]
+    row = own.tables["compiles"][0]
+    compiles = [replace(row, id=f"{n}/0", step=n) for n in range(500)]
+    events = [Event(n, 0.0, "compile", f"{n}/0", "f", "first", 1.0) for n in range(500)]
+    tables = {
+        **own.tables,
+        "steps": Table.of(Step, steps),
+        "compiles": Table.of(Compile, compiles),
+        "events": Table.of(Event, events),
+    }
+    for status, most in (("done", MOST_ROWS), ("running", MOST_LIVE)):
+        shown = document(Session(own.header, tables, {}), status)  # type: ignore[arg-type]
+        kept = table(shown, "steps")
+        assert (len(kept["rows"]), kept["more"]) == (most, 10_000 - most)
+        assert kept["rows"][0]["step"] == 10_000 - most
+        assert len(shown["bars"]) <= 240
+        assert len(pack(shown)) < 60_000
+
+
+@pytest.fixture
+def mail() -> Mailbox:
+    return Mailbox(SessionView(session(), variable="run"))
+
+
+def test_the_report_of_a_compile_opens_in_place(mail: Mailbox) -> None:
+    assert document(session())["can_open"] == ["compiles:0"]
+    answer, made = mail.ask("row", question={"row": "compiles:0", "part": "document"})
+    assert answer["error"] is None
+    assert mismatches(made, wire.Document) == []
+    assert made["variable"] == "run.report(0)"
+    part = made["graphs"][0]["part"]
+    _, graph = mail.ask("row", question={"row": "compiles:0", "part": part})
+    assert mismatches(graph, wire.GraphPart) == []
+
+
+def test_what_cannot_be_opened_says_why(mail: Mailbox) -> None:
+    answer, _ = mail.ask("row", question={"row": "compiles:3", "part": "document"})
+    assert answer["error"].startswith("There is no report of compile 3 (scaled)")
+    answer, _ = mail.ask("cancel")
+    assert answer["error"] == "A session has no part 'cancel': it has row."
+
+
+class Recording(Session):
+    """A session whose steps come when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(session().header, session().tables, {})
+        self.is_going, self.asked = True, threading.Event()
+
+    @property
+    def is_running(self) -> bool:
+        return self.is_going
+
+    def so_far(self) -> Session:
+        self.asked.set()
+        return self
+
+
+def shown_by(view: SessionView) -> Any:
+    return json.loads(gzip.decompress(view.session))
+
+
+def test_a_view_follows_a_session_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.views.session.view._EVERY_S", 0.01)
+    recording, called = Recording(), []
+    view = SessionView(Session(session().header, empty_tables(), {}), "running")
+    assert shown_by(view)["bars"] == []
+    following = Following(recording, view, lambda call: called.append(call()))
+    assert recording.asked.wait(30)
+    recording.is_going = False
+    following.end()
+    assert (shown_by(view)["status"], len(shown_by(view)["bars"])) == ("done", 6)
+    assert len(called) >= 2
+    assert "session view" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_saved_output_is_the_summary_with_the_record_beside_it() -> None:
+    plain = saved(session(), embed="none", carries_bundle=False)
+    assert "wb-record" not in plain
+    rich = saved(session(), embed="full", carries_bundle=False)
+    assert "wb-record" in rich
+    assert "Net.forward was compiled 1 more time" in rich

@@ -1,0 +1,169 @@
+"""The tables of a session as far as logs tell them: what was compiled, again, given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from workbench.analysis.source.recompile_reasons import reason_of
+from workbench.compiler.sources.break_messages import RESUMED, recompile_reasons
+from workbench.report import Report
+from workbench.report.session.header import SessionHeader
+from workbench.report.session.record import Session, empty_tables
+from workbench.report.session.rows import (
+    SESSION_TABLES,
+    Compile,
+    Event,
+    Fallback,
+    SessionBreak,
+    SessionRecompile,
+)
+from workbench.report.table import Table
+from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.source_places import LogPlaces, named
+
+_MISSING = (
+    ("steps", "a log does not tell them, everything counts as step 0"),
+    ("calls of compiled graphs", "a log does not tell them"),
+    ("reports of single compiles", "the report of the log holds all of them"),
+)
+_GIVEN_UP = {"skipped": "always", "limit": "new variants"}
+
+
+def session_of(
+    report: Report, contents: Sequence[LogContent], places: Sequence[LogPlaces]
+) -> Session:
+    """What the programs of the logs compiled; ids and threads bear the names of several logs."""
+    logs = list(zip(contents, places, strict=True))
+    began_at = min((_at(row) for c in contents for _, row in c.metrics), default=0.0)
+    compiles = [each for log in logs for each in _compiles(*log, began_at)]
+    rows: dict[str, list[Any]] = {
+        "compiles": compiles,
+        "recompiles": [each for log in logs for each in _recompiles(*log, compiles)],
+        "breaks": list(_breaks(report, compiles)),
+        "fallbacks": [_fallback(row) for row in compiles if row.outcome in _GIVEN_UP],
+        "events": [_event(row) for row in compiles],
+    }
+    tables = {name: Table.of(SESSION_TABLES[name], part) for name, part in rows.items()}
+    header = SessionHeader(
+        environment=report.environment,
+        capture="of a log",
+        began_at=began_at,
+        wall_s=max((row.at_s + row.total_s for row in compiles), default=0.0),
+        events=len(compiles),
+        threads=tuple(dict.fromkeys(row.thread for row in compiles)),
+        missing=_MISSING,
+    )
+    return Session(header, {**empty_tables(), **tables}, {})
+
+
+def _at(row: Mapping[str, Any]) -> float:
+    return float(row.get("start_time") or 0.0)
+
+
+def _prefix(content: LogContent) -> str:
+    return f"{content.label}: " if content.label else ""
+
+
+def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterator[Compile]:
+    """A row for each account that torch gave, in the order of their begin."""
+    again = {piece.compile_id: piece for piece in content.recompiles}
+    errors = {piece.compile_id for piece in content.failures()}
+    known: dict[str | None, Mapping[str, Any]] = {}
+    for id, row in sorted(content.metrics, key=lambda each: _at(each[1])):
+        is_backward = bool(row.get("is_backward"))
+        of = row if not is_backward else known.get(id, row)
+        known.setdefault(id, row)
+        function = str(of.get("co_name") or "")
+        resumed = RESUMED.match(function)
+        whole = row.get("entire_frame_compile_time_s")
+        code = row.get("inductor_compile_time_s")
+        backend = code if is_backward else row.get("backend_compile_time_s") or code
+        piece = again.get(id)
+        why = str(row.get("fail_reason") or "").strip().split("\n")[0]
+        if piece is not None and not is_backward:
+            why = why or next((reason_of(t).guard for t in recompile_reasons(piece.text())), "")
+        yield Compile(
+            id=_prefix(content) + str(id),
+            function=named(resumed[1] if resumed else function),
+            file=places.shown(str(of.get("co_filename") or "")),
+            line=int(resumed[2]) if resumed else int(of.get("co_firstlineno") or 0),
+            step=0,
+            at_s=max(0.0, _at(row) - began_at),
+            kind=_kind(str(id), is_backward, resumed is not None, piece is not None),
+            thread=content.label or "main",
+            total_s=float(whole or backend or 0.0),
+            dynamo_s=None if is_backward or whole is None else max(0.0, whole - (backend or 0.0)),
+            backend_s=backend,
+            codegen_s=row.get("code_gen_time_s"),
+            guards=row.get("guard_count"),
+            ops=row.get("graph_op_count"),
+            outcome=_outcome(row, id in errors and not is_backward),
+            why=places.shared(why),
+        )
+
+
+def _kind(id: str, is_backward: bool, is_resumed: bool, is_again: bool) -> str:
+    if is_backward:
+        return "backward"
+    if id.startswith("!"):
+        return "autograd"
+    return "recompile" if is_again else "resume" if is_resumed else "first"
+
+
+def _outcome(row: Mapping[str, Any], is_error: bool) -> str:
+    fail = str(row.get("fail_type") or "")
+    if "LimitExceeded" in fail:
+        return "limit"
+    if fail:
+        return "error" if is_error else "skipped"
+    return "graph" if row.get("is_backward") or row.get("graph_op_count") else "no graph"
+
+
+def _recompiles(
+    content: LogContent, places: LogPlaces, compiles: Sequence[Compile]
+) -> Iterator[SessionRecompile]:
+    """A row for each variant that did not fit; a log does not say which came nearest: the first."""
+    for piece in content.recompiles:
+        id = _prefix(content) + str(piece.compile_id)
+        own = [row for row in compiles if row.id == id]
+        found = [reason_of(places.shared(text)) for text in recompile_reasons(piece.text())]
+        for rank, reason in enumerate(found):
+            yield SessionRecompile(
+                compile_id=id,
+                function=own[0].function if own else "",
+                step=0,
+                against=_prefix(content) + reason.against if reason.against else "",
+                nearest=not rank,
+                guard=reason.guard,
+                kind=reason.kind,
+                source=reason.source,
+                expected=reason.expected,
+                actual=reason.actual,
+                variants=len(found),
+                cost_s=sum(row.total_s for row in own),
+            )
+
+
+def _breaks(report: Report, compiles: Sequence[Compile]) -> Iterator[SessionBreak]:
+    for row in report.breaks:
+        ids = {
+            each.id
+            for each in compiles
+            if each.kind != "first" and (each.file, each.line) == (row.file, row.line)
+        }
+        cost_s = sum(each.total_s for each in compiles if each.id in ids)
+        yield SessionBreak(
+            row.file, row.line, row.function, row.text, row.kind, row.reason, row.hints, row.count,
+            (), 0, cost_s,
+        )  # fmt: skip
+
+
+def _fallback(row: Compile) -> Fallback:
+    how = _GIVEN_UP[row.outcome]
+    return Fallback(row.function, row.file, row.line, row.id, 0, how, row.why)
+
+
+def _event(row: Compile) -> Event:
+    kind = "recompile" if row.kind == "recompile" else "compile"
+    return Event(0, row.at_s, kind, row.id, row.function, row.why or row.kind, row.total_s)
