@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,42 +33,60 @@ Bytes = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Depth:
-    """What one call of a model with so many layers holds, in bytes by kind, at some places.
+    """What one call of a model with so many layers holds.
 
-    The peak of a deep model may be at another place than that of a shallow one, so that each place
-    has a line of its own: both halves of the forward, and of the backward before and after half
-    of what the forward kept is freed. `optimizer` is its state, in bytes.
+    `kinds` has the bytes of each kind of storage that live at each step, `backward` is the step
+    with which the backward begins. `optimizer` is its state, in bytes.
     """
 
     layers: int
-    places: Mapping[str, Bytes]
+    kinds: Mapping[str, Sequence[int]]
+    steps: int
+    backward: int
     optimizer: int
     saved: int
     seconds: float
 
+    def at(self, place: Place) -> Mapping[str, int]:
+        """Bytes by kind at a step."""
+        start, end = (0, self.backward) if not place.is_backward else (self.backward, self.steps)
+        step = start + place.steps if place.is_from_start else end - 1 - place.steps
+        return {kind: sizes[step] for kind, sizes in self.kinds.items()}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A step of a program, counted from the start or from the end of its forward or backward.
+
+    Programs of several depths are the same before their first and behind their last layers, so
+    that a step counted from an end does the same in each of them.
+    """
+
+    is_backward: bool
+    is_from_start: bool
+    steps: int
+
+    def __str__(self) -> str:
+        """In words."""
+        name = "backward" if self.is_backward else "forward"
+        end = "start" if self.is_from_start else "end"
+        return f"{self.steps + 1} steps from the {end} of the {name}"
+
 
 def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:
-    """The places of a program that was counted."""
-    return Depth(layers, _places(memory), optimizer, memory.saved_bytes, seconds)
-
-
-def _places(memory: Memory) -> dict[str, Bytes]:
+    """What a program holds that was counted."""
     kinds = stacked(memory)
     first = next((row.step for row in memory.steps if row.is_backward), len(memory.steps))
-    kept = kinds.get("saved for backward", [])
-    half = next((n for n in range(first, len(kept)) if kept[n] < kept[first] / 2), first)
-    spans = {
-        "first half of the forward": range(first // 2),
-        "second half of the forward": range(first // 2, first),
-        "first half of the backward": range(first, half),
-        "second half of the backward": range(half, len(memory.steps)),
-    }
-    found: dict[str, Bytes] = {}
-    for name, steps in spans.items():
-        if steps:
-            fullest = max(steps, key=memory.live.__getitem__)
-            found[name] = {kind: float(values[fullest]) for kind, values in kinds.items()}
-    return found
+    count = len(memory.steps)
+    return Depth(layers, kinds, count, first, optimizer, memory.saved_bytes, seconds)
+
+
+def _places(depths: Sequence[Depth]) -> Iterator[Place]:
+    """The steps of the shortest program: the first half from its start, the others from its end."""
+    for is_backward in (False, True):
+        count = min(d.steps - d.backward if is_backward else d.backward for d in depths)
+        yield from (Place(is_backward, True, n) for n in range((count + 1) // 2))
+        yield from (Place(is_backward, False, n) for n in range(count // 2))
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,23 +173,23 @@ class Fit(Presented):
     def _peak(self, layers: int, what: str | None, factor: float) -> tuple[str, Bytes]:
         """The place with the most bytes, and what they are."""
         twice = None if what is None or self.doubled is None else self.doubled(what)
-        depths = (*self.depths, *([] if twice is None else [twice]))
-        found = {
-            place: self._at(place, layers, twice, factor)
-            for place in self.depths[0].places
-            if all(place in depth.places for depth in depths)
-        }
-        return max(found.items(), key=lambda item: sum(item[1].values()))
+        found = (
+            (str(place), self._at(place, layers, twice, factor))
+            for place in _places((*self.depths, *([] if twice is None else [twice])))
+        )
+        return max(found, key=lambda item: sum(item[1].values()))
 
-    def _at(self, place: str, layers: int, twice: Depth | None, factor: float) -> Bytes:
+    def _at(self, place: Place, layers: int, twice: Depth | None, factor: float) -> Bytes:
         """Bytes by kind at one place, of a call that is so many times larger."""
+        here = [(depth.layers, depth.at(place)) for depth in self.depths]
+        larger = None if twice is None else twice.at(place)
         found = {}
-        for kind in dict.fromkeys(kind for d in self.depths for kind in d.places[place]):
-            points = [(d.layers, d.places[place].get(kind, 0.0)) for d in self.depths]
+        for kind in dict.fromkeys(kind for _, kinds in here for kind in kinds):
+            points = [(count, float(kinds.get(kind, 0))) for count, kinds in here]
             value = _line(points, layers)
-            if twice is not None and kind not in _FIXED:
+            if larger is not None and kind not in _FIXED:
                 shallow = points[0][1]
-                grown = (twice.places[place].get(kind, 0.0) - shallow) * (factor - 1)
+                grown = (larger.get(kind, 0) - shallow) * (factor - 1)
                 value = shallow + grown + (value - shallow) * factor
             found[kind] = max(value, 0.0)
         return found

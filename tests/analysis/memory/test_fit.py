@@ -1,0 +1,88 @@
+"""Lines through two depths, against programs of any depth made by the same rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.analysis.memory.fit import MISSING_OF_STEP, Depth, Fit
+
+WEIGHT, HEAD, LOOKUP = 100, 700, 900
+
+
+def depth(layers: int, saved: int, gradient: int, batch: int = 1) -> Depth:
+    """A step whose layers keep `saved` and give `gradient`; head and embedding need more."""
+    rows: list[dict[str, int]] = []
+
+    def live(temporary: int = 0) -> None:
+        rows.append(
+            {
+                "weights": WEIGHT * layers,
+                "saved for backward": kept,
+                "gradient": made,
+                "temporary": temporary,
+            }
+        )
+
+    kept = made = 0
+    for _ in range(layers):
+        kept += saved * batch
+        live(30 * batch)
+        live(50 * batch)
+    live(HEAD * batch)
+    first = len(rows)
+    live(HEAD * batch)
+    for _ in range(layers):
+        live(40 * batch)
+        kept -= saved * batch
+        made += gradient
+        live(20 * batch)
+    live(LOOKUP)
+    kinds = {kind: [row[kind] for row in rows] for kind in rows[0]}
+    return Depth(layers, kinds, len(rows), first, 8 * WEIGHT * layers, saved * layers * batch, 0.0)
+
+
+def fit(layers: int, saved: int, gradient: int, capacity: int = 10**6) -> Fit:
+    depths = (depth(2, saved, gradient), depth(4, saved, gradient))
+    return Fit(
+        "Model",
+        "that",
+        capacity,
+        layers,
+        True,
+        "adamw (float32)",
+        (1, 8),
+        depths,
+        MISSING_OF_STEP,
+        lambda what: depth(2, saved, gradient, batch=2),
+    )
+
+
+def peak(layers: int, saved: int, gradient: int, batch: int = 1) -> int:
+    made = depth(layers, saved, gradient, batch)
+    live = [sum(sizes) for sizes in zip(*made.kinds.values(), strict=True)]
+    return max(live) + made.optimizer
+
+
+@pytest.mark.parametrize(("saved", "gradient"), [(10, 100), (100, 10), (300, 310), (310, 300)])
+@pytest.mark.parametrize("layers", [3, 8, 32])
+def test_the_peak_of_any_depth_is_on_the_lines_of_its_place(
+    layers: int, saved: int, gradient: int
+) -> None:
+    found = fit(layers, saved, gradient)
+    assert found.peak == peak(layers, saved, gradient)
+    assert found.saved == saved * layers
+    assert sum(row.bytes for row in found.parts) == found.peak
+
+
+@pytest.mark.parametrize(("saved", "gradient"), [(10, 100), (100, 10), (300, 310)])
+def test_the_largest_batch_is_the_last_that_fits(saved: int, gradient: int) -> None:
+    capacity = 60_000
+    batch = fit(32, saved, gradient, capacity).largest_batch()
+    assert peak(32, saved, gradient, batch) <= capacity < peak(32, saved, gradient, batch + 1)
+
+
+def test_nothing_fits_where_the_weights_do_not() -> None:
+    found = fit(32, 10, 100, capacity=20_000)
+    assert not found.fits
+    assert found.largest_batch() == 0
+    assert "Model with 32 layers does not fit into that: a training step" in found.sentence
