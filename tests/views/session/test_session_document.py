@@ -38,7 +38,7 @@ def test_a_bar_says_why_its_step_was_slow_and_which_rows_belong_to_it() -> None:
     slow = shown["bars"][2]
     assert (slow["first"], slow["last"], slow["marks"]) == (2, 2, "↻")
     assert slow["why"].startswith("Step 2 took 1.51 s, 1.50 s of it compiling: Net.forward")
-    assert slow["rows"] == ["compiles:2", "recompiles:0", "recompiles:1", "steps:2"]
+    assert slow["rows"] == ["compiles:2", "recompiles:0", "steps:2"]  # the nearest variant only
     assert shown["bars"][1]["why"] == ""
     assert sum(shown["bars"][0]["heights"]) == pytest.approx(1, abs=1e-3)
     assert shown["scale"][-1][1] == "1.00 s"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.analysis.memory.rows import FitPart
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report.presenting import Presented, presenter
 
 if TYPE_CHECKING:
@@ -69,8 +69,12 @@ class Place:
     def __str__(self) -> str:
         """In words."""
         name = "backward" if self.is_backward else "forward"
-        end = "start" if self.is_from_start else "end"
-        return f"{self.steps + 1} steps from the {end} of the {name}"
+        if self.is_from_start:
+            return f"step {self.steps + 1} of the {name}"
+        before = plural(self.steps, "step")
+        return (
+            f"{before} before the last of the {name}" if self.steps else f"last step of the {name}"
+        )
 
 
 def depth_of(memory: Memory, layers: int, optimizer: int, seconds: float) -> Depth:

@@ -96,7 +96,8 @@ def tables(session: Session) -> list[Shown]:
     own = session.tables
     compiles = _rows(own["compiles"])
     shown = [{**row, "at": at, "place": _place(row)} for at, row in enumerate(compiles)]
-    recompiles = _rows(own["recompiles"])
+    # one for each compile: its guards against the farther variants are in the frame
+    recompiles = [row for row in _rows(own["recompiles"]) if row["nearest"]]
     breaks, fallbacks = (
         [{**row, "place": _place(row)} for row in _rows(own[name])]
         for name in ("breaks", "fallbacks")
