@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
+import subprocess
 import sys
 import threading
 import types
@@ -49,6 +50,18 @@ def test_what_a_module_holds() -> None:
     assert arrived(torch.ones(2)).tolist() == [5.0, 5.0]
     assert arrived.seen() is arrived.parts["part"] is arrived.part
     assert arrived.gone() is None
+
+
+def test_a_local_class_keeps_its_whole_name() -> None:
+    class Local:
+        pass
+
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).__qualname__)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], input=packed(Local), capture_output=True, check=True
+    )
+    whole = "test_a_local_class_keeps_its_whole_name.<locals>.Local"
+    assert ran.stdout.decode().strip() == whole
 
 
 def test_a_context_variable_of_the_users_module_has_its_value() -> None:

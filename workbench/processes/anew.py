@@ -37,6 +37,8 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
         if (anew := made_anew(value)) is not None:
             return anew
         reduced = super().reducer_override(value)
+        if isinstance(value, type) and isinstance(reduced, tuple):
+            return class_with_place(value, reduced)
         if not isinstance(value, FunctionType) or reduced is NotImplemented:
             return reduced
         return function_in_module(value, self._registries, self._can_travel) or reduced
@@ -105,6 +107,18 @@ class _Nothing:
 
 def _ended() -> Callable[[], Any]:
     return weakref.ref(_Nothing())
+
+
+def class_with_place(cls: type, reduced: Reduced) -> Reduced:
+    """How cloudpickle sends a class, with its `__qualname__`, which it forgets.
+
+    torch does not write the type of a local class into guards; without `<locals>` in its name it
+    tries to, and finds no such class.
+    """
+    if cls.__qualname__ == cls.__name__ or len(reduced) < 3 or not isinstance(reduced[2], tuple):
+        return reduced
+    members, slots = reduced[2]
+    return *reduced[:2], ({**members, "__qualname__": cls.__qualname__}, slots), *reduced[3:]
 
 
 Registries = dict[str, dict[str, dict[Any, Any]]]
