@@ -69,8 +69,10 @@ def changes_of(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str,
         asked = [kernel_named(report, name).id] if name else list(found)
         having = [id for id in asked if parameter in (*sizes[id], *COUNTS)]
         if not having:
-            known = "; ".join(f"{id} has {', '.join(names)}" for id, names in sizes.items())
-            raise UsageError(f"No kernel has {axis}: {known}, and {', '.join(COUNTS)}.")
+            known = "; ".join(
+                f"{id} has {', '.join((*names, *COUNTS))}" for id, names in sizes.items()
+            )
+            raise UsageError(f"No kernel has {axis} that a sweep may change: {known}.")
         for id in having:
             found[id][parameter] = value
     return found
