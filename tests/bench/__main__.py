@@ -103,19 +103,16 @@ def _printed(figures: Iterable[Figure]) -> Iterator[Figure]:
 def record(found: Mapping[str, list[Figure]]) -> None:
     """Write the figures into the file, in the place of older ones, and the README's table.
 
-    Figures of another machine or of other versions do not stay beside them.
+    Figures of other machines or of other versions stay, with their letter.
     """
-    here, versions = records.machine(), records.versions()
-    kept = records.Record.load()
-    if (kept.machine, kept.versions) != (here, versions):
-        kept = records.Record(here, versions, {})
-    today = datetime.date.today().isoformat()
+    here, kept = records.here(), records.Record.load()
+    today, place = datetime.date.today().isoformat(), kept.letter(here)
     rows = [
         row
         for name, figures in found.items()
-        for row in records.recorded(figures, BENCHES[name].CONDITIONS, today)
+        for row in records.recorded(figures, BENCHES[name].CONDITIONS, today, place)
     ]
-    made = kept.with_figures(rows)
+    made = kept.with_figures(here, rows)
     made.save()
     readme_table.write(made)
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 
 from tests.bench.figure import ROOT
-from tests.bench.record import Record, Recorded
+from tests.bench.record import Place, Record, Recorded
 
 README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by make bench -->\n", "<!-- end of figures -->\n"
@@ -40,7 +40,6 @@ HEADLINES = (
     "torch.compile of GPT-2 in a session / without (CPU s)",
 )
 """The figures that the README shows, by their names in the file."""
-CARRIED = "†"
 _UNIT = re.compile(r" \((?:ms|s|us|MB|kB)\)")  # stands behind the value
 _UNITS = {"us": "µs", "ratio": "", "count": ""}
 
@@ -52,31 +51,40 @@ def shown(value: float, unit: str) -> str:
 
 
 def table(record: Record) -> str:
-    """The machine, a row for each headline, and what the marks mean."""
-    rows = [_row(name, record.figures.get(name)) for name in HEADLINES]
+    """The machine, a row for each headline."""
+    is_one = len(record.places) == 1
+    rows = [_row(name, record.figures.get(name), is_one) for name in HEADLINES]
     lines = [_introduction(record), "", "| | measured | to reach | conditions |"]
     lines += ["| --- | --- | --- | --- |", *rows]
-    if any(row.is_carried for row in record.figures.values()):
-        lines += ["", f"{CARRIED} carried over from an earlier table, not measured by this bench."]
     return "\n".join(lines) + "\n"
 
 
 def _introduction(record: Record) -> str:
-    here, versions = record.machine, record.versions
+    places = record.places
+    is_one = len(places) == 1
+    where = "; ".join(("" if is_one else f"{at}: ") + _place(places[at]) for at in sorted(places))
     words = (
-        f"Of `make bench` on {here['cores']} cores ({here['processor']}, {here['vectors']}), "
-        f"{here['memory_gib']} GiB, {here['gpu'] or 'no GPU'}, Python {versions['python']}, "
-        f"torch {versions['torch']}. [tests/bench/bench.json](tests/bench/bench.json) has all of "
-        "them. *a / b* is ours to theirs, measured in turn: below 1 is faster here."
+        f"Of `make bench`{' on ' if is_one else '. Machines: '}{where}. "
+        "[tests/bench/bench.json](tests/bench/bench.json) has all figures. *a / b* is ours to "
+        "theirs, measured in turn: below 1 is faster here."
     )
     return textwrap.fill(words, 110, break_on_hyphens=False)
 
 
-def _row(name: str, row: Recorded | None) -> str:
+def _place(place: Place) -> str:
+    here, versions = place.machine, place.versions
+    return (
+        f"{here['cores']} cores ({here['processor']}, {here['vectors']}), "
+        f"{here['memory_gib']} GiB, {here['gpu'] or 'no GPU'}, Python {versions['python']}, "
+        f"torch {versions['torch']}"
+    )
+
+
+def _row(name: str, row: Recorded | None, is_one_place: bool) -> str:
     title = _UNIT.sub("", name)
     if row is None:
         return f"| {title} | not measured yet | | |"
-    value = shown(row.value, row.unit) + f" {CARRIED}" * row.is_carried
+    value = shown(row.value, row.unit) + ("" if is_one_place else f" ({row.place})")
     if not row.passed:
         value += ", **missed**"
     reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"

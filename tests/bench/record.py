@@ -1,4 +1,4 @@
-"""The committed file of figures: the machine, the versions, each figure with its conditions."""
+"""The committed file of figures: each with its conditions, its machine and the versions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import importlib.metadata
 import json
 import os
 import platform
+import string
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,12 @@ BUSY = 0.5
 """The load of the last minute, in processes, above which a machine is not quiet."""
 
 
-MEASURED, CARRIED = "measured", "carried over from an earlier table"
-"""Where a figure comes from: the bench that its conditions describe, or one before it."""
-
-
 @dataclass(frozen=True)
 class Recorded:
-    """A figure as the file keeps it; `ours` and `other` are None where only the value is known."""
+    """A figure as the file keeps it; `ours` and `other` are None where only the value is known.
+
+    `place` names the machine and the versions that it was measured with, in `Record.places`.
+    """
 
     name: str
     value: float
@@ -34,7 +34,8 @@ class Recorded:
     reach: float | None
     conditions: str
     date: str
-    source: str = MEASURED
+    place: str
+    source: str = "measured"
     ours: float | None = None
     other: float | None = None
     note: str = ""
@@ -43,17 +44,20 @@ class Recorded:
     def passed(self) -> bool:
         return self.reach is None or self.value <= self.reach
 
-    @property
-    def is_carried(self) -> bool:
-        return self.source == CARRIED
+
+@dataclass(frozen=True)
+class Place:
+    """The machine and the versions of figures."""
+
+    machine: Mapping[str, Any]
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Record:
-    """The figures of one machine and one set of versions, by name."""
+    """The figures by name, and the places where they were measured, by a letter."""
 
-    machine: Mapping[str, Any]
-    versions: Mapping[str, str]
+    places: Mapping[str, Place]
     figures: Mapping[str, Recorded]
 
     @classmethod
@@ -61,15 +65,28 @@ class Record:
         """Read the file; raises `ValueError` when a name stands in it twice."""
         data = json.loads(path.read_text())
         rows = [Recorded(**row) for row in data["figures"]]
-        return cls(data["machine"], data["versions"], by_name(rows))
+        places = {letter: Place(**place) for letter, place in data["places"].items()}
+        return cls(places, by_name(rows))
 
     def save(self, path: Path = PATH) -> None:
         data = {**asdict(self), "figures": [asdict(row) for row in self.figures.values()]}
         path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
-    def with_figures(self, rows: Iterable[Recorded]) -> Record:
-        """The same with figures measured anew in the place of those of the same name."""
-        return replace(self, figures={**self.figures, **by_name(rows)})
+    def letter(self, place: Place) -> str:
+        """The letter of a place, or the first that is free."""
+        known = (letter for letter, other in self.places.items() if other == place)
+        free = (letter for letter in string.ascii_lowercase if letter not in self.places)
+        return next(known, None) or next(free)
+
+    def with_figures(self, place: Place, rows: Iterable[Recorded]) -> Record:
+        """The same with figures measured anew in the place of those of the same name.
+
+        A place whose figures were all measured anew elsewhere goes.
+        """
+        figures = {**self.figures, **by_name(rows)}
+        used = {row.place for row in figures.values()}
+        places = {**self.places, self.letter(place): place}
+        return Record({letter: places[letter] for letter in places if letter in used}, figures)
 
 
 def by_name(rows: Iterable[Recorded]) -> dict[str, Recorded]:
@@ -82,7 +99,7 @@ def by_name(rows: Iterable[Recorded]) -> dict[str, Recorded]:
     return found
 
 
-def recorded(figures: Iterable[Figure], conditions: str, date: str) -> list[Recorded]:
+def recorded(figures: Iterable[Figure], conditions: str, date: str, place: str) -> list[Recorded]:
     """The figures of one bench; an indented one belongs to the one before it, and is so named."""
     rows: list[Recorded] = []
     parent = ""
@@ -98,12 +115,18 @@ def recorded(figures: Iterable[Figure], conditions: str, date: str) -> list[Reco
                 figure.reach,
                 figure.conditions or conditions,
                 date,
+                place,
                 ours=figure.ours,
                 other=figure.other,
                 note=figure.note,
             )
         )
     return rows
+
+
+def here() -> Place:
+    """This machine, with what is installed."""
+    return Place(machine(), versions())
 
 
 def machine() -> dict[str, Any]:

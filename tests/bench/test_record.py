@@ -13,6 +13,8 @@ from tests.bench.__main__ import BENCHES
 from tests.bench.figure import Figure
 
 MACHINE = {"cores": 2, "processor": "x86_64", "vectors": "AVX2", "memory_gib": 24, "gpu": None}
+HERE = records.Place(MACHINE, {"python": "3.11", "torch": "2.13.0"})
+THERE = replace(HERE, machine={**MACHINE, "vectors": "AVX-512"})
 FIGURES = (
     Figure("load (s)", 0.2, None, 0.2, 0.5, "s"),
     Figure("  peak memory", 600, None, 600, 250, "MB", "", "with a hash"),
@@ -20,8 +22,8 @@ FIGURES = (
 
 
 def made(*figures: Figure) -> records.Record:
-    rows = records.recorded(figures, "2 threads", "2026-01-02")
-    return records.Record(MACHINE, {"python": "3.11", "torch": "2.13.0"}, records.by_name(rows))
+    rows = records.recorded(figures, "2 threads", "2026-01-02", "a")
+    return records.Record({"a": HERE}, records.by_name(rows))
 
 
 def test_a_part_is_named_after_its_figure_and_may_have_conditions_of_its_own() -> None:
@@ -42,10 +44,32 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert records.Record.load(tmp_path / "bench.json") == kept
 
 
+def again(value: float, place: str) -> list[records.Recorded]:
+    return records.recorded([replace(FIGURES[0], value=value)], "2 threads", "2026-02-03", place)
+
+
 def test_figures_measured_anew_take_the_place_of_older_ones() -> None:
-    again = records.recorded([replace(FIGURES[0], value=0.3)], "2 threads", "2026-02-03")
-    kept = made(*FIGURES).with_figures(again).figures
-    assert [row.value for row in kept.values()] == [0.3, 600]
+    kept = made(*FIGURES).with_figures(HERE, again(0.3, "a"))
+    assert [row.value for row in kept.figures.values()] == [0.3, 600]
+    assert kept.places == {"a": HERE}
+
+
+def test_figures_of_another_machine_stay_with_its_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = made(*FIGURES)
+    assert (kept.letter(HERE), kept.letter(THERE)) == ("a", "b")
+    both = kept.with_figures(THERE, again(0.3, "b"))
+    assert both.places == {"a": HERE, "b": THERE}
+    monkeypatch.setattr(readme_table, "HEADLINES", tuple(both.figures))
+    lines = readme_table.table(both).splitlines()
+    assert lines[-2:] == [
+        "| load | 0.3 s (b) | ≤ 0.5 s | 2 threads |",
+        "| load: peak memory | 600 MB (a), **missed** | ≤ 250 MB | with a hash |",
+    ]
+    assert "b: 2 cores (x86_64, AVX-512)" in " ".join(lines)
+
+
+def test_a_machine_without_a_figure_goes() -> None:
+    assert made(FIGURES[0]).with_figures(THERE, again(0.3, "b")).places == {"b": THERE}
 
 
 def test_a_machine_may_become_quiet_and_is_refused_when_it_stays_busy() -> None:
@@ -72,15 +96,6 @@ def test_the_table_shows_what_missed_its_reach_and_what_is_not_measured(
         "| load: peak memory | 600 MB, **missed** | ≤ 250 MB | with a hash |",
         "| not there | not measured yet | | |",
     ]
-
-
-def test_what_was_carried_over_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readme_table, "HEADLINES", ("load (s)",))
-    kept = made(FIGURES[0])
-    carried = replace(kept.figures["load (s)"], source=records.CARRIED)
-    lines = readme_table.table(kept.with_figures([carried])).splitlines()
-    assert "| load | 0.2 s † | ≤ 0.5 s | 2 threads |" in lines
-    assert lines[-1].startswith("† carried over")
 
 
 @pytest.mark.parametrize(
