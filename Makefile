@@ -16,7 +16,7 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 PYTEST := -m pytest $(if $(CI),--durations=25)
 
 .PHONY: setup lab demo demo-gpu test test-all test-newest test-versions test-gpu test-wild check bench \
-	browser packages frontend screenshots notebooks docs
+	browser linker packages frontend screenshots notebooks docs
 setup: .venv/.lab
 
 .venv/.python:
@@ -50,17 +50,22 @@ demo-gpu: .venv/.lab
 	$(BIN)/python -m workbench.demo --gpu
 
 browser:
-	sh tests/browser/install_chromium.sh
+	sh tests/install_package.sh 'chromium chromium-browser google-chrome-stable google-chrome' \
+		'chromium fonts-dejavu-core' 'The browser tests will be skipped: install Chromium to run them'
+
+# links a kernel in half the time, which a machine with empty caches does a thousand times
+linker:
+	sh tests/install_package.sh mold mold 'The tests take longer without the linker mold'
 
 # what tests take from the front end's packages (axe-core); without Node.js those few are skipped,
 # which a CI does not accept
 packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
-test: .venv/.test browser packages
+test: .venv/.test browser linker packages
 	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' --nbval-lax $(SHORT) tests
 
-test-all: .venv/.test browser packages
+test-all: .venv/.test browser linker packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
 	$(BIN)/python $(PYTEST) --nbval-lax notebooks
 
@@ -90,7 +95,7 @@ docs: .venv/.docs
 	touch $@
 
 # the private names first: what a release changed explains what fails afterwards
-test-newest: .venv-newest/.test browser packages
+test-newest: .venv-newest/.test browser linker packages
 	$(NEWEST)/python $(PYTEST) tests/compiler/internals/test_torch_private.py
 	$(NEWEST)/python $(PYTEST) -m 'not slow and not gpu'
 

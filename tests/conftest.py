@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # a package's wrapper is only compiled faster: its kernels are optimised as always
 os.environ.setdefault("AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL", "O0")
+# g++ takes mold where it is installed, for libraries that differ in nothing but their layout
+if Path("/usr/libexec/mold/ld").exists():
+    os.environ.setdefault("COMPILER_PATH", "/usr/libexec/mold")
 pytest_plugins = ("crashes", "groups", "sample_packages", "skips")
 
 

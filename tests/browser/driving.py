@@ -20,7 +20,7 @@ from typing import Any
 import nbformat
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-"""The names under which systems install it; `install_chromium.sh` looks for the same."""
+"""The names under which systems install it; the Makefile looks for the same."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
