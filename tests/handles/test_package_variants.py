@@ -95,6 +95,7 @@ def test_each_variant_is_a_model_for_torch_itself(file: Path) -> None:
     assert torch.equal(loaded(X), X * 2)
 
 
+@pytest.mark.slow
 def test_only_files_with_variants_know_the_word(small: Any, tmp_path: Path) -> None:
     with pytest.raises(wb.UsageError, match="holds no variants: leave variant='float32' out"):
         wb.load(small.path, variant="float32")
@@ -134,6 +135,7 @@ def again(file: Path) -> Any:
     return packing
 
 
+@pytest.mark.slow
 def test_a_variant_of_the_same_name_is_replaced(file: Path, again: Any, tmp_path: Path) -> None:
     path = shutil.copy(file, tmp_path / "m.pt2")
     for name in ("third", "third", "float32"):

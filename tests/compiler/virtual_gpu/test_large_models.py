@@ -77,6 +77,7 @@ def check_side_by_side(many: Report, one: Report, model: Any, layers: int) -> No
     assert any("no kernel was measured" in note for note in graph.notes)
 
 
+@pytest.mark.slow  # notebook 5 does it
 def test_a_prefill_and_one_token_side_by_side(worker: CrossCompiler) -> None:
     model = llama("8B", layers=2, cache=True)
     many = prefill(worker, model)
