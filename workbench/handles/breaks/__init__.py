@@ -1,0 +1,1 @@
+"""Cures of graph breaks, tried on copies of living functions and modules."""
