@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.analysis.opportunities.tried import Tried
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.handles.memory.checkpoint import Checkpoint
     from workbench.handles.recipe import Recipe, Retarget
     from workbench.processes.background_task import BackgroundTask
     from workbench.processes.messages import ProgressCallback
@@ -97,6 +98,17 @@ class OtherTargets(ReportHolder):
         from workbench.analysis.memory.memory import memory
 
         return memory(self.report)
+
+    def checkpoint(self, progress: ProgressCallback | None = None) -> Checkpoint:
+        """What other activation memory budgets of a training step would save and compute again.
+
+        The step is compiled once more, for its joint graph; `.at(0.5)` of the result compiles a
+        budget and reads its peak, `.best()` is the lowest peak of those. Raises `UsageError` for
+        what has no backward or was loaded from a file.
+        """
+        from workbench.handles.memory.checkpoint import Checkpoint
+
+        return Checkpoint(self, progress)
 
     def rank_configs(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
+import workbench.report.memory_rows as memory_rows
 import workbench.report.rows as rows
 from workbench.report.lowering import Lowering
 from workbench.report.table import Table
@@ -79,6 +80,13 @@ class Tables:
     cuda_graphs = TableOf(
         machine_rows.CudaGraphPart,
         "What torch will record as CUDA graphs, where that was asked for.",
+    )
+    memory_budgets = TableOf(
+        memory_rows.MemoryBudget,
+        "What other activation memory budgets would save, where that was asked for.",
+    )
+    recomputed = TableOf(
+        memory_rows.RecomputedNode, "What the backward would compute again under each of them."
     )
     artifact = TableOf(
         file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."

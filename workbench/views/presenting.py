@@ -15,6 +15,7 @@ from workbench.analysis.diff.difference import Diff
 from workbench.analysis.gpu_model.launches import Launches
 from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.analysis.gpu_model.ranked_configs import RankedConfigs
+from workbench.analysis.memory.budgets import Budgets
 from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -219,6 +220,10 @@ def _views_of_a_run(record: Any) -> Views:
             from workbench.views.session import text as of_session
 
             return Views(of_session.text, of_session.frame, _session_plot)
+        case Budgets():
+            from workbench.views.memory import budgets
+
+            return Views(budgets.text, plot=budgets.plot)
         case Rehearsal():
             from workbench.views.answers import rehearsal
 

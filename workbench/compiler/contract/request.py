@@ -36,6 +36,7 @@ class CompileOptions:
     fusion: FusionChoice | None = None
     dynamic: bool | None = None
     notes: tuple[str, ...] = ()
+    budgets: tuple[float, ...] = ()  # activation memory budgets that are looked at besides
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

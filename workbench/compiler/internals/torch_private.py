@@ -84,6 +84,7 @@ _aoti = _within("torch._C._aoti:")
 _pytree = _within("torch.utils._pytree:")
 _fake = _within("torch._subclasses.fake_tensor:")
 _shapes = _within("torch.fx.experimental.symbolic_shapes:")
+_partitioner = _within("torch._functorch.partitioners:")
 
 DYNAMO_CONFIG = _dynamo("config:", "options of capture")
 INDUCTOR_CONFIG = _inductor("config:", "options of code generation")
@@ -204,6 +205,10 @@ FX_CODEGEN = _inductor("compile_fx:fx_codegen_and_compile", "telling backward gr
 JOINT_PASSES = _inductor(
     "compile_fx:_recursive_joint_graph_passes", "joint graphs of a training step"
 )
+CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
+SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
+ESTIMATE_RUNTIME = _partitioner("estimate_runtime", "run times of operators in a memory budget")
+SIZE_OF_NODE = _partitioner("_size_of", "bytes of what a memory budget saves")
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 
 # The first compilation on a machine.

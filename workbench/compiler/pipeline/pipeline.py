@@ -124,7 +124,7 @@ def _recording(
     with torch.set_grad_enabled(grad):
         state = GlobalState.current()
         request = _request(run, state)
-        recorder = Recorder(level=options.capture, request=request)
+        recorder = Recorder(options.capture, request, options.budgets)
         recorder.tell(progress)
         try:
             with (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import TraceHandler
 from workbench.compiler.recording.autotune import AutotuneRecorder
 from workbench.compiler.recording.breaks import BreakRecorder
+from workbench.compiler.recording.budgets import BudgetRecorder
 from workbench.compiler.recording.bytecode import BytecodeRecorder
 from workbench.compiler.recording.cache import CacheRecorder
 from workbench.compiler.recording.cuda_graphs import CudaGraphRecorder
@@ -64,7 +65,12 @@ class Recorder:
     that compiles. `report` may be called after a failure inside of the `with` too.
     """
 
-    def __init__(self, level: str = FULL, request: Request | None = None):
+    def __init__(
+        self,
+        level: str = FULL,
+        request: Request | None = None,
+        budgets: Sequence[float] = (),
+    ):
         self.level = level
         self.request = request or Request(capture=level)
         self.texts = TextWriter()
@@ -81,6 +87,7 @@ class Recorder:
         self.lowering = LoweringRecorder(self._patches, self.graphs)
         self.fusion = FusionRecorder(self._patches, self.lowering)
         self.cuda_graphs = CudaGraphRecorder(self._patches, self.lowering)
+        self.budgets = BudgetRecorder(self._patches, self.places, budgets)
         self.kernels = KernelRecorder(
             self._patches, self.graphs, self.lowering, self.places, self.texts
         )
@@ -107,6 +114,7 @@ class Recorder:
         self.lowering.install()
         self.fusion.install()
         self.cuda_graphs.install()
+        self.budgets.install()
         self.kernels.install(self.trace)
         self.breaks.install(self.trace)
         self.bytecode.install()
@@ -172,6 +180,8 @@ class Recorder:
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
             "kernels": kernels,
             "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
+            "memory_budgets": self.budgets.budgets,
+            "recomputed": self.budgets.recomputed,
             "wrappers": self.kernels.wrappers,
             "bytecode": self.bytecode.rows(self.graphs.graphs),
             "breaks": self.breaks.rows(),
@@ -184,7 +194,7 @@ class Recorder:
         }
 
     def _capabilities(self, nodes: Table[Any]) -> Iterator[Capability]:
-        for pane in _PANES:
+        for pane in (*_PANES, *self.budgets.panes):
             reason = self._patches.missing.get(pane) or self._patches.failed.get(pane)
             if reason is None and self.level != FULL and pane in _LOST_BY_HITS:
                 reason = self._hidden()

@@ -45,12 +45,19 @@ def _of_library_call(ir_node: Any) -> int | None:
     found = [node for node in ir_node.get_origins() if _key(node) in formulas]
     if len(found) != 1 or _is_sparse(found[0]):
         return None
-    origin = found[0]
-    args = [_value(arg) for arg in origin.args]
-    kwargs = {key: _value(arg) for key, arg in origin.kwargs.items()}
-    flops = formulas[_key(origin)](*args, **kwargs, out_val=origin.meta.get("val"))
-    part, whole = _unmasked(origin, args, kwargs)
-    return known_count(flops * part // whole)
+    return known_count(formula_flops(found[0]))
+
+
+def formula_flops(node: Any) -> Any:
+    """What torch's formula says of one FX node, with sizes as they are; None without a formula."""
+    formulas = tp.FLOP_FORMULAS.find() or {}
+    if _key(node) not in formulas:
+        return None
+    args = [_value(arg) for arg in node.args]
+    kwargs = {key: _value(arg) for key, arg in node.kwargs.items()}
+    flops = formulas[_key(node)](*args, **kwargs, out_val=node.meta.get("val"))
+    part, whole = _unmasked(node, args, kwargs)
+    return flops * part // whole
 
 
 def _key(node: Any) -> Any:

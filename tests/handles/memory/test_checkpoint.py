@@ -1,0 +1,116 @@
+"""What other memory budgets save and compute again: as counted beforehand, and as compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.compiler.internals import torch_private as tp
+from workbench.handles.memory.checkpoint import BUDGETS, Checkpoint
+
+X = torch.randn(64, 32, generator=torch.Generator().manual_seed(0))
+
+
+class Step(torch.nn.Module):
+    """Two layers whose results the backward wants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(32, 128), torch.nn.Linear(128, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(2):
+            x = self.second(torch.nn.functional.gelu(self.first(x)))
+        return x.square().mean()
+
+
+@pytest.fixture(scope="module")
+def step() -> Any:
+    torch.manual_seed(0)
+    return wb.aot_compile(Step(), (X,), grad=True)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(step: Any) -> Checkpoint:
+    found: Checkpoint = step.checkpoint()
+    return found
+
+
+def test_every_budget_says_what_it_saves_before_it_is_compiled(
+    step: Any, checkpoint: Checkpoint
+) -> None:
+    points = checkpoint.budgets.points
+    assert tuple(point.budget for point in points) == BUDGETS
+    assert points[0].saved_bytes == step.memory().saved_bytes
+    assert points[0].peak_bytes == step.memory().peak
+    assert points[-1].saved_bytes == 0
+    assert points[-1].flops > points[0].flops == 0
+    assert {point.least_us for point in points} == {None}  # the host has no roofline
+
+
+def test_what_is_computed_again_has_its_line(checkpoint: Checkpoint) -> None:
+    rows = checkpoint.frame("recomputed")
+    again = rows[rows.budget == 0.0]
+    assert len(again) == checkpoint.budgets.at(0.0).recomputed
+    assert again.flops.sum() == checkpoint.budgets.at(0.0).flops
+    assert set(again.file.dropna()) == {__file__}
+    assert "aten.gelu.default" in set(again.operator) or "aten.erf.default" in set(again.operator)
+
+
+def test_a_budget_that_is_compiled_has_a_peak_and_saves_what_was_said(
+    checkpoint: Checkpoint,
+) -> None:
+    before = tp.FUNCTORCH_CONFIG.get().activation_memory_budget
+    for budget in (0.0, 0.35):  # one that was looked at, and another
+        point = checkpoint.at(budget)
+        made = checkpoint.compiled[budget].memory()
+        assert (point.saved_bytes, point.peak_bytes) == (made.saved_bytes, made.peak)
+    assert tp.FUNCTORCH_CONFIG.get().activation_memory_budget == before
+    peaks = [p.peak_bytes for p in checkpoint.budgets.points if p.peak_bytes is not None]
+    assert len(peaks) == 3
+    assert checkpoint.best().peak_bytes == min(peaks)
+    assert f"budget of {checkpoint.best().budget:g}" in checkpoint.sentence
+    assert checkpoint.sentence.partition(":")[0] in " ".join(repr(checkpoint).split())
+
+
+def test_the_compiled_step_gives_the_same_gradients(checkpoint: Checkpoint) -> None:
+    checkpoint.at(0.0)
+    gradients = []
+    for budget in (checkpoint.own, 0.0):
+        compiled = checkpoint.compiled[budget]
+        compiled.module.zero_grad()
+        compiled(X).backward()
+        gradients.append([parameter.grad.clone() for parameter in compiled.module.parameters()])
+    torch.testing.assert_close(gradients[0], gradients[1])
+
+
+@pytest.mark.parametrize("budget", [3, -0.1, "half"])
+def test_a_budget_is_a_number_from_0_to_1(checkpoint: Checkpoint, budget: Any) -> None:
+    with pytest.raises(wb.UsageError, match="pass a number from 0 to 1"):
+        checkpoint.at(budget)
+
+
+def test_without_a_backward_nothing_is_saved() -> None:
+    compiled = wb.aot_compile(torch.sin, (X,), grad=False, capture="light")
+    with pytest.raises(wb.UsageError, match="compiled without a backward"):
+        compiled.checkpoint()
+
+
+def test_the_chart_has_the_peaks_that_are_known(checkpoint: Checkpoint) -> None:
+    axes = checkpoint.budgets.plot().axes[0]
+    saved, peaks = axes.get_lines()
+    assert len(saved.get_xdata()) == len(checkpoint.budgets.points)
+    assert 1 <= len(peaks.get_xdata()) < len(saved.get_xdata())
+
+
+@pytest.mark.slow
+def test_an_absent_gpu_has_times_by_the_model() -> None:
+    checkpoint = wb.aot_compile(Step(), (X,), grad=True, target="h100").checkpoint()
+    last = checkpoint.budgets.at(0.0)
+    assert last.least_us is not None
+    assert last.most_us is not None
+    assert 0 < last.least_us < last.most_us
+    assert checkpoint.start(0.0).result().peak_bytes

@@ -1,0 +1,150 @@
+"""Activation memory budgets of a training step: what each saves, computes again, and peaks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.analysis.gpu_model.roofline import peak_rate
+from workbench.errors import UsageError
+from workbench.number_text import number_text, plural
+from workbench.report import Report
+from workbench.report.memory_rows import RecomputedNode
+from workbench.report.presenting import Presented, presenter
+from workbench.specs import Gpu
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class BudgetPoint:
+    """One activation memory budget of a training step.
+
+    `saved_bytes` are counted by parting the joint graph, `flops` of what is computed again by
+    torch's formulas. `least_us` and `most_us` are a model: its operations, and its operators one by
+    one, at the full rates of the GPU; None on the host. `peak_bytes` is that of the compiled
+    program, None until the budget was compiled.
+    """
+
+    budget: float
+    saved_bytes: int
+    saved_tensors: int
+    recomputed: int
+    flops: int
+    least_us: float | None
+    most_us: float | None
+    peak_bytes: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Budgets(Presented):
+    """The budgets of a training step that were looked at, the largest first; `own` is its own."""
+
+    name: str
+    own: float
+    points: tuple[BudgetPoint, ...]
+    recomputed: tuple[RecomputedNode, ...]
+
+    def at(self, budget: float) -> BudgetPoint:
+        """One of them; raises `UsageError` for one that was not looked at."""
+        for point in self.points:
+            if point.budget == budget:
+                return point
+        known = ", ".join(f"{point.budget:g}" for point in self.points)
+        raise UsageError(f"There is no budget {budget!r}: {known} were looked at.")
+
+    @property
+    def best(self) -> BudgetPoint:
+        """The lowest peak among those that were compiled; of equal ones the largest budget."""
+        known = [point for point in self.points if point.peak_bytes is not None]
+        return min(known, key=lambda point: (point.peak_bytes or 0, -point.budget))
+
+    @property
+    def sentence(self) -> str:
+        """The lowest peak that is known, with what it costs, beside that of the own budget."""
+        best, own = self.best, self.at(self.own)
+        known = sum(point.peak_bytes is not None for point in self.points)
+        compiled = f"of {plural(known, 'budget')} that {'was' if known == 1 else 'were'} compiled"
+        if best.budget == own.budget:
+            return (
+                f"The lowest peak {compiled} is {_bytes(own)}, at the budget of {own.budget:g} "
+                "that it has; compile others with .at(0.5)."
+            )
+        less = number_text(own.saved_bytes - best.saved_bytes, "bytes")
+        return (
+            f"The lowest peak {compiled} is {_bytes(best)}, at a budget of {best.budget:g}, "
+            f"instead of {_bytes(own)}: {less} less is kept for the backward, which computes "
+            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)})."
+        )
+
+    def frame(self, name: str = "budgets") -> pandas.DataFrame:
+        """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
+        if name == "budgets":
+            return presenter().rows_frame(self.points, BudgetPoint)
+        if name != "recomputed":
+            raise UsageError(f"There is no table {name!r}: ask for 'budgets' or 'recomputed'.")
+        return presenter().rows_frame(self.recomputed, RecomputedNode)
+
+    def plot(self) -> Figure:
+        """Peaks that are known and bytes that are saved, over the budgets."""
+        return presenter().plot(self)
+
+
+def _bytes(point: BudgetPoint) -> str:
+    return number_text(point.peak_bytes or 0, "bytes")
+
+
+def cost_text(point: BudgetPoint) -> str:
+    """What is computed again: operations, and the model's time where there is one."""
+    flops = f"{point.flops / 1e9:.3g} GFLOP"
+    if point.least_us is None or point.most_us is None:
+        return flops
+    return f"{flops}, {point.least_us:.3g} to {point.most_us:.3g} µs by the model"
+
+
+def points_of(
+    report: Report, gpu: Gpu | None, peaks: Mapping[float, int] | None = None
+) -> tuple[BudgetPoint, ...]:
+    """The budgets of a record, the largest first, with the peaks that are known."""
+    known = dict(peaks or {})
+    found = []
+    for budget in sorted({row.budget for row in report.memory_budgets}, reverse=True):
+        rows = [row for row in report.memory_budgets if row.budget == budget]
+        again = [row for row in report.recomputed if row.budget == budget]
+        least, most = (None, None) if gpu is None else _times(again, gpu)
+        found.append(
+            BudgetPoint(
+                budget=budget,
+                saved_bytes=sum(row.saved_bytes for row in rows),
+                saved_tensors=sum(row.saved_tensors for row in rows),
+                recomputed=sum(row.recomputed_nodes for row in rows),
+                flops=sum(row.recomputed_flops for row in rows),
+                least_us=least,
+                most_us=most,
+                peak_bytes=known.get(budget),
+            )
+        )
+    return tuple(found)
+
+
+def _times(rows: Iterable[RecomputedNode], gpu: Gpu) -> tuple[float, float]:
+    """Microseconds of the operations alone, and of each operator by its roofline, unfused."""
+    least = most = 0.0
+    for row in rows:
+        compute = _compute_us(row, gpu)
+        least += compute
+        most += max(compute, row.bytes / (gpu.bandwidth_gbs * 1e3))
+    return least, most
+
+
+def _compute_us(row: RecomputedNode, gpu: Gpu) -> float:
+    if not row.flops or row.dtype is None:
+        return 0.0
+    try:
+        _, tflops = peak_rate(gpu, row.dtype, matrix=True)
+    except UsageError:  # no rate for this dtype: memory alone bounds it
+        return 0.0
+    return row.flops / (tflops * 1e6) if tflops else 0.0

@@ -1,0 +1,152 @@
+"""How the joint graph of a training step would be parted under other activation memory budgets.
+
+torch solves a minimum cut for a budget, and asks for operators' run times. Between budgets most of
+the cuts and all of the times are the same, so that they are kept while a graph is looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Patches
+from workbench.compiler.recording.flops import formula_flops
+from workbench.compiler.sources.sources import Places
+from workbench.report.memory_rows import MemoryBudget, RecomputedNode
+
+PANE = "memory_budgets"
+
+
+class BudgetRecorder:
+    """Asks torch's partitioner for each budget before it answers for its own.
+
+    The cuts leave marks on nodes, so that a program compiled with it is for its figures only.
+    """
+
+    def __init__(self, patches: Patches, places: Places, budgets: Sequence[float]):
+        self.budgets: list[MemoryBudget] = []
+        self.recomputed: list[RecomputedNode] = []
+        self._patches = patches
+        self._places = places
+        self._asked = budgets
+        self._graphs = 0
+
+    @property
+    def panes(self) -> tuple[str, ...]:
+        """What it is called among the capabilities of a record; nothing where it is not asked."""
+        return (PANE,) if self._asked else ()
+
+    def install(self) -> None:
+        """Watch the partitioner, where budgets are asked for."""
+        if self._asked:
+            self._patches.wrap(tp.CHOOSE_SAVED_VALUES, self._around, PANE)
+
+    def _around(self, choose: Callable[..., Any]) -> Callable[..., Any]:
+        def chosen(graph: Any, info: Any, *args: Any, **kwargs: Any) -> Any:
+            self._patches.guarded(PANE, self._preview, choose, graph, info)
+            return choose(graph, info, *args, **kwargs)
+
+        return chosen
+
+    def _preview(self, choose: Callable[..., Any], graph: Any, info: Any) -> None:
+        with Patches() as patches:
+            patches.wrap(tp.SOLVE_MIN_CUT, _with_kept_cuts)
+            patches.wrap(tp.ESTIMATE_RUNTIME, _with_kept_times)
+            for budget in self._asked:
+                started = time.perf_counter()
+                saved = choose(graph, info, memory_budget=budget)
+                again = _again(graph, info, set(saved))
+                self._note(budget, saved, again, time.perf_counter() - started)
+        self._graphs += 1
+
+    def _note(
+        self, budget: float, saved: Iterable[Any], again: Sequence[Any], seconds: float
+    ) -> None:
+        kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
+        storages = {storage._cdata: storage for storage in map(torch.Tensor.untyped_storage, kept)}
+        rows = [self._row(budget, node) for node in again]
+        self.recomputed += rows
+        self.budgets.append(
+            MemoryBudget(
+                graph=self._graphs,
+                budget=budget,
+                saved_bytes=sum(_hint(storage.nbytes()) or 0 for storage in storages.values()),
+                saved_tensors=len(storages),
+                recomputed_nodes=len(rows),
+                recomputed_flops=sum(row.flops or 0 for row in rows),
+                recomputed_bytes=sum(row.bytes for row in rows),
+                seconds=seconds,
+            )
+        )
+
+    def _row(self, budget: float, node: Any) -> RecomputedNode:
+        trace = node.meta.get("stack_trace")
+        frame = self._places.innermost(trace) if trace else None
+        return RecomputedNode(
+            graph=self._graphs,
+            budget=budget,
+            node=node.name,
+            operator=str(node.target),
+            dtype=str(node.meta["val"].dtype) if _is_tensor(node) else None,
+            file=None if frame is None else frame.file,
+            line=None if frame is None else frame.line,
+            flops=_hint(formula_flops(node)),
+            bytes=_size(node) + sum(_size(each) for each in node.all_input_nodes),
+        )
+
+
+def _with_kept_cuts(solve: Callable[..., Any]) -> Callable[..., Any]:
+    found: dict[Any, Any] = {}
+
+    def solved(graph: Any, info: Any, options: Any, dont_ban: Any = None) -> Any:
+        key = repr(options), frozenset(node.name for node in dont_ban or ())
+        if key not in found:
+            found[key] = solve(graph, info, options, dont_ban)
+        return found[key]
+
+    return solved
+
+
+def _with_kept_times(estimate: Callable[..., Any]) -> Callable[..., Any]:
+    found: dict[Any, Any] = {}
+
+    def estimated(node: Any) -> Any:
+        if node not in found:
+            found[node] = estimate(node)
+        return found[node]
+
+    return estimated
+
+
+def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
+    """Operators of the forward that the backward reaches without passing what is saved."""
+    todo = [
+        each for node in graph.nodes if info.is_required_bw(node) for each in node.all_input_nodes
+    ]
+    found: dict[Any, None] = {}
+    while todo:
+        node = todo.pop()
+        if node in found or node in saved or node.op != "call_function":
+            continue
+        if info.is_required_fw(node):
+            found[node] = None
+            todo += node.all_input_nodes
+    return [node for node in graph.nodes if node in found and "getitem" not in str(node.target)]
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _size(node: Any) -> int:
+    """Bytes, with the sizes of the example inputs."""
+    return _hint(tp.SIZE_OF_NODE.get()(node)) or 0
+
+
+def _hint(value: Any) -> int | None:
+    found = value.node.hint if hasattr(value, "node") else value
+    return None if found is None else int(found)

@@ -1,0 +1,148 @@
+"""What other activation memory budgets would bring a training step, and compiling one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, points_of
+from workbench.analysis.memory.memory import memory
+from workbench.compiler.contract.request import TARGETS, known_gpus
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import UsageError
+from workbench.handles.recipe import Call
+from workbench.processes.background_task import BackgroundTask, Steps
+from workbench.processes.messages import ProgressCallback
+from workbench.report import Report
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from workbench.handles.other_targets import OtherTargets
+
+BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
+_GONE = (
+    "The function is not alive here: budgets can be tried for what aot_compile returned, not for a "
+    "record or a file."
+)
+_NO_BACKWARD = (
+    "{} was compiled without a backward, so that nothing is saved for one: compile a training step "
+    "with grad=True."
+)
+_OPTION = "activation_memory_budget"
+
+
+class Checkpoint:
+    """The activation memory budgets of a training step.
+
+    What each would save and compute again is counted from its joint graph, which was made once
+    more for it; the peak is known of those that were compiled (`at`). A lower budget need not have
+    a lower peak: what is computed again lives, too.
+    """
+
+    def __init__(self, compiled: OtherTargets, progress: ProgressCallback | None = None):
+        recipe = compiled.recipe
+        if recipe is None:
+            raise UsageError(_GONE)
+        name = compiled.report.request.name
+        if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
+            raise UsageError(_NO_BACKWARD.format(name))
+        self.name = name
+        self._recipe = recipe
+        target = compiled.report.request.target
+        self._gpu = None if target in TARGETS else known_gpus()[target]
+        own = getattr(tp.FUNCTORCH_CONFIG.get(), _OPTION)
+        self._report = self._compiled(own, BUDGETS, progress).report
+        _check_previews(self._report)
+        self._peaks: dict[float, int] = {own: memory(compiled.report).peak}
+        self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
+        self.compiled: dict[float, Any] = {own: compiled}
+        self.own = own
+
+    @property
+    def budgets(self) -> Budgets:
+        """What is known now, as data."""
+        reports = (self._report, *self._more.values())
+        points = (point for r in reports for point in points_of(r, self._gpu, self._peaks))
+        again = tuple(row for r in reports for row in r.recomputed)
+        ordered = tuple(sorted(points, key=lambda point: -point.budget))
+        return Budgets(self.name, self.own, ordered, again)
+
+    def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
+        """Compile with a budget, and read the peak of that program.
+
+        Raises `UsageError` for what is no number from 0 to 1, and what a compilation raises.
+        """
+        if not isinstance(budget, int | float) or not 0 <= budget <= 1:
+            raise UsageError(f"The budget is {budget!r}: pass a number from 0 to 1, such as 0.5.")
+        if budget not in self._peaks:
+            known = any(point.budget == budget for point in self.budgets.points)
+            made = self._compiled(budget, () if known else (budget,), progress)
+            if not known:
+                self._more[budget] = made.report
+            self._peaks[budget] = memory(made.report).peak
+            self.compiled[budget] = made
+        return self.budgets.at(float(budget))
+
+    def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
+        """As `at`, in a thread."""
+
+        def stop() -> None:  # this process stops at the compiler's next word
+            if self._gpu is not None:
+                from workbench.compiler.virtual_gpu.client import warm_worker
+
+                warm_worker().kill()
+
+        def work(steps: Steps) -> BudgetPoint:
+            return self.at(budget, steps)
+
+        return BackgroundTask(f"{self.name} with a budget of {budget}", work, stop)
+
+    def code(self, budget: float) -> str:
+        """What to write for it, with torch.compile as well as here."""
+        return f"# before the step is compiled\ntorch._functorch.config.{_OPTION} = {budget}"
+
+    @property
+    def sentence(self) -> str:
+        """The lowest peak that is known, with what it costs, beside that of the own budget."""
+        return self.budgets.sentence
+
+    def best(self) -> BudgetPoint:
+        """The lowest peak among those that were compiled; of equal ones the largest budget."""
+        return self.budgets.best
+
+    def frame(self, name: str = "budgets") -> pandas.DataFrame:
+        """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
+        return self.budgets.frame(name)
+
+    def plot(self) -> Figure:
+        """Peaks that are known and bytes that are saved, over the budgets."""
+        return self.budgets.plot()
+
+    def __repr__(self) -> str:
+        """A row for each budget, and the sentence."""
+        return repr(self.budgets)
+
+    def _compiled(
+        self, budget: float, previews: Sequence[float], progress: ProgressCallback | None
+    ) -> Any:
+        config = tp.FUNCTORCH_CONFIG.get()
+
+        def change(call: Call) -> Call:
+            setattr(config, _OPTION, budget)  # over what the recipe sets; undone by the patch
+            options = replace(call.options, capture="full", budgets=tuple(previews))
+            return replace(call, options=options)
+
+        with config.patch({_OPTION: getattr(config, _OPTION)}):
+            made, _, _ = self._recipe.compile_changed(change, progress)
+        return made
+
+
+def _check_previews(report: Report) -> None:
+    if len(report.memory_budgets):
+        return
+    reasons = [row.reason for row in report.capabilities if row.name == "memory_budgets"]
+    why = next((reason for reason in reasons if reason), "torch did not part a joint graph")
+    raise UsageError(f"Budgets cannot be looked at: {why}.")

@@ -1,0 +1,57 @@
+"""Activation memory budgets of a training step: a row for each, and the peaks as a chart."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from workbench.analysis.memory.budgets import BudgetPoint, Budgets, cost_text
+from workbench.number_text import plural
+from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.words.units import bytes_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NOT_COMPILED = "not compiled"
+
+
+def text(budgets: Budgets) -> str:
+    """The name, a row for each budget, the sentence."""
+    lines = [f"Checkpoint({budgets.name})", "  budget     saved          peak  computed again"]
+    lines += [_line(point, is_own=point.budget == budgets.own) for point in budgets.points]
+    return "\n".join([*lines, *textwrap.wrap(budgets.sentence, 78, initial_indent="  ")])
+
+
+def _line(point: BudgetPoint, *, is_own: bool) -> str:
+    peak = _NOT_COMPILED if point.peak_bytes is None else bytes_text(point.peak_bytes)
+    mark = "*" if is_own else " "
+    again = f"{plural(point.recomputed, 'operator')}, {cost_text(point)}"
+    return f"{mark} {point.budget:6g} {bytes_text(point.saved_bytes):>9} {peak:>13}  {again}"
+
+
+def plot(budgets: Budgets) -> Figure:
+    """See `Budgets.plot`."""
+    known = [point for point in budgets.points if point.peak_bytes is not None]
+    with sheet(3.2) as (figure, axes):
+        axes.plot(
+            [point.budget for point in budgets.points],
+            [point.saved_bytes / 1e6 for point in budgets.points],
+            color=KERNEL_COLOURS[1],
+            drawstyle="steps-mid",
+            label="kept for the backward (counted)",
+        )
+        axes.plot(
+            [point.budget for point in known],
+            [(point.peak_bytes or 0) / 1e6 for point in known],
+            color=KERNEL_COLOURS[0],
+            marker="o",
+            label="peak of the compiled program (counted)",
+        )
+        axes.set_xlim(1.02, -0.02)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("activation memory budget")
+        axes.set_ylabel("MB")
+        axes.legend(frameon=False)
+        axes.set_title(budgets.name)
+    return figure
