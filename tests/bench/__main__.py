@@ -14,6 +14,7 @@ from types import ModuleType
 from tests.bench import (
     bench_call,
     bench_capture,
+    bench_checkpoint,
     bench_costs,
     bench_diff,
     bench_first_compile,
@@ -65,6 +66,7 @@ BENCHES: Mapping[str, ModuleType] = {
     "saved-times": bench_saved_times,
     "session": bench_session,
     "trying": bench_trying,
+    "checkpoint": bench_checkpoint,
     "rehearse": bench_rehearse,
     "virtual": bench_virtual,
     "large": bench_large,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_what_is_computed_again_has_its_line(checkpoint: Checkpoint) -> None:
     again = rows[rows.budget == 0.0]
     assert len(again) == checkpoint.budgets.at(0.0).recomputed
     assert again.flops.sum() == checkpoint.budgets.at(0.0).flops
-    assert set(again.file.dropna()) == {__file__}
+    assert {Path(file).name for file in again.file.dropna()} == {Path(__file__).name}
     assert "aten.gelu.default" in set(again.operator) or "aten.erf.default" in set(again.operator)
 
 

@@ -92,7 +92,7 @@ class BudgetRecorder:
             node=node.name,
             operator=str(node.target),
             dtype=str(node.meta["val"].dtype) if _is_tensor(node) else None,
-            file=None if frame is None else frame.file,
+            file=None if frame is None else self._places.shown(frame.file),
             line=None if frame is None else frame.line,
             flops=_hint(formula_flops(node)),
             bytes=_size(node) + sum(_size(each) for each in node.all_input_nodes),
@@ -135,7 +135,17 @@ def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
         if info.is_required_fw(node):
             found[node] = None
             todo += node.all_input_nodes
-    return [node for node in graph.nodes if node in found and "getitem" not in str(node.target)]
+    return [node for node in graph.nodes if node in found and not _costs_nothing(node)]
+
+
+def _costs_nothing(node: Any) -> bool:
+    """Whether it takes a part of a tuple, or looks at a tensor in another way."""
+    if not _is_tensor(node):
+        return True
+    own = node.meta["val"].untyped_storage()._cdata
+    tensors = (each.meta["val"] for each in node.all_input_nodes if _is_tensor(each))
+    is_view = any(tensor.untyped_storage()._cdata == own for tensor in tensors)
+    return is_view or "getitem" in str(node.target)
 
 
 def _is_tensor(node: Any) -> bool:

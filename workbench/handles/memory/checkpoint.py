@@ -54,8 +54,8 @@ class Checkpoint:
         target = compiled.report.request.target
         self._gpu = None if target in TARGETS else known_gpus()[target]
         own = getattr(tp.FUNCTORCH_CONFIG.get(), _OPTION)
-        self._report = self._compiled(own, BUDGETS, progress).report
-        _check_previews(self._report)
+        self.report: Report = self._compiled(own, BUDGETS, progress).report
+        _check_previews(self.report)
         self._peaks: dict[float, int] = {own: memory(compiled.report).peak}
         self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
         self.compiled: dict[float, Any] = {own: compiled}
@@ -64,7 +64,7 @@ class Checkpoint:
     @property
     def budgets(self) -> Budgets:
         """What is known now, as data."""
-        reports = (self._report, *self._more.values())
+        reports = (self.report, *self._more.values())
         points = (point for r in reports for point in points_of(r, self._gpu, self._peaks))
         again = tuple(row for r in reports for row in r.recomputed)
         ordered = tuple(sorted(points, key=lambda point: -point.budget))
