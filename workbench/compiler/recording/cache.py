@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import check_can_cache
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.report import CacheEvent, CachePart, Table, content_hash
@@ -284,7 +285,7 @@ def _refusal(module: Any, inputs: Any, options: dict[str, Any]) -> str | None:
     """Why torch's cache would refuse the graph; None when it would take it."""
     try:
         with tp.INDUCTOR_CONFIG.get().patch({"fx_graph_cache": True}):
-            tp.FX_GRAPH_CACHE.get()._check_can_cache(module, inputs, options)
+            check_can_cache(module, inputs, options)
     except tp.FX_CACHE_BYPASS.get() as error:
         return str(error)
     return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.analysis.source.recompile_reasons import reason_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.capture import Recorder
 from workbench.compiler.session.cache_counts import cache_answers, cache_counts
@@ -182,10 +183,11 @@ class Compiles:
     def _take_reasons(self, row: OpenCompile, texts: Any, entries: Any, frame: Any) -> None:
         """The variant most of whose guards hold says why; the others stand behind it."""
         row.kind = "recompile"
-        held = {str(entry.compile_id): _held(entry, frame) for entry in entries}
+        kept = variants(entries)
+        held = {str(entry.compile_id): _held(entry, frame) for entry in kept}
         found = [reason_of(plain_reason(text)) for text in texts]
         found.sort(key=lambda reason: -held.get(reason.against, 0))
-        row.reasons = [(reason, not rank, len(entries)) for rank, reason in enumerate(found)]
+        row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(found)]
         row.why = found[0].guard if found else "no guard of an earlier variant was found"
 
     def rows(self) -> list[Compile]:
@@ -217,11 +219,11 @@ class Compiles:
                 source=reason.source,
                 expected=reason.expected,
                 actual=reason.actual,
-                variants=variants,
+                variants=count,
                 cost_s=sum(each.total_s for each in self.found if each.id == row.id),
             )
             for row in list(self.found)
-            for reason, nearest, variants in row.reasons
+            for reason, nearest, count in row.reasons
         ]
 
 

@@ -1,0 +1,29 @@
+"""What torch before 2.13 calls or keeps otherwise, behind one function for all releases."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.compiler.internals import torch_private as tp
+
+
+def variants(entries: Any) -> Sequence[Any]:
+    """What Dynamo keeps of a frame: a list, before torch 2.13 the first of a chain."""
+    if isinstance(entries, list | tuple):
+        return entries
+    chain = []
+    while entries is not None:
+        chain.append(entries)
+        entries = entries.next
+    return chain
+
+
+def check_can_cache(module: Any, inputs: Any, options: Mapping[str, Any]) -> None:
+    """Raise torch's reason why its cache refuses a graph; before 2.13 it looks at that alone."""
+    check = tp.FX_GRAPH_CACHE.get()._check_can_cache
+    if len(inspect.signature(check).parameters) == 1:
+        check(module)
+    else:
+        check(module, inputs, options)
