@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.package import Package
+    from workbench.handles.packages.frame_variants import Variants
     from workbench.processes.messages import ProgressCallback
 
 
-__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile", "rehearse"]
+__all__ = [
+    "aot_compile",
+    "compile_async",
+    "explain",
+    "package",
+    "recompile",
+    "rehearse",
+    "variants",
+]
 
 
 @needs_torch
@@ -308,3 +317,40 @@ def warm_up() -> WarmUp:
     from workbench.compiler.cold_start.warm_up import warm_in_background
 
     return warm_in_background()
+
+
+@needs_torch
+def variants(
+    fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
+) -> Variants:
+    """Compile a function with graph breaks for several calls, to be saved as one `.aotv` file.
+
+    The function is run on each call. What is kept are the code before and after each break and, of
+    each, one variant for each set of guards, as torch.compile makes them: the second batch size
+    gives a variant for any size.
+
+    Parameters
+    ----------
+    fn
+        A function, method or module of a module that can be imported, not compiled before.
+    calls
+        For each call the tuple of its positional arguments, or a function that is given the
+        compiled `fn` and calls it: with keywords, or with a backward.
+
+    Raises
+    ------
+    UsageError
+        No call is given, `fn` was compiled in this process before, or lies in `__main__`.
+    ArtifactError
+        A part of it cannot be kept: its guards cannot be written, or its backward never ran.
+
+    Examples
+    --------
+    >>> recorded = wb.variants(f, [(x,), (x[:8],)])  # doctest: +SKIP
+    >>> digest = recorded.save("f.aotv")  # doctest: +SKIP
+    >>> loaded = wb.load("f.aotv", f)  # doctest: +SKIP
+    """
+    from workbench.compiler.aot_files.variants import record
+    from workbench.handles.packages.frame_variants import Variants
+
+    return Variants(record(fn, calls))

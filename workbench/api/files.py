@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.artifacts.preflight.check import Check
     from workbench.handles.compiled import Compiled
     from workbench.handles.package import Package
+    from workbench.handles.packages.frame_variants import LoadedVariants
 
 
 __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
@@ -23,16 +24,17 @@ __all__ = ["check", "inspect", "load", "machine", "sign", "trust", "trust_key"]
 @needs_torch
 def load(
     path: str | PathLike[str] | BinaryIO,
-    *,
     module: Any | None = None,
+    *,
     external_data: Mapping[str, Any] | None = None,
     f_globals: Mapping[str, Any] | None = None,
     trust: bool | str = False,
     num_runners: int = 1,
     check: bool = True,
     variant: str | None = None,
-) -> Compiled | Package:
-    """Open an `.aot` or `.pt2` file, or what torch's own functions wrote, ready to be called.
+    on_miss: str | None = None,
+) -> Compiled | Package | LoadedVariants:
+    """Open an `.aot`, `.aotv` or `.pt2` file, or one that torch wrote, ready to be called.
 
     A `.pt2` goes straight to its compiled code: no compiler is imported, looked for or run.
 
@@ -43,7 +45,8 @@ def load(
     module
         The module (or other object) that an `.aot` file is called on, when its weights are not in
         the file; one on the meta device is filled from bundled weights. For a `.pt2` the module or
-        state_dict whose weights replace those of the file.
+        state_dict whose weights replace those of the file. For an `.aotv` the function or module
+        that was recorded: its compiled code is put under it.
     external_data
         For `.aot`: objects that were left out when saving, under the same names.
     f_globals
@@ -61,6 +64,9 @@ def load(
         For `.pt2` that holds variants of one model: the only one to use. Without it those that
         the machine can run are used, and a call runs the first that takes its inputs:
         `package.variants` and `package.variant_of(x)` say which and why.
+    on_miss
+        For `.aotv`: what a call does that no variant fits. "compile", unless given, compiles one as
+        torch.compile does; "eager" runs it without compiling; "error" raises `ArtifactError`.
 
     Raises
     ------
@@ -80,9 +86,10 @@ def load(
     from workbench.artifacts.archive.file_objects import with_path
     from workbench.handles.load_package import is_package, load_package
 
-    def opened(path: str | PathLike[str]) -> Compiled | Package:
+    def opened(path: str | PathLike[str]) -> Compiled | Package | LoadedVariants:
         if is_package(path):
             _only_for(".aot", external_data=external_data, f_globals=f_globals)
+            _only_for(".aotv", on_miss=on_miss)
             return load_package(
                 path,
                 module=module,
@@ -92,10 +99,14 @@ def load(
                 variant=variant,
                 package_class=_package_class,
             )
-        from workbench.handles.load import load_compiled
+        from workbench.handles.load import holds_variants, load_compiled
 
         runners = None if num_runners == 1 else num_runners
         _only_for(".pt2", num_runners=runners, variant=variant)
+        if holds_variants(path):
+            _only_for(".aot", external_data=external_data, f_globals=f_globals)
+            return _variants(path, module, trust, check, on_miss or "compile")
+        _only_for(".aotv", on_miss=on_miss)
         compiled = load_compiled(
             path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
         )
@@ -104,6 +115,21 @@ def load(
         return compiled
 
     return with_path(path, opened)
+
+
+def _variants(
+    path: str | PathLike[str], fn: Any, trust: bool | str, check: bool, on_miss: str
+) -> LoadedVariants:
+    from workbench.handles.packages.frame_variants import load_variants
+
+    if fn is None:
+        raise UsageError(
+            f"{path} holds the code of a function with breaks: hand that function or module over, "
+            "wb.load(path, fn)."
+        )
+    if not check:
+        raise UsageError("check=False is not for .aotv files: the checks choose the variant.")
+    return load_variants(path, fn, trust=trust, on_miss=on_miss)
 
 
 def _package_class() -> type[Package]:

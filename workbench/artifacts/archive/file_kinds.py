@@ -27,6 +27,7 @@ TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
 _PAYLOAD_LIMIT = 4 << 30
 _COMPILED = "data/aotinductor/"
+FRAMES = "frames"  # what only the contract of a file of variants has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,10 +67,20 @@ class OpenedFile:
             digest.update(chunk)
         return f"sha256:{digest.hexdigest()}"
 
+    @property
+    def holds_variants(self) -> bool:
+        """Whether it is an `.aotv`: an artifact of several frames, put under its function."""
+        return self.manifest is not None and FRAMES in self.manifest.contract
+
     def require_function(self, name: str) -> None:
         """Raise `ArtifactError` unless the file holds a compiled function, not a package."""
         if self.package is not None:
             raise ArtifactError(f"{name} is a .pt2 file. Open it with wb.load({name!r}).")
+        if self.holds_variants:
+            raise ArtifactError(
+                f"{name} is an .aotv file, the code of a function with breaks. Open it with "
+                f"wb.load({name!r}, fn)."
+            )
 
     def whole(self) -> bytes:
         """The content of a file of torch, read from the open file, compared with the digest."""

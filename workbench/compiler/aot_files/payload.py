@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,7 @@ def serialize(
     config = tp.INDUCTOR_CONFIG.get()
     known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
     with fast_start(), config.patch(known):
-        kernels = _kernels(programs, kept.libraries if kept else {})
+        kernels = built_kernels(programs, kept.libraries if kept else {})
         build = kept.build if kept else native_build() if kernels else None
     try:
         with _no_foreign_kernels(aot_fn):
@@ -116,7 +116,12 @@ def native_build() -> Build:
 
 def generated_programs(aot_fn: Any) -> tuple[Any, ...]:
     """The compiled graphs inside (forward, then backward) that hold generated source."""
-    return tuple(part.result for part in _parts(_entry(aot_fn)) if _is_generated(part))
+    return programs_in(_entry(aot_fn))
+
+
+def programs_in(entry: Any) -> tuple[Any, ...]:
+    """The compiled graphs of AOTAutograd's entry that hold generated source."""
+    return tuple(part.result for part in _parts(entry) if _is_generated(part))
 
 
 def _entry(aot_fn: Any) -> Any:
@@ -188,7 +193,8 @@ class _Wanted:
         raise AssertionError("a program is run here to list its kernels, not to be called")
 
 
-def _kernels(programs: tuple[Any, ...], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
+def built_kernels(programs: Sequence[Any], kept: Mapping[str, bytes]) -> tuple[BuiltKernel, ...]:
+    """The C++ libraries that generated programs ask for, each once."""
     found: dict[str, BuiltKernel] = {}
     for number, program in enumerate(programs):
         if not any(name in program.source_code for name in _BUILDS):

@@ -356,6 +356,21 @@ INPUT_CODES = _dynamo("convert_frame:input_codes", "keeping what Dynamo compiled
 OUTPUT_CODES = _dynamo("convert_frame:output_codes", "keeping what Dynamo compiled")
 CACHE_ENTRIES = _dynamo("eval_frame:_debug_get_cache_entry_list", "keeping what Dynamo compiled")
 RESET_CODE = _dynamo("eval_frame:reset_code", "keeping what Dynamo compiled")
+COMPILE_PACKAGE = _dynamo("package:CompilePackage", "code with breaks from a file")
+PRECOMPILE_STORE = _dynamo("package:DynamoCache.load", "recording code with breaks")
+PRECOMPILE_CODES = _dynamo(
+    "precompile_context:PrecompileContext._dynamo_cache_entries", "recording code with breaks"
+)
+PRECOMPILE_GRAPHS = _dynamo(
+    "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
+)
+PRECOMPILE_CONTEXT = _dynamo("precompile_context:PrecompileContext", "recording code with breaks")
+CLEANUPS = _dynamo("utils:CleanupManager.instance", "taking away the names of recorded code")
+LOOKUP_BACKEND = _dynamo(
+    "backends.registry:lookup_backend", "compiling what no variant of a file fits"
+)
+GUARDS_LOG = _guards("log", "listing the guards that no file can hold")
+UNIQUE_NAMES = _dynamo("bytecode_transformation:_unique_id_counter", "names beside those of a file")
 DELETED_GUARDS = _guards("DeletedGuardManagerWrapper", "keeping what Dynamo compiled")
 GRAPH_BREAK_REASONS = _dynamo("utils:graph_break_reasons", "keeping what Dynamo compiled")
 SIZES_SEEN = _dynamo("pgo:_CODE_STATE", "leaving torch's memory of sizes as it was")

@@ -1,0 +1,138 @@
+"""A function with a break, saved with its variants, runs in a process that has no compiler."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import tests.variant_samples as samples
+import workbench as wb
+from tests.fresh_process import run_fresh
+from tests.variant_samples import Block, batch, scored, step
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError, TrustError, UsageError
+
+LOADING = "tests.variant_loading"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("variants")
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path) -> Path:
+    """The function for batches of 4 rows and of any other number."""
+    with torch.no_grad():
+        recorded = wb.variants(scored, [(batch(4),), (batch(6),)])
+    recorded.save(folder / "scored.aotv")
+    return folder / "scored.aotv"
+
+
+@pytest.fixture
+def without_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def test_a_fresh_process_compiles_nothing_and_needs_no_compiler(file: Path, folder: Path) -> None:
+    found = json.loads(run_fresh(folder, LOADING, str(file), "function"))
+    assert found["frames"] == found["inductor"] == {}  # Dynamo and Inductor were not asked
+    assert found["misses"] == 0
+    for rows, values in zip((4, 6, 9), found["results"], strict=True):
+        torch.testing.assert_close(torch.tensor(values), scored(batch(rows)).flatten())
+
+
+@pytest.mark.slow
+def test_a_training_step_comes_from_the_file_too(folder: Path) -> None:
+    model = Block()
+    calls = [lambda call, rows=rows: step(call, model, rows) for rows in (4, 6)]
+    wb.variants(model, calls).save(folder / "block.aotv")
+    found = json.loads(run_fresh(folder, LOADING, str(folder / "block.aotv"), "training"))
+    assert found["frames"] == found["inductor"] == {}
+    for rows, values in zip((4, 6, 9), found["results"], strict=True):
+        expected = torch.tensor(step(model, model, rows))
+        torch.testing.assert_close(torch.tensor(values), expected)
+
+
+@pytest.mark.usefixtures("without_gradients")
+def test_the_tables_name_the_parts_and_the_guards_that_no_file_holds() -> None:
+    recorded = wb.variants(scored, [(batch(4),)])
+    parts = recorded.frame("variants")
+    assert parts.is_resumed.to_list() == [False, True]
+    assert parts.variants.to_list() == [1, 1]
+    assert "G['torch'].sin" in recorded.frame("guards").name.to_list()
+    with pytest.raises(UsageError, match="variants"):
+        recorded.frame("calls")
+
+
+@pytest.mark.usefixtures("without_gradients")
+def test_a_call_that_nothing_fits_is_compiled_run_or_refused(file: Path) -> None:
+    for on_miss in ("eager", "error"):
+        loaded = wb.load(file, scored, on_miss=on_miss)
+        torch.testing.assert_close(loaded(batch(5)), scored(batch(5)))
+        loaded.close()
+    refusing = wb.load(file, scored, on_miss="error")
+    with torch.enable_grad(), pytest.raises(ArtifactError, match="No variant of scored"):
+        refusing(batch(4).requires_grad_())
+    assert refusing.misses == 1
+    refusing.close()
+    with pytest.raises(UsageError, match="on_miss"):
+        wb.load(file, scored, on_miss="guess")
+
+
+def test_nothing_of_a_file_runs_before_it_is_trusted(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path))  # another user
+    monkeypatch.setattr("workbench.compiler.aot_files.variant_files._read", None)
+    with pytest.raises(TrustError):
+        wb.load(file, scored)
+
+
+def test_a_file_of_variants_is_inspected_and_checked(file: Path) -> None:
+    found = wb.inspect(file)
+    assert len(found.frame("libraries")) == 4
+    assert not found.frame("guards").kept.any()
+    assert wb.check(file).ok
+    assert not wb.check(file, {"torch": "2.12.0"}).ok
+
+
+def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"wb\.load\(path, fn\)"):
+        wb.load(file)
+    with pytest.raises(ArtifactError, match=r"the code of scored, not of batch"):
+        wb.load(file, batch)
+    with pytest.raises(UsageError, match=r"calls is empty"):
+        wb.variants(scored, [])
+    wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(tmp_path / "f.aot")
+    with pytest.raises(UsageError, match=r"on_miss is for \.aotv"):
+        wb.load(tmp_path / "f.aot", on_miss="error")
+
+
+def test_a_changed_source_is_one_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "torch._dynamo.package._hash_sourcelines"
+    monkeypatch.setattr(module, lambda *_: "another")
+    with pytest.raises(ArtifactError, match=r"compiled from another source of tests\.variant_s"):
+        wb.load(file, scored)
+
+
+@pytest.mark.usefixtures("without_gradients")
+def test_torch_is_as_before(file: Path) -> None:
+    held = (tp.PRECOMPILE_CODES, tp.PRECOMPILE_GRAPHS, tp.PRECOMPILE_STORE, tp.DYNAMO_CONFIG)
+    before = [row.get() for row in held], logging.getLogger("torch._dynamo.guards").filters[:]
+    names = set(vars(samples))
+    wb.variants(scored, [(batch(4),)])
+    wb.load(file, scored).close()
+    assert [row.get() for row in held] == before[0]
+    assert logging.getLogger("torch._dynamo.guards").filters == before[1]
+    assert not tp.DYNAMO_CONFIG.get().caching_precompile
+    # torch leaves its names of modules and of the builtins after any compilation
+    kept = ("__import_", "__builtins_dict__")
+    assert {name for name in vars(samples) if not name.startswith(kept)} <= names
+    assert tp.CACHE_ENTRIES.get()(scored.__code__) == []

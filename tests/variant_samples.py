@@ -1,0 +1,45 @@
+"""A function and a module with a break."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+WEIGHT = torch.linspace(-1, 1, 64).reshape(8, 8)
+
+
+def scored(x: torch.Tensor) -> torch.Tensor:
+    """Two graphs with a print between them."""
+    y = torch.sin(x @ WEIGHT)
+    print("in the middle", file=sys.stderr)
+    return torch.relu(y) * 2 + y.sum()
+
+
+class Block(torch.nn.Module):
+    """A layer, a break, a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = torch.nn.Linear(8, 16)
+        self.second = torch.nn.Linear(16, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.tanh(self.first(x))
+        print("in the middle", file=sys.stderr)
+        return self.second(y).sin()
+
+
+def batch(rows: int) -> torch.Tensor:
+    """An input of this many rows."""
+    return torch.linspace(-2, 2, rows * 8).reshape(rows, 8)
+
+
+def step(call: object, model: Block, rows: int) -> list[float]:
+    """One training step: the loss and the gradient of the first layer."""
+    model.zero_grad()
+    loss = call(batch(rows)).square().mean()  # type: ignore[operator]
+    loss.backward()
+    assert model.first.weight.grad is not None
+    return [float(loss.detach()), *model.first.weight.grad.flatten().tolist()]

@@ -1,0 +1,201 @@
+"""Recorded variants as an `.aotv` file, and a file put under its function without compiling."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import torch
+
+from workbench.artifacts.archive import container
+from workbench.artifacts.archive.file_kinds import FRAMES, OpenedFile, open_any
+from workbench.artifacts.machine.machine import current_machine
+from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.records import SystemNeeds
+from workbench.artifacts.preflight.preflight import best_build, check_fits, system_needs
+from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
+from workbench.compiler.aot_files.deserialize import (
+    BundleUnpickler,
+    Libraries,
+    cache_that_can_be_written,
+)
+from workbench.compiler.aot_files.loading import explained
+from workbench.compiler.aot_files.saving import current_versions
+from workbench.compiler.aot_files.variants import Recorded, target_of
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.errors import ArtifactError
+
+_CHANGED = "Source code changes detected for "
+_NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
+_APART = 1000  # a frame without a graph takes a few numbers that no name in the file shows
+
+
+@dataclass(frozen=True, eq=False)
+class Installed:
+    """A file whose code stands under its function."""
+
+    name: str
+    digest: str
+    manifest: Manifest
+    package: Any
+
+    def uninstall(self) -> None:
+        """Take the code away again; the function is compiled as ever from then on."""
+        known = self.package._installed_globals
+        for module, names in known.items():
+            known[module] = [name for name in dict.fromkeys(names) if name in vars(module)]
+        self.package.uninstall()
+
+
+def write_variants(
+    path: str | PathLike[str], recorded: Recorded, store: TrustStore | None = None
+) -> str:
+    """Write one file atomically, signed as an artifact is, and return its digest."""
+    members: dict[str, container.Content] = {container.PAYLOAD: recorded.payload}
+    build = recorded.build
+    for kernel in recorded.kernels if build else ():
+        assert build is not None
+        members[container.kernel_member(build.name, kernel.key)] = kernel.library
+    libraries = [kernel.library for kernel in recorded.kernels]
+    manifest = Manifest(
+        versions=current_versions(),
+        needs=system_needs(libraries) if libraries else SystemNeeds(),
+        device=recorded.device,
+        builds=(build,) if build else (),
+        contract={"name": recorded.name, FRAMES: [dict(row) for row in recorded.frames]},
+        guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
+    )
+    whole = container.with_members(manifest, members)
+    whole = (store or TrustStore.of_user()).sign_if_possible(whole)
+    container.write_artifact(path, whole, members)
+    return whole.digest
+
+
+def install_variants(
+    path: str | PathLike[str],
+    fn: Callable[..., Any],
+    *,
+    trust: Trust = False,
+    store: TrustStore | None = None,
+) -> Installed:
+    """Check, verify and put a file's code under a function; nothing runs before it is trusted.
+
+    Raises `ArtifactError` when the file is damaged, does not fit this machine or is of another
+    function, or its source has changed; `TrustError` when nobody vouches for it.
+    """
+    name, target = os.fspath(path), target_of(fn)
+    with open_any(path) as opened:
+        manifest = opened.manifest
+        if manifest is None or not opened.holds_variants:
+            raise ArtifactError(f"{name} holds no variants. Open it with wb.load({name!r}).")
+        check_fits(name, manifest, current_machine())
+        check_trust(
+            name,
+            opened.digest,
+            trust=trust,
+            store=store or TrustStore.of_user(),
+            manifest=manifest,
+        )
+        if manifest.contract["name"] != target.__qualname__:
+            raise ArtifactError(
+                f"{name} holds the code of {manifest.contract['name']}, not of "
+                f"{target.__qualname__}. Hand over that function, or the file of this one."
+            )
+        with container.temporary_folder() as folder:
+            content, libraries = _unpacked(opened, manifest, folder)
+            with cache_that_can_be_written(folder / "cache"), explained(name), _of_file(name):
+                entry = _read(content, libraries)
+                package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
+                _require_free(name, package)
+                _count_past(entry.dynamo)
+                package.install(entry.backends)
+        return Installed(target.__qualname__, opened.digest, manifest, package)
+
+
+def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:
+    artifact = opened.artifact
+    assert artifact is not None
+    build = best_build(manifest.builds, current_machine().cpu_flags)
+    wanted = f"kernels/{build.name}/" if build else "no kernels"
+    kernels = [member for member in manifest.members if member.startswith(wanted)]
+    files = artifact.unpack(folder, [container.PAYLOAD, *kernels])
+    content = files.pop(container.PAYLOAD).read_bytes()
+    by_key: Mapping[str, Path] = {file.stem: file for file in files.values()}
+    return content, Libraries(by_key, build, packed=True)
+
+
+def _read(content: bytes, libraries: Libraries) -> Any:
+    """Torch's entry, whose graphs start the packed libraries instead of a compiler."""
+    entry = BundleUnpickler(io.BytesIO(content)).load()
+    for artifact in entry.backends.values():
+        graph = artifact.content
+        parts: tuple[Any, ...] = (graph.compiled_fw, getattr(graph, "compiled_bw", None))
+        for part in parts:
+            if getattr(getattr(part, "result", None), "source_code", None):
+                part.post_compile = libraries.starter(part)
+        graph.__deepcopy__ = lambda _memo: None  # torch's copy for saving again, never asked for
+    return entry
+
+
+@contextmanager
+def _of_file(path: str) -> Iterator[None]:
+    """Read guards as torch wrote them, and say in one sentence that a source has changed.
+
+    A parameter that had a gradient is written with a mark in its place, which torch cannot read.
+    """
+    inner = tp.UNPICKLE_GUARDED_TENSOR.get()
+
+    def unpickled(_cls: type, *told: Any) -> Any:
+        *first, grad = told
+        return inner(*first, grad if isinstance(grad, torch.Tensor) else None)
+
+    with ProcessPatches() as patches:
+        patches.name(tp.UNPICKLE_GUARDED_TENSOR, classmethod(unpickled))
+        try:
+            yield
+        except RuntimeError as error:
+            if not str(error).startswith(_CHANGED):
+                raise
+            where = str(error).removeprefix(_CHANGED)
+            raise ArtifactError(
+                f"{path} was compiled from another source of {where}. Restore that, or record "
+                "the function again with wb.variants."
+            ) from error
+
+
+def _require_free(path: str, package: Any) -> None:
+    """Raise `ArtifactError` where other code has the names of the resume functions."""
+    for code, entry in package._codes.items():
+        space = vars(importlib.import_module(entry.python_module))
+        for name in entry.function_names if entry.install_to_global else ():
+            if name in space and not _is_same(space[name], code):
+                raise ArtifactError(
+                    f"{path} cannot be loaded: {entry.python_module} has other compiled code under "
+                    f"the name {name}. Load the file before anything of that module is compiled "
+                    "or loaded."
+                )
+
+
+def _is_same(value: Any, code: CodeType) -> bool:
+    return isinstance(value, FunctionType) and value.__code__ == code
+
+
+def _count_past(dynamo: Any) -> None:
+    """Let torch number what it compiles later beyond the names of the file."""
+    texts = [name for code in dynamo.codes for name in (*code.function_names, *code.backend_ids)]
+    found = filter(None, map(_NUMBER.search, texts))
+    numbers = [int(match[1] or match[2]) for match in found]
+    module = importlib.import_module(tp.UNIQUE_NAMES.module)
+    now = next(tp.UNIQUE_NAMES.get())
+    setattr(module, tp.UNIQUE_NAMES.attribute, itertools.count(max([now, *numbers]) + _APART))

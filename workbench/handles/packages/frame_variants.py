@@ -1,0 +1,131 @@
+"""Code with graph breaks and several variants, to be saved, and as it came from a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import torch
+
+from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
+from workbench.compiler.aot_files.variants import Recorded
+from workbench.compiler.contract.request import one_of
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError
+from workbench.file_path import file_path
+
+ON_MISS = ("compile", "eager", "error")
+_STANCES = {"compile": "default", "eager": "eager_on_recompile", "error": "fail_on_recompile"}
+_REFUSED = "Detected recompile"
+
+
+class Variants:
+    """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+
+    @property
+    def name(self) -> str:
+        """The function that was recorded."""
+        return self._recorded.name
+
+    def frame(self, name: str) -> Any:
+        """A table as a pandas.DataFrame.
+
+        "variants" has a row for each part of the function, "guards" one for each guard that no
+        file can hold, so that a loaded variant does not check it.
+        """
+        import pandas as pd
+
+        one_of("name", name, ("variants", "guards"))
+        if name == "variants":
+            columns = ["function", "line", "is_resumed", "variants", "graphs"]
+            return pd.DataFrame(list(self._recorded.frames), columns=columns)
+        return pd.DataFrame(list(self._recorded.dropped), columns=["kind", "name", "why"])
+
+    def save(self, path: str | PathLike[str]) -> str:
+        """Write an `.aotv` file atomically and return its digest; weights stay with the module.
+
+        Examples
+        --------
+        >>> wb.load("f.aotv", f)  # doctest: +SKIP
+        """
+        return write_variants(file_path(path), self._recorded)
+
+    def __repr__(self) -> str:
+        rows = self._recorded.frames
+        counted = sum(row["variants"] for row in rows)
+        return f"Variants({self.name}: {len(rows)} parts, {counted} variants)"
+
+
+class LoadedVariants:
+    """A function whose compiled variants came from a file; it is called as the function is.
+
+    `misses` counts the graphs that were compiled because no variant fitted (`on_miss="compile"`) or
+    the calls that were refused (`"error"`); with `"eager"` torch does not tell, and it is None.
+    """
+
+    def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
+        self._installed = installed
+        self._on_miss = on_miss
+        self._lock = threading.Lock()
+        self._missed = 0
+        self._compiled = torch.compile(fn, backend=self._compile)
+
+    @property
+    def name(self) -> str:
+        """The function that the file is of."""
+        return self._installed.name
+
+    @property
+    def digest(self) -> str:
+        """The content of the file, as `trust=` takes it."""
+        return self._installed.digest
+
+    @property
+    def misses(self) -> int | None:
+        """How often no variant fitted; None where that is not counted."""
+        return None if self._on_miss == "eager" else self._missed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; raises `ArtifactError` with `on_miss="error"` where nothing fits."""
+        if self._on_miss == "compile":
+            return self._compiled(*args, **kwargs)
+        try:
+            with torch.compiler.set_stance(_STANCES[self._on_miss]):
+                return self._compiled(*args, **kwargs)
+        except RuntimeError as error:
+            if not str(error).startswith(_REFUSED):
+                raise
+            self._miss()
+            raise ArtifactError(
+                f"No variant of {self.name} in the file fits this call. Record one with "
+                "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands "
+                "before the break that it came to has been run."
+            ) from error
+
+    def close(self) -> None:
+        """Take the file's code away from the function, which is compiled as ever from then on."""
+        self._installed.uninstall()
+
+    def _compile(self, graph: Any, inputs: Any) -> Any:
+        self._miss()
+        return tp.LOOKUP_BACKEND.get()("inductor")(graph, inputs)
+
+    def _miss(self) -> None:
+        with self._lock:
+            self._missed += 1
+
+    def __repr__(self) -> str:
+        return f"LoadedVariants({self.name}, on_miss={self._on_miss!r}, misses={self.misses})"
+
+
+def load_variants(
+    path: str | PathLike[str], fn: Callable[..., Any], *, trust: bool | str, on_miss: str
+) -> LoadedVariants:
+    """Open a file as something that is called like the function; see `workbench.load`."""
+    one_of("on_miss", on_miss, ON_MISS)
+    return LoadedVariants(install_variants(path, fn, trust=trust), fn, on_miss)
