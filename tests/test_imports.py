@@ -26,7 +26,7 @@ FLOORS = """
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory
 1 artifacts.machine · analysis.diff · compiler.contract · compiler.cold_start
-1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.rehearsal · analysis.session
+1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.expectations
 1 artifacts.inspect
 1 artifacts.preflight

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.api.host import needs_torch
 
 if TYPE_CHECKING:
-    from workbench.analysis.rehearsal.rehearsal import Rehearsal
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.background import Job
@@ -27,7 +26,6 @@ __all__ = [
     "explain",
     "package",
     "recompile",
-    "rehearse",
     "variants",
 ]
 
@@ -256,45 +254,11 @@ def explain(
     """
     from workbench.compiler.contract.request import check_args
     from workbench.compiler.pipeline.explain import explain as run
-    from workbench.handles.breaks.trying_break import explained_call
+    from workbench.handles.trying_break import explained_call
 
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
     return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
-
-
-@needs_torch
-def rehearse(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
-) -> Rehearsal:
-    """Try the cures of every graph break on copies: capture again, compare what they give.
-
-    A cure is a rewrite of the line, an option of `torch._dynamo.config`, the statement moved to the
-    start of its function, or `torch.compiler.disable` around the call. One whose outputs, changed
-    inputs or buffers differ from the function's own is refused. The function runs several times,
-    silently, on copies of the inputs; what it does outside of tensors it does each time.
-
-    The result has `.sentence`, `.cures`, `.together` (all that work, in one copy), `.options`,
-    `.frame()` and `.patch()`, a unified diff of the lines.
-
-    Raises
-    ------
-    UsageError
-        `fn` is no function of Python. What the function itself raises is raised, too.
-
-    Examples
-    --------
-    >>> def g(x):
-    ...     return x + 1 if x.sum() > 0 else x - 1
-    >>> found = wb.rehearse(g, (x,))
-    >>> print(found.graphs, found.together.graphs, found.cures[0].title)
-    2 1 Choose with torch.where
-    """
-    from workbench.compiler.contract.request import check_args
-    from workbench.handles.breaks.rehearse import rehearse as run
-
-    check_args(args, kwargs)
-    return run(fn, tuple(args), dict(kwargs or {}))
 
 
 @needs_torch

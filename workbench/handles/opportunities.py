@@ -50,8 +50,8 @@ class Suggestion:
         `UsageError` where it cannot be tried; `why_not` says so before.
         """
         from workbench.compiler.pipeline.explain import Explanation
-        from workbench.handles.breaks.trying_break import try_break
         from workbench.handles.trying import try_opportunity
+        from workbench.handles.trying_break import try_break
 
         if isinstance(self._subject, Explanation):
             return try_break(self._subject, self.opportunity)

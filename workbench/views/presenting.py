@@ -20,7 +20,6 @@ from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.tried import Tried
-from workbench.analysis.rehearsal.rehearsal import Rehearsal
 from workbench.analysis.sweep.recommending import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.artifacts.inspect.report import ArtifactReport
@@ -224,10 +223,6 @@ def _views_of_a_run(record: Any) -> Views:
             from workbench.views.memory import budgets
 
             return Views(budgets.text, plot=budgets.plot)
-        case Rehearsal():
-            from workbench.views.answers import rehearsal
-
-            return Views(rehearsal.text)
     return Views()
 
 

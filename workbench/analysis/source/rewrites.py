@@ -20,7 +20,7 @@ from workbench.report import Break, Report
 
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call")
 _SHAPE = ("Dynamic shape operator",)
-Rule = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
+_Rule = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
 
 
 _MESSAGE = "The message is left out of the compiled code; without compiling it still appears."
@@ -44,11 +44,6 @@ class Rewrite:
 
 def rewrite_of(report: Report, item: Break) -> Rewrite | None:
     """A change that takes this break away, or None where none is known to be right."""
-    return rewrite_by(report, item, _rules(item))
-
-
-def rewrite_by(report: Report, item: Break, rules: Sequence[Rule]) -> Rewrite | None:
-    """What the first of the rules that applies makes of the statement with the break."""
     for source in report.sources:
         text = report.texts.get(source.text or "")
         if source.file != item.file or text is None:
@@ -59,7 +54,7 @@ def rewrite_by(report: Report, item: Break, rules: Sequence[Rule]) -> Rewrite | 
         found = None if tree is None else _statement(tree, at)
         if tree is None or found is None:
             continue
-        for rule in rules:
+        for rule in _rules(item):
             if change := rule(*found, tree):
                 return _rewritten(change, lines, source.first_line)
     return None
@@ -72,7 +67,7 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _rules(item: Break) -> list[Rule]:
+def _rules(item: Break) -> list[_Rule]:
     if item.kind.startswith(_VALUE):
         return [branch_change, expression_change, number_change]
     if item.kind.startswith(_SHAPE):
@@ -100,9 +95,8 @@ def _rewritten(change: Change, lines: Sequence[str], first: int) -> Rewrite | No
     before = lines[change.first - 1 : change.last]
     head = before[0]
     indent = head[: len(head) - len(head.lstrip())]
-    after = textwrap.indent("\n".join(change.code), indent).split("\n") if change.code else []
-    body = ["pass", *change.code]
-    if _parsed("\n".join(["def f():", *(f"    {line}" for line in body)])) is None:
+    after = textwrap.indent("\n".join(change.code), indent).split("\n")
+    if _parsed("\n".join(["def f():", *(f"    {line}" for line in change.code)])) is None:
         return None
     return Rewrite(change.title, change.why, change.first + first - 1, tuple(before), tuple(after))
 

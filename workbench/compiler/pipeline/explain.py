@@ -90,8 +90,6 @@ def explain(
     fn: Callable[..., Any],
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
-    *,
-    marks_first: bool = True,
 ) -> Explanation:
     """Find every graph break of a call; never raises because of one.
 
@@ -108,8 +106,6 @@ def explain(
         A function, a method, a module or what `torch.compile` made of one.
     args, kwargs
         The arguments of the call.
-    marks_first
-        Whether to run again, to see which breaks a first call only meets.
     """
     resolve(fn)  # refuses what is no function of Python
     target: Any = fn
@@ -131,7 +127,7 @@ def explain(
         recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
-    if marks_first and met and _ENDED not in notes:
+    if met and _ENDED not in notes:
         report = _marked(report, met, target, args, kwargs or {})
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
 

@@ -1,1 +1,0 @@
-"""Cures of graph breaks, tried on copies of living functions and modules."""
