@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.api.host import needs_torch
 
 if TYPE_CHECKING:
+    from workbench.analysis.opportunities.rehearsal import Rehearsal
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.background import Job
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.processes.messages import ProgressCallback
 
 
-__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile"]
+__all__ = ["aot_compile", "compile_async", "explain", "package", "recompile", "rehearse"]
 
 
 @needs_torch
@@ -251,6 +252,31 @@ def explain(
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
     return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
+
+
+@needs_torch
+def rehearse(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Rehearsal:
+    """Try the cures of every graph break of a call in copies: which help, with the same results.
+
+    Each is captured again and run on copies of the inputs; one whose outputs, gradients, inputs
+    after the call or print differ is refused. Random state, inputs and modules stay as they were;
+    files and objects that the function changes do not. Raises what the function raises.
+
+    Examples
+    --------
+    >>> def g(x):
+    ...     return x + 1 if x.sum() > 0 else x - 1
+    >>> found = wb.rehearse(g, (x,))
+    >>> found.graphs_before, found.graphs_after, found.cures[0].verdict
+    (2, 1, 'cures')
+    """
+    from workbench.compiler.contract.request import check_args
+    from workbench.handles.rehearsing.rehearse import rehearse as run
+
+    check_args(args, kwargs)
+    return run(fn, tuple(args), dict(kwargs or {}))
 
 
 @needs_torch
