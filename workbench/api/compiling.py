@@ -260,9 +260,9 @@ def rehearse(
 ) -> Rehearsal:
     """Try the cures of every graph break of a call in copies: which help, with the same results.
 
-    Each is captured again and run on copies of the inputs; one whose outputs, gradients, inputs
-    after the call or print differ is refused. Random state, inputs and modules stay as they were;
-    files and objects that the function changes do not. Raises what the function raises.
+    Each is captured again and run on copies of the inputs; one whose outputs, gradients or inputs
+    after the call differ is refused. Random state, inputs and modules stay as they were, but not
+    files and objects that the function changes. Raises what the function raises.
 
     Examples
     --------
