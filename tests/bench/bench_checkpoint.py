@@ -12,7 +12,7 @@ from typing import Any
 from tests.bench.figure import Figure, child, empty_caches
 
 CONDITIONS = (
-    "budgets: a GPT-2 of 12 layers, width 256, length 64, its partitioner asked for eleven budgets "
+    "budgets: a GPT-2 of 6 layers, width 256, length 64, its partitioner asked for eleven budgets "
     "one after the other; fits: Llama-3-8B, bfloat16, AdamW in float32, 2,048 tokens, without "
     "weights, 2 and 4 layers compiled for a virtual H100 by a worker that has compiled something"
 )
@@ -20,7 +20,7 @@ CONDITIONS = (
 
 def figures(quick: bool = False) -> Iterator[Figure]:
     with empty_caches() as variables:
-        found = child(__name__, "budgets", "2" if quick else "12", variables=variables)
+        found = child(__name__, "budgets", "2" if quick else "6", variables=variables)
     note = f"{found['nodes']} nodes in the joint graph"
     name = "eleven memory budgets of a training step (s)"
     yield Figure(name, found["seconds"], None, found["seconds"], 2, "s", note)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.api.host import needs_torch
 
 if TYPE_CHECKING:
+    from workbench.analysis.opportunities.rehearsal import Rehearsal
     from workbench.compiler.cold_start.warm_up import WarmUp
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.background import Job
@@ -26,6 +27,7 @@ __all__ = [
     "explain",
     "package",
     "recompile",
+    "rehearse",
     "variants",
 ]
 
@@ -259,6 +261,31 @@ def explain(
     check_args(args, kwargs)
     found = run(fn, args, dict(kwargs or {}))
     return replace(found, recipe=explained_call(fn, tuple(args), dict(kwargs or {})))
+
+
+@needs_torch
+def rehearse(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
+) -> Rehearsal:
+    """Try the cures of every graph break of a call in copies: which help, with the same results.
+
+    Each is captured again and run on copies of the inputs; one whose outputs, gradients or inputs
+    after the call differ is refused. Random state, inputs and modules stay as they were, but not
+    files and objects that the function changes. Raises what the function raises.
+
+    Examples
+    --------
+    >>> def g(x):
+    ...     return x + 1 if x.sum() > 0 else x - 1
+    >>> found = wb.rehearse(g, (x,))
+    >>> found.graphs_before, found.graphs_after, found.cures[0].verdict
+    (2, 1, 'cures')
+    """
+    from workbench.compiler.contract.request import check_args
+    from workbench.handles.rehearsing.rehearse import rehearse as run
+
+    check_args(args, kwargs)
+    return run(fn, tuple(args), dict(kwargs or {}))
 
 
 @needs_torch

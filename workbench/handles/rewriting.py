@@ -7,20 +7,39 @@ import copy
 import inspect
 import linecache
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
-from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.compiler.contract.callables import closure_of, uncompiled
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
 
 _BY_HAND = "Change the line yourself and compile again."
+
+
+class LineChange(Protocol):
+    """Lines of a file and what stands in their place: `before` from `line` on, and `after`."""
+
+    @property
+    def file(self) -> str | None:
+        """The file, by the name that is shown."""
+
+    @property
+    def line(self) -> int | None:
+        """The first line that changes, from 1."""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The lines as they are."""
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """The lines in their place."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +50,33 @@ class _Found:
     caller: types.FunctionType
 
 
-def rewritten(target: Any, change: Opportunity) -> Any:
-    """The callable with the lines of a rewrite in place, as a copy.
+def rewritten(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> Any:
+    """The callable with the lines of one or more rewrites in place, as a copy.
 
-    Raises `UsageError` where the lines are not those of a plain function, or of a module's
-    forward, that this callable runs.
+    `above` are assignments that stand before the functions, and see the same globals. Raises
+    `UsageError` where the lines are not those of a plain function, or of a module's forward, that
+    this callable runs.
     """
     target = uncompiled(target) or target
-    places = Places()
+    left = list(changes)
+    while left:
+        found = _found(target, left[0])
+        here = [each for each in left if _holds(found.function, each)]
+        left = [each for each in left if each not in here]
+        target = _with(target, found, _caller(found, _changed(found.function, here, above)))
+    return target
+
+
+def holder(target: Any, change: LineChange) -> types.FunctionType:
+    """The function that holds the lines of a change; raises `UsageError` as `rewritten` does."""
+    return _found(uncompiled(target) or target, change).function
+
+
+def _found(target: Any, change: LineChange) -> _Found:
     for caller in _functions(target):
         for function in (caller, *_helpers(caller)):
-            file = places.shown(function.__code__.co_filename)
-            if file == change.file and _holds(function, change):
-                found = _Found(function, caller)
-                return _with(target, found, _caller(found, _changed(function, change)))
+            if _holds(function, change):
+                return _Found(function, caller)
     raise UsageError(
         f"The line is not in a function that {getattr(target, '__name__', 'the call')} runs and "
         f"that can be copied. {_BY_HAND}"
@@ -73,12 +105,14 @@ def _forwards(kind: type) -> Iterator[types.FunctionType]:
 def _helpers(caller: types.FunctionType) -> Iterator[types.FunctionType]:
     for name in caller.__code__.co_names:
         found = caller.__globals__.get(name)
-        if isinstance(found, types.FunctionType) and found.__globals__ is caller.__globals__:
+        if isinstance(found, types.FunctionType) and found.__module__ == caller.__module__:
             yield found
 
 
-def _holds(function: types.FunctionType, change: Opportunity) -> bool:
+def _holds(function: types.FunctionType, change: LineChange) -> bool:
     """Whether the lines of the change are in the function's source as it is now."""
+    if Places().shown(function.__code__.co_filename) != change.file:
+        return False
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
@@ -88,13 +122,12 @@ def _holds(function: types.FunctionType, change: Opportunity) -> bool:
     return start >= 0 and here == list(change.before)
 
 
-def _changed(function: types.FunctionType, change: Opportunity) -> types.FunctionType:
+def _changed(
+    function: types.FunctionType, changes: Sequence[LineChange], above: Sequence[str]
+) -> types.FunctionType:
     """The function of the changed source, with the same globals, defaults and closure."""
     file = function.__code__.co_filename
-    lines = [line.rstrip("\n") for line in linecache.getlines(file)]
-    start = (change.line or 1) - 1
-    lines[start : start + len(change.before)] = change.after
-    text = "\n".join(lines) + "\n"
+    text = "\n".join(changed_lines(linecache.getlines(file), changes)) + "\n"
     name = str(Path(file).with_name(f"{Path(file).stem}_rewritten{Path(file).suffix}"))
     first = function.__code__.co_firstlineno
     made = next(
@@ -118,12 +151,21 @@ def _changed(function: types.FunctionType, change: Opportunity) -> types.Functio
         zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     )  # the same cells: what the enclosing function sets later is seen
     closure = tuple(cells[variable] for variable in code.co_freevars)
-    new = types.FunctionType(
-        code, {**function.__globals__}, function.__name__, function.__defaults__, closure
-    )
+    scope = {**function.__globals__}
+    exec("\n".join(above), scope)
+    new = types.FunctionType(code, scope, function.__name__, function.__defaults__, closure)
     new.__kwdefaults__, new.__module__ = function.__kwdefaults__, function.__module__
     new.__qualname__ = function.__qualname__
     return new
+
+
+def changed_lines(lines: Sequence[str], changes: Sequence[LineChange]) -> list[str]:
+    """The lines of a file, without their ends, after every change."""
+    made = [line.rstrip("\n") for line in lines]
+    for change in sorted(changes, key=lambda each: each.line or 1, reverse=True):
+        start = (change.line or 1) - 1
+        made[start : start + len(change.before)] = change.after
+    return made
 
 
 def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> types.CodeType:

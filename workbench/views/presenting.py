@@ -19,6 +19,7 @@ from workbench.analysis.memory.budgets import Budgets
 from workbench.analysis.memory.fit import Fit
 from workbench.analysis.memory.memory import Memory
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rehearsal import Rehearsal
 from workbench.analysis.opportunities.tried import Tried
 from workbench.analysis.sweep.recommending import Recommendation
 from workbench.analysis.sweep.sweep import Sweep
@@ -223,6 +224,10 @@ def _views_of_a_run(record: Any) -> Views:
             from workbench.views.memory import budgets
 
             return Views(budgets.text, plot=budgets.plot)
+        case Rehearsal():
+            from workbench.views.answers import rehearsal
+
+            return Views(rehearsal.text)
     return Views()
 
 
@@ -277,7 +282,7 @@ def pages_of(record: Any) -> Pages:
             from workbench.views.session import page as of_session
 
             return Pages(of_session.page, of_session.fragment)
-        case Check() | Recommendation() | Rivals() | RoundTrip() | WhyRecompiled():
+        case Check() | Recommendation() | Rehearsal() | Rivals() | RoundTrip() | WhyRecompiled():
             from workbench.views.answers import short
 
             return Pages(fragment=short.fragment)

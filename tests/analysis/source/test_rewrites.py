@@ -200,6 +200,41 @@ def a_pair(x: torch.Tensor) -> tuple[torch.Tensor, int] | None:
     return None
 
 
+# fmt: off
+def two_in_a_line(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1; scale = x.abs().max().item()  # noqa: E702
+    return y / scale
+
+
+def message_after_if(x: torch.Tensor, is_loud: bool = True) -> torch.Tensor:
+    y = x + 1
+    if is_loud: print("in between")  # noqa: E701
+    return y * 2
+# fmt: on
+
+
+def elif_of_a_value(x: torch.Tensor, is_first: bool = False) -> torch.Tensor:
+    if is_first:
+        y = x
+    elif x.sum() > 0:
+        y = x * 2
+    else:
+        y = x - 1
+    return y + 1
+
+
+@pytest.mark.parametrize("function", [two_in_a_line, message_after_if, elif_of_a_value])
+def test_nothing_is_suggested_where_the_line_holds_more(function: Function) -> None:
+    assert suggested(function) is None
+
+
+def test_no_gradient_goes_through_what_was_a_number() -> None:
+    for function in (number, number_inside):
+        change = suggested(function)
+        assert change is not None
+        assert ".detach()" in "\n".join(change.after)
+
+
 @pytest.mark.parametrize(
     "function",
     [several_values, number_for_python, size, size_by_another_name, place, choice, a_pair],

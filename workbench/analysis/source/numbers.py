@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from workbench.analysis.source.branches import Change, change_of, replaced
 
-_NUMBER = "A tensor without dimensions computes like a number, and stays in the graph."
+_NUMBER = (
+    "A tensor without dimensions computes like a number, and stays in the graph; detached, no "
+    "gradient goes through it, as through no number."
+)
 _WHOLE = f"{_NUMBER} `.long()` cuts the fraction off, as int() does."
 _REAL = f"{_NUMBER} Times 1.0 it is not an integer, as after float()."
 _SIZES = {
@@ -36,12 +39,20 @@ def _kept(node: ast.AST) -> tuple[ast.expr, str] | None:
     """The tensor that has the value of a call such as `x.item()` or `int(x)`, and why."""
     match node:
         case ast.Call(ast.Attribute(value, "item"), [], []):
-            return value, _NUMBER
+            return _detached(value), _NUMBER
         case ast.Call(ast.Name("int"), [ast.Call() | ast.Name() as value], []):
-            return ast.Call(ast.Attribute(value, "long", ast.Load()), [], []), _WHOLE
+            return _method(value, "long"), _WHOLE
         case ast.Call(ast.Name("float"), [ast.Call() | ast.Name() as value], []):
-            return ast.BinOp(value, ast.Mult(), ast.Constant(1.0)), _REAL
+            return ast.BinOp(_detached(value), ast.Mult(), ast.Constant(1.0)), _REAL
     return None
+
+
+def _detached(value: ast.expr) -> ast.expr:
+    return _method(value, "detach")
+
+
+def _method(value: ast.expr, name: str) -> ast.expr:
+    return ast.Call(ast.Attribute(value, name, ast.Load()), [], [])
 
 
 def _parents(tree: ast.AST) -> Mapping[ast.AST, ast.AST]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.source.branches import (
@@ -44,6 +44,29 @@ class Rewrite:
 
 def rewrite_of(report: Report, item: Break) -> Rewrite | None:
     """A change that takes this break away, or None where none is known to be right."""
+    for broken in broken_statements(report, item):
+        for rule in _rules(item):
+            if change := rule(broken.statement, broken.rest, broken.tree):
+                return _rewritten(change, broken.lines, broken.first_line)
+    return None
+
+
+@dataclass(frozen=True)
+class BrokenStatement:
+    """The statement at a break, what follows it in its block, and the source that holds it.
+
+    Lines of the tree count from 1; line 1 is line `first_line` of the file.
+    """
+
+    statement: ast.stmt
+    rest: Sequence[ast.stmt]
+    tree: ast.Module
+    lines: Sequence[str]
+    first_line: int
+
+
+def broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
+    """The innermost statement at a break, in each source of the report that has its line."""
     for source in report.sources:
         text = report.texts.get(source.text or "")
         if source.file != item.file or text is None:
@@ -52,12 +75,18 @@ def rewrite_of(report: Report, item: Break) -> Rewrite | None:
         at = item.line - source.first_line + 1
         tree = _parsed(text) if 1 <= at <= len(lines) else None
         found = None if tree is None else _statement(tree, at)
-        if tree is None or found is None:
-            continue
-        for rule in _rules(item):
-            if change := rule(*found, tree):
-                return _rewritten(change, lines, source.first_line)
-    return None
+        if tree is not None and found is not None and _is_alone(found[0], text):
+            yield BrokenStatement(*found, tree, lines, source.first_line)
+
+
+def _is_alone(statement: ast.stmt, text: str) -> bool:
+    """Whether its lines hold nothing else, so that others can stand in their place."""
+    lines = textwrap.dedent(text).split("\n")
+    end = (statement.end_lineno or statement.lineno) - 1
+    head = lines[statement.lineno - 1].encode()[: statement.col_offset]
+    tail = lines[end].encode()[statement.end_col_offset :].strip()
+    is_elif = lines[statement.lineno - 1].lstrip().startswith("elif ")
+    return not head.strip() and not is_elif and (not tail or tail.startswith(b"#"))
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -105,7 +134,7 @@ def message_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST)
     """Print and log only where nothing is compiled."""
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return None
-    if not _is_message(statement.value.func):
+    if not is_message(statement.value.func):
         return None
     code = (
         f"if not torch.compiler.is_compiling():\n{textwrap.indent(ast.unparse(statement), '    ')}"
@@ -113,7 +142,8 @@ def message_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST)
     return change_of("Keep the message out of the compiled code", _MESSAGE, statement, code)
 
 
-def _is_message(function: ast.expr) -> bool:
+def is_message(function: ast.expr) -> bool:
+    """Whether a function prints or logs, by its name."""
     match function:
         case ast.Name(name):
             return name in ("print", "breakpoint")

@@ -132,6 +132,31 @@ def explain(
     return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
 
 
+@dataclass(frozen=True)
+class Captured:
+    """What one call gave under Dynamo, each graph run as it is, and what it was captured into.
+
+    `gave_up`: Dynamo left a function at a break, and later breaks of it are not listed.
+    """
+
+    result: Any
+    graphs: int
+    breaks: tuple[Break, ...]
+    gave_up: bool
+
+
+def capture(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Captured:
+    """Call it once as `torch.compile` would; the inputs are used as they are.
+
+    What Dynamo had compiled before stays. Raises what the function raises.
+    """
+    recorder, count = Recorder(level="light", request=Request(kind="explanation")), _Count()
+    with preserved(), recorder:
+        result = _run(target, args, kwargs, count, [])
+    found = recorder.breaks
+    return Captured(result, count.graphs, tuple(found.rows()), found.gave_up)
+
+
 def _marked(
     report: Report,
     first: Collection[str],
@@ -168,8 +193,8 @@ def _run_again(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
 
 def _run(
     target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, guards: list[Any]
-) -> None:
-    """Run under Dynamo, keeping every guard and adding it to `guards`."""
+) -> Any:
+    """Run under Dynamo, keeping every guard and adding it to `guards`; returns what it gives."""
 
     def keep(entries: Sequence[Any]) -> list[bool]:
         guards.extend(entries)
@@ -192,7 +217,7 @@ def _run(
         warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
         warnings.filterwarnings("ignore", module=r"torch(\.|$)")
         compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
-        compiled(*args, **kwargs)
+        return compiled(*args, **kwargs)
 
 
 def _look_further(

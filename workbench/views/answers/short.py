@@ -9,11 +9,14 @@ from functools import singledispatch
 from os import PathLike
 from typing import Any
 
+from workbench.analysis.opportunities.rehearsal import Rehearsal
 from workbench.analysis.sweep.recommending import Recommendation
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
+from workbench.views.answers.rehearsal import left
+from workbench.views.answers.rehearsal import sentence as of_rehearsal
 from workbench.views.answers.rivals import codes, sentence
 from workbench.views.panes.artifact import ways
 from workbench.views.static_html import render
@@ -29,6 +32,17 @@ _CHECK = (
     Column("needed", "needed", "code"),
     Column("found", "found", "code"),
     Column("", "advice", "prose"),
+)
+
+
+_CURES = (
+    Column("", "id", "code"),
+    Column("place", "place", "code"),
+    Column("cure", "kind"),
+    Column("", "verdict"),
+    Column("left", "left"),
+    Column("", "text", "prose"),
+    Column("compared", "checked", "prose"),
 )
 
 
@@ -62,6 +76,16 @@ def _(why: WhyRecompiled) -> str:
 def _(found: Recommendation) -> str:
     """The sentence and the code."""
     return _answer("", (), [], sentence=found.sentence, text=found.code)
+
+
+@fragment.register
+def _(found: Rehearsal) -> str:
+    """The sentence, the cures as a table, and the patch of those that were tried together."""
+    rows = [
+        {**asdict(cure), "place": f"{cure.file}:{cure.line}", "left": left(cure)}
+        for cure in found.cures
+    ]
+    return _answer("", _CURES, rows, sentence=of_rehearsal(found), text=found.patch())
 
 
 @fragment.register

@@ -1,0 +1,91 @@
+"""What became of the cures of graph breaks that were rehearsed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from workbench.analysis.source.cures import CureKind
+from workbench.errors import UsageError
+from workbench.report import Break
+from workbench.report.presenting import Presented, presenter
+
+if TYPE_CHECKING:
+    import pandas
+
+Verdict = Literal["cures", "explicit", "no help", "refused", "not checked"]
+
+VERDICTS: Mapping[Verdict, str] = {
+    "cures": "The results are the same, with fewer graphs or fewer breaks.",
+    "explicit": "The results are the same; the break stays, and the code says so.",
+    "no help": "The results are the same, and so is the number of graphs and of breaks.",
+    "refused": "The results differ, or the changed code raises: it is not offered.",
+    "not checked": "It could not be applied to a copy, or a result cannot be compared.",
+}
+"""What each word of `RehearsedCure.verdict` means."""
+
+
+@dataclass(frozen=True)
+class RehearsedCure:
+    """A cure of one break: what was changed, and what was counted and compared after it.
+
+    Graphs and breaks are counted in one captured call; None where the copy could not be captured.
+    """
+
+    id: str
+    break_id: str  # the break, by its id in the table of breaks
+    file: str
+    line: int  # the first line that changes, or that of the break
+    kind: CureKind  # "rewrite", "move", "option" or "explicit"
+    text: str  # what the cure does
+    verdict: Verdict  # "cures", "explicit", "no help", "refused" or "not checked"
+    checked: str  # what was compared with which tolerance, or why not
+    graphs_before: int
+    graphs_after: int | None
+    breaks_before: int
+    breaks_after: int | None
+    code: str  # the lines to write, or the options to set before compiling
+    patch: str  # the change as a unified diff; empty for options
+
+
+@dataclass(frozen=True, repr=False)
+class Rehearsal(Presented):
+    """The graph breaks of a call with their cures, each tried by itself and compared.
+
+    `chosen` are the ids of the cures that were tried together, the first that helps of each break,
+    and `graphs_after` and `breaks_after` what is left with them.
+    """
+
+    name: str
+    breaks: tuple[Break, ...]
+    cures: tuple[RehearsedCure, ...]
+    graphs_before: int
+    graphs_after: int
+    breaks_after: int
+    chosen: tuple[str, ...]
+    chosen_patch: str = field(repr=False)
+
+    def patch(self, cure: str | None = None) -> str:
+        """A unified diff of one cure, by its id, or of those that were tried together.
+
+        Options of Dynamo are no lines and not in it: their code is in the table of cures. Raises
+        `UsageError` for an id that there is not, and for a cure that was refused.
+        """
+        if cure is None:
+            return self.chosen_patch
+        found = next((each for each in self.cures if each.id == cure), None)
+        if found is None:
+            known = ", ".join(each.id for each in self.cures) or "none"
+            raise UsageError(f"There is no cure {cure!r}. There are: {known}.")
+        if found.verdict == "refused":
+            raise UsageError(f"The cure {cure} was refused: {found.checked} Take another one.")
+        return found.patch
+
+    def frame(self, name: str = "cures") -> pandas.DataFrame:
+        """The `cures`, or the `breaks`, as a DataFrame; raises `UsageError` for another name."""
+        if name == "cures":
+            return presenter().rows_frame(self.cures, RehearsedCure)
+        if name == "breaks":
+            return presenter().rows_frame(self.breaks, Break)
+        raise UsageError(f"There is no table {name!r}. Take one of: cures, breaks.")

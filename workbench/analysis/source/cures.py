@@ -1,0 +1,207 @@
+"""The cures that are known for a graph break, each a change of a few lines or an option."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from workbench.analysis.source.branches import replaced
+from workbench.analysis.source.rewrites import (
+    BrokenStatement,
+    broken_statements,
+    is_message,
+    rewrite_of,
+)
+from workbench.report import Break, Report
+
+CureKind = Literal["rewrite", "move", "option", "explicit"]
+
+_SET = "torch._dynamo.config.{} = {!r}"
+_SCALARS = "capture_scalar_outputs"
+_SHAPES = "capture_dynamic_output_shape_ops"
+_OPTIONS: Mapping[str, tuple[str, str]] = {
+    "Unsupported Tensor.item() call": (
+        _SCALARS,
+        "Capture numbers that are taken out of tensors, as symbols.",
+    ),
+    "Data dependent operator": (
+        _SCALARS,
+        "Capture numbers that are taken out of tensors, as symbols.",
+    ),
+    "Dynamic shape operator": (
+        _SHAPES,
+        "Capture operators whose output has a size that depends on the data, as a symbol.",
+    ),
+    "Attempted to wrap RNN, GRU, or LSTM": (
+        "allow_rnn",
+        "Let RNN, GRU and LSTM be captured, step by step: long sequences make long graphs.",
+    ),
+}
+_EXPLICIT = (
+    "Say that the call stays outside of the graph: the break stays and costs what it did, but "
+    "stands in the code, and no option of Dynamo changes it."
+)
+_MOVED = "Move the message behind the last operator: the graph is whole before it."
+_LEFT_OUT = "Leave the explicit break out."
+_CALLS = ("Attempted to call function marked as skipped", "Failed to trace builtin operator")
+_GRAPH_BREAK = "Call to `torch._dynamo.graph_break()`"
+
+
+@dataclass(frozen=True)
+class Cure:
+    """One change that may take a break away: lines of its file, or options of Dynamo.
+
+    `before` are the lines from `line` of `file`, and `after` stand in their place. `outside` is a
+    function that they call by another name: `above` the definition says which. `settings` are names
+    and values of options.
+    """
+
+    kind: CureKind
+    text: str
+    file: str
+    line: int
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    outside: str | None = None
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """What stands above the definition that holds the lines."""
+        if self.outside is None:
+            return ()
+        return (f"{_outside(self.outside)} = torch.compiler.disable({self.outside})",)
+
+    @property
+    def code(self) -> str:
+        """What is written: the new lines, or the options as they are set before compiling."""
+        options = [_SET.format(name, value) for name, value in self.settings]
+        return "\n".join((*self.above, *self.after, *options))
+
+
+def cures_of(report: Report, item: Break) -> Iterator[Cure]:
+    """The cures of a break, what keeps most of the graph first; none where none is known."""
+    change = rewrite_of(report, item)
+    if change is not None:
+        text = f"{change.title}. {change.why}"
+        yield Cure("rewrite", text, item.file, change.first_line, change.before, change.after)
+    broken = next(broken_statements(report, item), None)
+    if broken is not None:
+        for made in (_left_out(item, broken), _moved(item, broken)):
+            if made is not None:
+                yield made
+    for kind, (name, text) in _OPTIONS.items():
+        if item.kind.startswith(kind):
+            yield Cure("option", text, item.file, item.line, settings=((name, True),))
+    explicit = None if broken is None else _explicit(item, broken)
+    if explicit is not None:
+        yield explicit
+
+
+def _cure(
+    kind: CureKind, text: str, item: Break, broken: BrokenStatement, last: ast.stmt, code: list[str]
+) -> Cure:
+    """The lines from the broken statement to the end of another one as `code`."""
+    first, end = broken.statement.lineno, last.end_lineno or last.lineno
+    before = tuple(broken.lines[first - 1 : end])
+    indent = before[0][: len(before[0]) - len(before[0].lstrip())]
+    after = textwrap.indent("\n".join(code), indent).split("\n") if code else []
+    return Cure(kind, text, item.file, first + broken.first_line - 1, before, tuple(after))
+
+
+def _left_out(item: Break, broken: BrokenStatement) -> Cure | None:
+    """Nothing in place of `torch._dynamo.graph_break()`."""
+    if not item.kind.startswith(_GRAPH_BREAK) or not isinstance(broken.statement, ast.Expr):
+        return None
+    code = [] if broken.rest else ["pass"]
+    return _cure("rewrite", _LEFT_OUT, item, broken, broken.statement, code)
+
+
+def _moved(item: Break, broken: BrokenStatement) -> Cure | None:
+    """A message at the end of its function, where it reads what it read before."""
+    statement, rest = broken.statement, broken.rest
+    match statement, rest:
+        case ast.Expr(ast.Call(function)), [*between, ast.Return(ast.expr() as value) as last]:
+            pass
+        case _:
+            return None
+    names = {node.id for node in ast.walk(broken.tree) if isinstance(node, ast.Name)}
+    is_name = isinstance(value, ast.Name)
+    if not is_message(function) or (is_name and not between) or "result" in names:
+        return None
+    if any(isinstance(node, ast.Return) for each in between for node in ast.walk(each)):
+        return None
+    if _read(statement) & _written(between):
+        return None
+    message = ast.unparse(statement)
+    kept = [] if not between else textwrap.dedent(_text(broken, between)).split("\n")
+    end = (
+        [message, ast.unparse(last)]
+        if is_name
+        else [f"result = {ast.unparse(value)}", message, "return result"]
+    )
+    return _cure("move", _MOVED, item, broken, last, [*kept, *end])
+
+
+def _text(broken: BrokenStatement, block: Sequence[ast.stmt]) -> str:
+    return "\n".join(broken.lines[block[0].lineno - 1 : block[-1].end_lineno])
+
+
+def _read(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
+def _written(block: Sequence[ast.stmt]) -> set[str]:
+    """The names that a block gives another value, or changes in place."""
+    found: set[str] = set()
+    for node in (node for each in block for node in ast.walk(each)):
+        match node:
+            case ast.Name(name, ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.Subscript(value, _, ast.Store()) | ast.Attribute(value, _, ast.Store()):
+                found |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            case ast.Call(ast.Attribute(value, name)) if name.endswith("_"):
+                found |= {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+    return found
+
+
+def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
+    """The call of a named function, which `torch.compiler.disable` keeps outside."""
+    match broken.statement:
+        case ast.Expr(ast.Call() as call) | ast.Assign([_], ast.Call() as call):
+            pass
+        case _:
+            return None
+    name = _dotted(call.func)
+    if name is None or name.startswith("torch.") or not item.kind.startswith(_CALLS):
+        return None
+    if name.partition(".")[0] in _own_names(broken.tree):
+        return None
+    text = ast.unparse(replaced(broken.statement, call.func, ast.Name(_outside(name), ast.Load())))
+    made = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))
+    return replace(made, outside=name)
+
+
+def _outside(name: str) -> str:
+    return f"{name.replace('.', '_')}_outside"
+
+
+def _dotted(function: ast.expr) -> str | None:
+    match function:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(value, name):
+            outer = _dotted(value)
+            return None if outer is None else f"{outer}.{name}"
+    return None
+
+
+def _own_names(tree: ast.Module) -> set[str]:
+    """The names that belong to a function: its arguments, and what it gives a value."""
+    stored = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+    return stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}

@@ -1,0 +1,1 @@
+"""Cures of graph breaks, each applied to a copy, captured again, run and compared."""

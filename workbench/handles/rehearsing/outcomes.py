@@ -1,0 +1,156 @@
+"""All that one call gives and changes, and whether two calls gave and changed the same."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.paths import Path, leaves
+from workbench.compiler.measuring.call_leaves import copies, leaves_of, read_tensors, restored
+from workbench.compiler.measuring.output_comparison import compare
+
+_PRINTED = "what is printed"
+_SHARED = "what shares memory"
+Leaves = list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The arguments of a call; every run gets copies of them."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+def private(target: Any) -> Any:
+    """A module of its own, so that nothing a call does to it is done to the user's."""
+    return copy.deepcopy(target) if isinstance(target, torch.nn.Module) else target
+
+
+def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None) -> Leaves:
+    """What a call gives, by name: outputs, gradients, inputs and buffers after it, its print.
+
+    It runs silently; random state, buffers and what the callable reads beside its inputs are put
+    back. `call` is what runs for the target, and is then not asked what it prints.
+    """
+    args, kwargs = copies(inputs.args, inputs.kwargs)
+    printed = io.StringIO()
+    with unchanged(target), contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stderr(printed):
+            result = (call or target)(*args, **kwargs)
+        found: Leaves = list(leaves_of(result))
+        given = list(leaves_of((args, kwargs)))
+        shared = _shared(found, given)
+        found = [(name, _held(leaf)) for name, leaf in found]
+        found += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
+        found += _buffers(target)
+        found += _gradients(target, result, (args, kwargs))
+    found.append((_SHARED, shared))
+    return found if call is not None else [*found, (_PRINTED, printed.getvalue())]
+
+
+def difference(expected: Leaves, again: Leaves, actual: Leaves) -> tuple[bool | None, str]:
+    """Whether what came out is what was expected, and a sentence of what was compared.
+
+    A leaf that differs between two runs of the original, `expected` and `again`, is not checked.
+    """
+    names = {name for name, _ in actual}
+    expected = [row for row in expected if row[0] in names or row[0] != _PRINTED]
+    again = [row for row in again if row[0] in names or row[0] != _PRINTED]
+    rows = list(compare("out", expected, actual, None, None))
+    moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
+    limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
+    tolerance = "rtol {:.2g}, atol {:.2g}".format(*max(limits, default=(0.0, 0.0)))
+    wrong = [row for row in rows if row.verdict == "failed" and row.leaf not in moving]
+    if wrong:
+        why = f": {wrong[0].reason}" if wrong[0].reason else ""
+        return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
+    unknown = [row.leaf for row in rows if not row.ok]
+    if unknown:
+        return None, f"Not comparable: {', '.join(unknown)}; the rest agrees ({tolerance})."
+    return True, f"Outputs, gradients, inputs and buffers after the call agree ({tolerance})."
+
+
+@contextlib.contextmanager
+def unchanged(target: Any) -> Iterator[None]:
+    """Put back random states, buffers, gradients, and the tensors that a callable reads."""
+    module = target if isinstance(target, torch.nn.Module) else None
+    read = () if module is not None else tuple(read_tensors(target))
+    grads = [(tensor, tensor.grad) for tensor in read if tensor.is_leaf]
+    for tensor, grad in grads:
+        tensor.grad = None if grad is None else grad.clone()
+    state, numpy = random.getstate(), sys.modules.get("numpy")
+    drawn = None if numpy is None else numpy.random.get_state()
+    try:
+        with restored(module, held=read):
+            yield
+    finally:
+        random.setstate(state)
+        if numpy is not None:
+            numpy.random.set_state(drawn)
+        for tensor, grad in grads:
+            tensor.grad = grad
+
+
+def _held(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
+
+
+def _buffers(target: Any) -> Leaves:
+    if not isinstance(target, torch.nn.Module):
+        return []
+    return [(f"buffer {name}", _held(value.detach())) for name, value in target.named_buffers()]
+
+
+def _shared(out: Leaves, given: Leaves) -> str:
+    """Which outputs share memory with an input or with another output."""
+    named = [(f"input{name.removeprefix('out')}", leaf) for name, leaf in given]
+    found: dict[int, list[str]] = {}
+    for name, leaf in (*out, *named):
+        if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided and leaf.numel():
+            found.setdefault(leaf.untyped_storage().data_ptr(), []).append(name)
+    groups = [names for names in found.values() if len(names) > 1 and names[0].startswith("out")]
+    return "; ".join(" and ".join(names) for names in groups)
+
+
+def _gradients(target: Any, result: Any, given: Any) -> Leaves:
+    """The gradients of the sum of the outputs, where they have one."""
+    outputs = [leaf for _, leaf in leaves(result, Path("out")) if _has_gradient(leaf)]
+    own = [
+        (str(path).replace("in", "input", 1), leaf)
+        for path, leaf in leaves(given, Path("in"))
+        if _has_gradient(leaf) and leaf.is_leaf
+    ]
+    named = target.named_parameters() if isinstance(target, torch.nn.Module) else ()
+    wanted = [*own, *((name, part) for name, part in named if part.requires_grad)]
+    flags: Leaves = [("outputs with a gradient", len(outputs))]
+    if not outputs or not wanted:
+        return flags
+    total = torch.autograd.grad(
+        outputs,
+        [tensor for _, tensor in wanted],
+        [torch.ones_like(leaf) for leaf in outputs],
+        allow_unused=True,
+    )
+    return list(
+        chain(
+            flags,
+            (
+                (f"gradient of {name}", torch.zeros_like(tensor) if grad is None else grad.detach())
+                for (name, tensor), grad in zip(wanted, total, strict=True)
+            ),
+        )
+    )
+
+
+def _has_gradient(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.requires_grad
