@@ -325,3 +325,14 @@ def test_a_call_with_another_requires_grad_says_what_to_pass() -> None:
         wb.aot_compile(doubled, (X,), backend="eager")(x)
     with pytest.raises(wb.ContractError, match=r"got False: pass x\.requires_grad_\(\), or"):
         wb.aot_compile(doubled, (x,), backend="eager")(X)
+
+
+def test_a_break_leads_to_its_cures_and_to_a_file_that_keeps_it() -> None:
+    def prints(x: Tensor) -> Tensor:
+        print(x.sum())
+        return x.sin()
+
+    with pytest.raises(wb.CaptureError, match="cannot be captured in one graph") as caught:
+        wb.aot_compile(prints, (X,))
+    last = str(caught.value).splitlines()[-1]
+    assert all(f"workbench.{name}(fn, " in last for name in ("explain", "rehearse", "variants"))

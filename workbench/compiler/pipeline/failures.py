@@ -121,6 +121,7 @@ def _graph_break(error: Any, name: str, places: Places) -> str:
         found.append(f"  Cure: {_TRACE_AUTOGRAD}" if is_switch else f"  Hint: {hint}")
     found.append(
         "See every break at once with %aot_explain or workbench.explain(fn, args): it runs the "
-        "function."
+        "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
+        "[args]) saves it with its breaks, on the CPU."
     )
     return "\n".join(found)
