@@ -16,7 +16,8 @@ _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t")
 _PLACE = re.compile(r"^(inlined by )?(/.+):(\d+)(?: \(.*\))?$")
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
-_ENTRY = re.compile(r"kernel(?![\w(@])|\.?omp_outlined")
+_ENTRY = re.compile(r"kernel(?![\w(@$])|\.?omp_outlined")
+_STUB = re.compile(r"@plt|\$plt$")  # as binutils and mold name what leads into other libraries
 
 
 @dataclass
@@ -81,7 +82,7 @@ def _listing(functions: Mapping[str, _Function]) -> Listing:
     todo = [*wanted]
     while todo:
         called = set(_called(functions[todo.pop()])) & functions.keys() - wanted
-        called = {at for at in called if "@plt" not in functions[at].name}
+        called = {at for at in called if not _STUB.search(functions[at].name)}
         wanted |= called
         todo += called
     lines: list[str] = []
