@@ -48,7 +48,8 @@ def fits(
     The model is compiled at two depths, without weights; what their programs hold is counted and
     extended on a line to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
     `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` says what comes
-    on top.
+    on top. torch may keep other tensors for the backward in a deeper model, which no line shows:
+    2.6 % in a ViT of six layers; larger `layers` come closer.
 
     Parameters
     ----------
