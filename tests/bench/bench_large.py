@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.figure import Figure, child, empty_caches
+from tests.bench.figure import Figure, child, empty_caches, peak_bytes
 from tests.bench.view_pages import open_page
 from tests.browser.driving import running_chromium
 
@@ -82,7 +82,7 @@ def measure_here(key: str, layers: int, page: str) -> dict[str, float]:
     tokens = torch.zeros(1, 2048, dtype=torch.long, device="meta")
     inputs = {"input_ids": tokens} | ({"labels": tokens} if model.grad else {})
     module = llama(model.size, layers)
-    (worker,) = _children()
+    (worker,) = children()
     start, used = time.perf_counter(), _cpu_s(worker)
     made = wb.aot_compile(module, (), inputs, target="h100", grad=model.grad)
     seconds = time.perf_counter() - start
@@ -90,12 +90,12 @@ def measure_here(key: str, layers: int, page: str) -> dict[str, float]:
     return {
         "seconds": seconds,
         "cpu_s": round(_cpu_s(worker) - used),
-        "peak_gb": _peak_bytes(worker) / 1e9,
+        "peak_gb": peak_bytes(worker) / 1e9,
         "kernels": len(made.report.kernels),
     }
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
     """The processes that this one has started and that still run."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
     return [pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == os.getpid()]
@@ -112,11 +112,6 @@ def _stat(pid: int) -> list[str]:
 def _cpu_s(pid: int) -> float:
     """Seconds on a processor, those of its ended children included."""
     return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
-
-
-def _peak_bytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 if __name__ == "__main__":

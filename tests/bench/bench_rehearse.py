@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from tests.bench.figure import Figure, child
+from tests.bench.figure import Figure, child, empty_caches
 
 CONDITIONS = (
     "wb.rehearse of eleven functions one after the other, in a process that has explained each of "
@@ -17,7 +17,8 @@ MOST_S = 6.0
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
-    runs = [child("tests.bench.bench_rehearse") for _ in range(1 if quick else 3)]
+    with empty_caches() as variables:
+        runs = [child(__name__, variables=variables) for _ in range(1 if quick else 3)]
     whole = statistics.median(run["rehearse_s"] for run in runs)
     plain = statistics.median(run["explain_s"] for run in runs)
     cures = f"{runs[0]['cures']} cures, beside wb.explain of the same"

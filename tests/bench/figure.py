@@ -96,7 +96,7 @@ def child(module: str, *arguments: str, variables: dict[str, str]) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def peak_bytes() -> int:
-    """The most memory that this process has had; `ru_maxrss` would hold that of its parent too."""
-    status = Path("/proc/self/status").read_text()
+def peak_bytes(pid: int | str = "self") -> int:
+    """The most memory that a process has had; `ru_maxrss` would hold that of its parent too."""
+    status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
