@@ -127,6 +127,13 @@ class Recipe:
         """The same request for another target; raises `UsageError` for one that does not exist."""
         return replace(self._options, target=target)
 
+    def option_then(self, module: str, name: str, default: Any) -> Any:
+        """An option of torch as it was when the call was first compiled.
+
+        `module` is "dynamo", "inductor" or "functorch", `default` the option's own default.
+        """
+        return self._state.options.get(module, {}).get(name, default)
+
     def compile(
         self, target: str, progress: ProgressCallback | None = None
     ) -> Compiled | CrossCompiled:

@@ -77,6 +77,16 @@ def test_a_budget_that_is_compiled_has_a_peak_and_saves_what_was_said(
     assert checkpoint.sentence.partition(":")[0] in " ".join(repr(checkpoint).split())
 
 
+@pytest.mark.slow
+def test_the_own_budget_is_that_of_the_compilation() -> None:
+    with tp.FUNCTORCH_CONFIG.get().patch(activation_memory_budget=0.0):
+        compiled = wb.aot_compile(Step(), (X,), grad=True)
+    found = compiled.checkpoint()
+    assert found.own == 0.0
+    point = found.budgets.at(0.0)
+    assert (point.saved_bytes, point.peak_bytes) == (0, compiled.memory().peak)
+
+
 def test_the_compiled_step_gives_the_same_gradients(checkpoint: Checkpoint) -> None:
     checkpoint.at(0.0)
     gradients = []

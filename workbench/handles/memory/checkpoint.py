@@ -53,7 +53,7 @@ class Checkpoint:
         self._recipe = recipe
         target = compiled.report.request.target
         self._gpu = None if target in TARGETS else known_gpus()[target]
-        own = getattr(tp.FUNCTORCH_CONFIG.get(), _OPTION)
+        own = float(recipe.option_then("functorch", _OPTION, 1.0))
         self.report: Report = self._compiled(own, BUDGETS, progress).report
         _check_previews(self.report)
         self._peaks: dict[float, int] = {own: memory(compiled.report).peak}
