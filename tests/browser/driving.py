@@ -102,6 +102,18 @@ def run_all(page: Any) -> None:
     page.wait_for_function(DONE, timeout=120_000)
 
 
+def one_view(scope: Any) -> Any:
+    """The only view that is seen in a page or a cell.
+
+    The saved one goes as soon as the live one is there: for a moment both are seen.
+    """
+    from playwright.sync_api import expect
+
+    view = scope.locator(".wb:visible")
+    expect(view).to_have_count(1, timeout=60_000)
+    return view
+
+
 def save_notebook(page: Any) -> None:
     """Save the notebook that a page shows."""
     page.evaluate("() => { jupyterapp.commands.execute('docmanager:save'); return 1 }")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 
 PRODUCT = """def product(x, y):
     return torch.relu(x.t().contiguous() @ y)
@@ -17,7 +18,7 @@ def test_a_rewrite_is_tried_and_compared_in_place(open_notebook: Callable[..., N
     for cell in (1, 2):
         notebook.run(cell)
         notebook.ended(cell)
-    view = notebook.cell(2).locator(".wb:visible").first
+    view = one_view(notebook.cell(2))
     advice = view.get_by_role("region", name="What to do next")
     advice.get_by_role("button", name="Leave .contiguous() out").click()
     assert advice.locator("pre .b").inner_text() == "+ return torch.relu(x.t() @ y)"

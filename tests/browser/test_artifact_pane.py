@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 from workbench.report import Report
 
 FALL = re.compile("Phases of")
@@ -88,7 +89,7 @@ def test_a_live_view_shows_the_file_as_soon_as_there_is_one(
     notebook = open_notebook("artifact.ipynb", "%aot_compile -o g f(x)", save)
     notebook.run(1)
     notebook.ended(1)
-    view = notebook.cell(1).locator(".wb:visible")
+    view = one_view(notebook.cell(1))
     view.get_by_role("tab", name="Artifact").click()
     view.get_by_text("Not saved.").wait_for()
     notebook.run(2)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.driving import save_notebook
+from tests.browser.driving import one_view, save_notebook
 from tests.browser.panes import show
 from workbench.report import Kernel, Report, Table
 
@@ -91,7 +91,7 @@ def test_the_cost_that_was_chosen_outlives_a_reload_of_the_notebook(
     save_notebook(page)
     page.reload()
     page.locator(".heat.hd:visible", has_text="Bytes (est.)").wait_for()
-    assert switch.input_value() == "bytes"
+    assert one_view(page).get_by_label("Cost", exact=True).input_value() == "bytes"
     assert watched.errors == watched.requests == []
 
 
@@ -120,7 +120,7 @@ def test_profile_measures_in_place_and_the_view_shows_times(
     notebook = open_notebook("profile.ipynb", "%aot_compile f(x)")
     notebook.run(1)
     notebook.ended(1)
-    view = notebook.cell(1).locator(".wb:visible").first
+    view = one_view(notebook.cell(1))
     view.get_by_text("DRAM traffic").first.wait_for(timeout=60_000)
     assert view.locator(".heat.hd").inner_text().split("\n")[-1] == "Bytes (est.)"
     assert "not measured" in view.locator(".stats").inner_text()

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.browser.driving import one_view
+
 CELLS = (
     "%load_ext workbench",
     "import torch\n\ndef f(x):\n    return torch.relu(x + 1) * 2\n\nx = torch.randn(64, 64)",
@@ -25,7 +27,7 @@ def test_a_compilation_is_shown_while_it_runs_and_afterwards(
     assert "Compiled(f(" in outputs.filter(has_text="Compiled(").first.inner_text()
     error = outputs.filter(has_text="UsageError").first.inner_text()
     assert "mode is 'wrong'" in error
-    assert page.locator(".wb:visible").count() == 1
+    one_view(page)
     assert watched.requests == []
 
 

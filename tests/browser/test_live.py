@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.driving import THEME
+from tests.browser.driving import THEME, one_view
 
 INTERRUPT = "() => { jupyterapp.commands.execute('notebook:interrupt-kernel'); return 1 }"
 DRAWN = "() => document.querySelector('.graph-main').toDataURL()"
@@ -33,7 +33,7 @@ def compiled(open_notebook: Callable[..., Notebook]) -> Notebook:
 
 @pytest.fixture
 def view(compiled: Notebook) -> Any:
-    view = compiled.cell(1).locator(".wb:visible")
+    view = one_view(compiled.cell(1))
     view.get_by_role("tab", name="Overview").click()
     yield view
     assert compiled.watched.errors == compiled.watched.requests == []

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.browser.axe import violations
+from tests.browser.driving import one_view
 from tests.browser.panes import show
 from workbench.report import Report
 
@@ -176,7 +177,7 @@ def test_in_jupyterlab_the_keys_stay_in_the_view(lab: Any, open_page: Callable[.
     lab.write("machine.ipynb", code)
     watched = open_page()
     lab.open(watched, "machine.ipynb")
-    view = watched.page.locator(".jp-OutputArea .wb:visible").first
+    view = one_view(watched.page.locator(".jp-OutputArea"))
     view.locator("[role=tab]", has_text="Kernels").click()
     view.get_by_role("row", name="k1").dblclick()
     column(view, "PTX").locator(".cm-line", has_text="ld.param").first.click(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.classic import running_classic
+from tests.browser.driving import one_view
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 CODE = f"import workbench as wb\nwb.show(wb.Report.load({str(RECORD)!r}))"
@@ -40,7 +41,7 @@ def view(host: Any, open_page: Callable[..., Any]) -> Any:
     host.write("quiet.ipynb", CODE, "1 + 1", "2 + 2")
     watched = open_page()
     host.open(watched, "quiet.ipynb")
-    watched.view = watched.page.locator(".jp-OutputArea .wb:visible").first
+    watched.view = one_view(watched.page.locator(".jp-OutputArea"))
     watched.view.locator("[role=tab]", has_text="Kernels").wait_for()
     return watched
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 
 LONG = 60_000
 DEFINED = """import time
@@ -54,7 +55,7 @@ def test_while_the_cell_runs_the_report_of_a_compile_opens_and_escape_leads_back
     running.page.keyboard.press("Escape")
     view.get_by_role("tab", name="Compiled again").wait_for()
     view.get_by_role("option").nth(seen).wait_for(timeout=LONG)  # it goes on
-    assert cell.locator(".wb:visible").count() == 1
+    one_view(cell)
 
 
 @pytest.mark.slow

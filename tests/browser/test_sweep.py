@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.views.sweep.test_sweep_views import sweep
 
@@ -91,7 +92,7 @@ def test_while_it_runs_rows_open_and_cancel_keeps_what_is_done(running: Notebook
     answer.get_by_text("The sweep was cancelled.").wait_for(timeout=LONG)
     running.ended(1)
     assert done.count() >= 2
-    assert cell.locator(".wb:visible").count() == 1
+    one_view(cell)
     assert running.watched.errors == running.watched.requests == []
 
 

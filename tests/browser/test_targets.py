@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def compiled(open_notebook: Callable[..., Notebook]) -> Notebook:
 
 @pytest.fixture
 def view(compiled: Notebook) -> Any:
-    view = compiled.cell(1).locator(".wb:visible").first
+    view = one_view(compiled.cell(1))
     view.locator("button.target").wait_for(timeout=60_000)
     yield view
     assert compiled.watched.errors == compiled.watched.requests == []

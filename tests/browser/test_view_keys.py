@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.driving import one_view
+
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 TYPE = "() => jupyterapp.shell.currentWidget.content.activeCell.model.type"
 
@@ -19,7 +21,7 @@ def view(lab: Any, open_page: Callable[..., Any]) -> Any:
     lab.write("keys.ipynb", code)
     watched = open_page()
     lab.open(watched, "keys.ipynb")
-    shown = watched.page.locator(".jp-OutputArea .wb:visible").first
+    shown = one_view(watched.page.locator(".jp-OutputArea"))
     shown.locator("[role=tab]", has_text="Kernels").wait_for()
     watched.view = shown
     return watched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -25,6 +26,8 @@ def answer(request):
     if request == "break":
         return 1 / 0
     parent("work", 0.0)
+    if request == "long":
+        time.sleep(600)
     return Done((request, os.getpid()))
 
 parent.done()
@@ -88,3 +91,25 @@ def test_one_that_is_retired_starts_no_other(worker: Echo) -> None:
     worker.retire()
     with pytest.raises(WorkerEnded):
         worker.ask("a", "echo")
+
+
+def test_it_is_ended_for_the_thread_that_it_works_for_and_for_no_other(worker: Echo) -> None:
+    working, ended = threading.Event(), []
+
+    def ask() -> None:
+        with pytest.raises(WorkerEnded):
+            worker.ask("long", "echo", lambda name, elapsed: working.set())
+        ended.append(True)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    assert working.wait(60)
+    worker.kill_for(threading.current_thread())
+    assert worker.pid is not None
+    worker.kill_for(asker)
+    asker.join(60)
+    assert ended
+    assert worker.ask("a", "echo")[0] == "a"
+    first = worker.pid
+    worker.kill_for(asker)  # it has its answer
+    assert worker.ask("b", "echo") == ("b", first)

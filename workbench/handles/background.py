@@ -45,7 +45,6 @@ class Job(BackgroundTask[Made]):
         """End the worker and its compilers at once; False when it had ended before."""
         if not super().cancel():
             return False
-        self._stop()  # its own, also before it has said anything
         self.wait()
         return True
 
@@ -88,7 +87,7 @@ def compile_in_background(
             child.end()
             shutil.rmtree(folder, ignore_errors=True)
 
-    return Job(callee.name, work, child.kill)
+    return Job(callee.name, work, lambda thread: child.kill())
 
 
 def _compiled_by(child: Child, order: object, steps: Steps, name: str) -> str:
@@ -155,7 +154,7 @@ def cross_compile_in_background(
             worker.close()
         return CrossCompiled(done.report, gpu, target, done.program, recipe)
 
-    return Job(resolve(target).name, work, worker.retire)
+    return Job(resolve(target).name, work, lambda thread: worker.retire())
 
 
 def main(parent: Parent) -> None:

@@ -49,7 +49,7 @@ class LiveProfile:
 
             return recipe.called(measure)
 
-        return BackgroundTask(compiled.name, work, lambda: None)
+        return BackgroundTask(compiled.name, work, lambda thread: None)
 
 
 def _why_not(compiled: Compiled) -> str | None:

@@ -248,7 +248,7 @@ class Retarget:
             return compare(made.report, targets, is_ours=True, progress=built)
 
         name = f"kernels of {self._x.report.request.name}"
-        return BackgroundTask(name, work, warm_worker().kill)
+        return BackgroundTask(name, work, warm_worker().kill_for)
 
     @property
     def _known(self) -> Recipe:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,11 +105,11 @@ def try_in_background(compiled: OtherTargets, change: Opportunity) -> Background
     """Start it in a thread; raises `UsageError` where it cannot be tried."""
     recipe_for(change, compiled)
 
-    def stop() -> None:  # this process stops at the compiler's next word
+    def stop(thread: threading.Thread) -> None:  # the compiler's next word ends it here
         if not _runs_here(compiled):
             from workbench.compiler.virtual_gpu.client import warm_worker
 
-            warm_worker().kill()
+            warm_worker().kill_for(thread)
 
     def work(steps: Steps) -> Tried:
         return try_opportunity(compiled, change, steps)

@@ -25,7 +25,6 @@ class Steps:
     """
 
     def __init__(self, tell: Callable[[], object]):
-        self.started = threading.Event()
         self._tell = tell
         self._began = time.monotonic()
         self._steps: list[dict[str, Any]] = []
@@ -53,7 +52,6 @@ class Steps:
         self._heard()
 
     def _heard(self) -> None:
-        self.started.set()
         self._tell()
         if self._is_stopped:
             raise Cancelled("It was cancelled.")
@@ -80,15 +78,16 @@ class Steps:
 class BackgroundTask(Generic[Result]):
     """Running or ended work; `await` it, or ask for its `result`.
 
-    `work` gets the `Steps` that it tells its progress; `stop` ends what it waits for. `on_change`,
-    when set, is called without arguments, from that thread, whenever `progress` has changed.
+    `work` gets the `Steps` that it tells its progress; `stop`, which gets the thread of the work,
+    ends what it waits for. `on_change`, when set, is called without arguments, from that thread,
+    whenever `progress` has changed.
     """
 
     def __init__(
         self,
         name: str,
         work: Callable[[Steps], Result],
-        stop: Callable[[], object],
+        stop: Callable[[threading.Thread], object],
     ):
         self.name = name
         self.on_change: Callable[[], object] | None = None
@@ -102,7 +101,8 @@ class BackgroundTask(Generic[Result]):
         self._lock = threading.Lock()
         self._finished = threading.Event()
         self._waiting: list[Callable[[], object]] = []
-        threading.Thread(target=self._run, name=f"job {name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=f"job {name}", daemon=True)
+        self._thread.start()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self._status})"
@@ -140,8 +140,7 @@ class BackgroundTask(Generic[Result]):
                 return False
             self._status = "cancelled"
         self._steps.stop()
-        if self._steps.started.is_set():  # else it may be somebody else's turn with the worker
-            self._stop()
+        self._stop(self._thread)
         return True
 
     def result(self, timeout: float | None = None) -> Result:

@@ -36,6 +36,8 @@ class Worker:
         self._start_s = start_s
         self._job_s = job_s
         self._lock = threading.Lock()
+        self._asker: threading.Thread | None = None
+        self._asker_lock = threading.Lock()
         self._child: Child | None = None
         self._is_ready = False
         self._is_retired = False
@@ -78,6 +80,12 @@ class Worker:
         if child is not None:
             child.kill()
 
+    def kill_for(self, thread: threading.Thread) -> None:
+        """End the process if it works on a request of that thread, and leave others theirs."""
+        with self._asker_lock:
+            if self._asker is thread:
+                self.kill()
+
     def ask(
         self,
         request: object,
@@ -94,7 +102,7 @@ class Worker:
         says what it was to do. With `keeps_record` the worker answers a `Stop`: a
         `KeyboardInterrupt` then has the record of what was done until then as its `report`.
         """
-        with self._lock, self._watched(task, keeps_record):
+        with self._lock, self._asked(), self._watched(task, keeps_record):
             child, deadline = self._started(), time.monotonic() + self._job_s
             return child.ask(request, progress, deadline=deadline, hear=hear)
 
@@ -103,6 +111,16 @@ class Worker:
         with self._lock, self._watched("start"):
             child = self._started()
         child.send(message)
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        with self._asker_lock:
+            self._asker = threading.current_thread()
+        try:
+            yield
+        finally:
+            with self._asker_lock:
+                self._asker = None
 
     @contextmanager
     def _watched(self, task: str, keeps_record: bool = False) -> Iterator[None]:

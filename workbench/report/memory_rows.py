@@ -11,6 +11,7 @@ class MemoryBudget:
 
     Bytes are those of tensors that the forward keeps, inputs and weights apart. Operations of what
     the backward computes again are counted by torch's formulas, its bytes as if nothing were fused.
+    Tensors and operators whose sizes depend on data are in no sum; `unsized` says how many.
     """
 
     graph: int
@@ -20,6 +21,7 @@ class MemoryBudget:
     recomputed_nodes: int
     recomputed_flops: int
     recomputed_bytes: int
+    unsized: int
     seconds: float
 
 
@@ -27,7 +29,8 @@ class MemoryBudget:
 class RecomputedNode:
     """An operator of the forward that the backward computes again under one budget.
 
-    `flops` is None where no formula is known, `dtype` that of its result.
+    `flops` is None where no formula is known, `bytes` where data decide a size, `dtype` that of its
+    result.
     """
 
     graph: int
@@ -38,4 +41,4 @@ class RecomputedNode:
     file: str | None
     line: int | None
     flops: int | None
-    bytes: int
+    bytes: int | None

@@ -98,7 +98,7 @@ def test_the_compiled_step_gives_the_same_gradients(checkpoint: Checkpoint) -> N
     torch.testing.assert_close(gradients[0], gradients[1])
 
 
-@pytest.mark.parametrize("budget", [3, -0.1, "half"])
+@pytest.mark.parametrize("budget", [3, -0.1, "half", True])
 def test_a_budget_is_a_number_from_0_to_1(checkpoint: Checkpoint, budget: Any) -> None:
     with pytest.raises(wb.UsageError, match="pass a number from 0 to 1"):
         checkpoint.at(budget)
@@ -108,6 +108,42 @@ def test_without_a_backward_nothing_is_saved() -> None:
     compiled = wb.aot_compile(torch.sin, (X,), grad=False, capture="light")
     with pytest.raises(wb.UsageError, match="compiled without a backward"):
         compiled.checkpoint()
+
+
+def test_what_came_from_a_file_cannot_be_compiled_with_other_budgets(
+    step: Any, tmp_path: Path
+) -> None:
+    step.save(tmp_path / "step.aot")
+    loaded = wb.load(tmp_path / "step.aot", Step())
+    with pytest.raises(wb.UsageError, match="not alive here"):
+        loaded.checkpoint()
+
+
+def test_two_threads_that_ask_for_one_budget_compile_it_once(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, made = checkpoint._compile, []
+
+    def counted(budget: float, progress: Any) -> None:
+        made.append(budget)
+        compiled(budget, progress)
+
+    monkeypatch.setattr(checkpoint, "_compile", counted)
+    first, second = checkpoint.start(0.2), checkpoint.start(0.2)
+    assert first.result() == second.result() == checkpoint.budgets.at(0.2)
+    assert made == [0.2]
+
+
+def test_a_size_that_data_decide_is_in_no_number() -> None:
+    def positive(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(x[x > 0]).square().sum()
+
+    x = X.clone().requires_grad_()
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        found = wb.aot_compile(positive, (x,), grad=True).checkpoint()
+    kept = found.budgets.at(1.0)
+    assert kept.unsized > 0
+    assert "Sizes that data decide are in no number" in found.sentence
 
 
 def test_the_chart_has_the_peaks_that_are_known(checkpoint: Checkpoint) -> None:

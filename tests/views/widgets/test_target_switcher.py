@@ -45,7 +45,7 @@ class Engine:
             self.go.wait(10)
             return result
 
-        return BackgroundTask(name, work, self.go.set)
+        return BackgroundTask(name, work, lambda thread: self.go.set())
 
 
 class Made:

@@ -44,7 +44,7 @@ class Made:
             diff = compare(self.report, self.report, ("as it is", change.rule))
             return Tried(change, *costs, True, "Outputs agree (rtol 1e-06).", None, diff)
 
-        return BackgroundTask(change.rule, work, self.go.set)
+        return BackgroundTask(change.rule, work, lambda thread: self.go.set())
 
 
 @pytest.fixture

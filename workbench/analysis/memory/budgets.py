@@ -24,9 +24,11 @@ class BudgetPoint:
     """One activation memory budget of a training step.
 
     `saved_bytes` are counted by parting the joint graph, `flops` of what is computed again by
-    torch's formulas. `least_us` and `most_us` are a model: its operations, and its operators one by
-    one, at the full rates of the GPU; None on the host. `peak_bytes` is that of the compiled
-    program, None until the budget was compiled.
+    torch's formulas. `least_us` and `most_us` are a model: its products, convolutions and attention
+    at the full rates of the GPU, and its operators one by one with their traffic; None on the host,
+    and `most_us` where data decide a size. `unsized` counts tensors and operators of which that is
+    so: they are in no sum. `peak_bytes` is that of the compiled program, None until the budget was
+    compiled.
     """
 
     budget: float
@@ -36,6 +38,7 @@ class BudgetPoint:
     flops: int
     least_us: float | None
     most_us: float | None
+    unsized: int = 0
     peak_bytes: int | None = None
 
 
@@ -66,18 +69,19 @@ class Budgets(Presented):
     def sentence(self) -> str:
         """The lowest peak that is known, with what it costs, beside that of the own budget."""
         best, own = self.best, self.at(self.own)
+        left_out = _left_out(max(point.unsized for point in self.points))
         known = sum(point.peak_bytes is not None for point in self.points)
         compiled = f"of {plural(known, 'budget')} that {'was' if known == 1 else 'were'} compiled"
         if best.budget == own.budget:
             return (
                 f"The lowest peak {compiled} is {_bytes(own)}, at the budget of {own.budget:g} "
-                "that it has; compile others with .at(0.5)."
+                f"that it has; compile others with .at(0.5).{left_out}"
             )
         less = number_text(own.saved_bytes - best.saved_bytes, "bytes")
         return (
             f"The lowest peak {compiled} is {_bytes(best)}, at a budget of {best.budget:g}, "
             f"instead of {_bytes(own)}: {less} less is kept for the backward, which computes "
-            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)})."
+            f"{plural(best.recomputed, 'operator')} again ({cost_text(best)}).{left_out}"
         )
 
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
@@ -93,6 +97,12 @@ class Budgets(Presented):
         return presenter().plot(self)
 
 
+def _left_out(unsized: int) -> str:
+    if not unsized:
+        return ""
+    return f" Sizes that data decide are in no number: up to {unsized} tensors and operators."
+
+
 def _bytes(point: BudgetPoint) -> str:
     return number_text(point.peak_bytes or 0, "bytes")
 
@@ -100,8 +110,10 @@ def _bytes(point: BudgetPoint) -> str:
 def cost_text(point: BudgetPoint) -> str:
     """What is computed again: operations, and the model's time where there is one."""
     flops = f"{point.flops / 1e9:.3g} GFLOP"
-    if point.least_us is None or point.most_us is None:
+    if point.least_us is None:
         return flops
+    if point.most_us is None:
+        return f"{flops}, at least {point.least_us:.3g} µs by the model"
     return f"{flops}, {point.least_us:.3g} to {point.most_us:.3g} µs by the model"
 
 
@@ -124,23 +136,27 @@ def points_of(
                 flops=sum(row.recomputed_flops for row in rows),
                 least_us=least,
                 most_us=most,
+                unsized=sum(row.unsized for row in rows),
                 peak_bytes=known.get(budget),
             )
         )
     return tuple(found)
 
 
-def _times(rows: Iterable[RecomputedNode], gpu: Gpu) -> tuple[float, float]:
+def _times(rows: Iterable[RecomputedNode], gpu: Gpu) -> tuple[float, float | None]:
     """Microseconds of the operations alone, and of each operator by its roofline, unfused."""
     least = most = 0.0
+    is_known = True
     for row in rows:
         compute = _compute_us(row, gpu)
         least += compute
-        most += max(compute, row.bytes / (gpu.bandwidth_gbs * 1e3))
-    return least, most
+        most += max(compute, (row.bytes or 0) / (gpu.bandwidth_gbs * 1e3))
+        is_known = is_known and row.bytes is not None
+    return least, most if is_known else None
 
 
 def _compute_us(row: RecomputedNode, gpu: Gpu) -> float:
+    """Only what matrix units do has a formula; other operators are bounded by their traffic."""
     if not row.flops or row.dtype is None:
         return 0.0
     try:

@@ -208,7 +208,6 @@ JOINT_PASSES = _inductor(
 CHOOSE_SAVED_VALUES = _partitioner("choose_saved_values_set", "what other memory budgets save")
 SOLVE_MIN_CUT = _partitioner("solve_min_cut", "cuts that several memory budgets have in common")
 ESTIMATE_RUNTIME = _partitioner("estimate_runtime", "run times of operators in a memory budget")
-SIZE_OF_NODE = _partitioner("_size_of", "bytes of what a memory budget saves")
 CPU_CAPABILITY = Name("torch.backends.cpu:get_cpu_capability", "naming the processor")
 
 # The first compilation on a machine.

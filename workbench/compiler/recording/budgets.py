@@ -68,17 +68,19 @@ class BudgetRecorder:
     ) -> None:
         kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
         storages = {storage._cdata: storage for storage in map(torch.Tensor.untyped_storage, kept)}
+        sizes = [_hint(storage.nbytes()) for storage in storages.values()]
         rows = [self._row(budget, node) for node in again]
         self.recomputed += rows
         self.budgets.append(
             MemoryBudget(
                 graph=self._graphs,
                 budget=budget,
-                saved_bytes=sum(_hint(storage.nbytes()) or 0 for storage in storages.values()),
+                saved_bytes=sum(size for size in sizes if size is not None),
                 saved_tensors=len(storages),
                 recomputed_nodes=len(rows),
                 recomputed_flops=sum(row.flops or 0 for row in rows),
-                recomputed_bytes=sum(row.bytes for row in rows),
+                recomputed_bytes=sum(row.bytes for row in rows if row.bytes is not None),
+                unsized=sizes.count(None) + sum(row.bytes is None for row in rows),
                 seconds=seconds,
             )
         )
@@ -95,7 +97,7 @@ class BudgetRecorder:
             file=None if frame is None else self._places.shown(frame.file),
             line=None if frame is None else frame.line,
             flops=_hint(formula_flops(node)),
-            bytes=_size(node) + sum(_size(each) for each in node.all_input_nodes),
+            bytes=_sum(map(_size, (node, *node.all_input_nodes))),
         )
 
 
@@ -152,9 +154,16 @@ def _is_tensor(node: Any) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _size(node: Any) -> int:
-    """Bytes, with the sizes of the example inputs."""
-    return _hint(tp.SIZE_OF_NODE.get()(node)) or 0
+def _size(node: Any) -> int | None:
+    """Bytes of its tensors, with the sizes of the example inputs; None where data decide them."""
+    leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return _sum(_hint(tensor.numel() * tensor.itemsize) for tensor in tensors)
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    known = list(sizes)
+    return None if None in known else sum(size for size in known if size is not None)
 
 
 def _hint(value: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ class Checkpoint:
 
     What each would save and compute again is counted from its joint graph, which was made once
     more for it; the peak is known of those that were compiled (`at`). A lower budget need not have
-    a lower peak: what is computed again lives, too.
+    a lower peak: what is computed again lives, too. Programs stay in `compiled`, by budget.
     """
 
     def __init__(self, compiled: OtherTargets, progress: ProgressCallback | None = None):
@@ -60,6 +61,7 @@ class Checkpoint:
         self._more: dict[float, Report] = {}  # budgets between those of BUDGETS
         self.compiled: dict[float, Any] = {own: compiled}
         self.own = own
+        self._lock = threading.Lock()
 
     @property
     def budgets(self) -> Budgets:
@@ -75,25 +77,24 @@ class Checkpoint:
 
         Raises `UsageError` for what is no number from 0 to 1, and what a compilation raises.
         """
-        if not isinstance(budget, int | float) or not 0 <= budget <= 1:
+        is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
+        if not is_number or not 0 <= budget <= 1:
             raise UsageError(f"The budget is {budget!r}: pass a number from 0 to 1, such as 0.5.")
-        if budget not in self._peaks:
-            known = any(point.budget == budget for point in self.budgets.points)
-            made = self._compiled(budget, () if known else (budget,), progress)
-            if not known:
-                self._more[budget] = made.report
-            self._peaks[budget] = memory(made.report).peak
-            self.compiled[budget] = made
+        with self._lock:  # who asks for the same meanwhile gets what the first one made
+            if budget not in self._peaks:
+                self._compile(budget, progress)
         return self.budgets.at(float(budget))
 
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
         """As `at`, in a thread."""
 
-        def stop() -> None:  # this process stops at the compiler's next word
+        def stop(
+            thread: threading.Thread,
+        ) -> None:  # the compiler's next word ends it here
             if self._gpu is not None:
                 from workbench.compiler.virtual_gpu.client import warm_worker
 
-                warm_worker().kill()
+                warm_worker().kill_for(thread)
 
         def work(steps: Steps) -> BudgetPoint:
             return self.at(budget, steps)
@@ -124,6 +125,14 @@ class Checkpoint:
     def __repr__(self) -> str:
         """A row for each budget, and the sentence."""
         return repr(self.budgets)
+
+    def _compile(self, budget: float, progress: ProgressCallback | None) -> None:
+        known = any(point.budget == budget for point in self.budgets.points)
+        made = self._compiled(budget, () if known else (budget,), progress)
+        self.compiled[budget] = made
+        if not known:  # another thread may read what there is meanwhile: it is never changed
+            self._more = {**self._more, budget: made.report}
+        self._peaks = {**self._peaks, budget: memory(made.report).peak}
 
     def _compiled(
         self, budget: float, previews: Sequence[float], progress: ProgressCallback | None
