@@ -12,6 +12,15 @@ ROOT = Path(__file__).parents[1]
 
 def run_fresh(folder: Path, module: str, *arguments: str, compiler: bool = False) -> str:
     """What `python -m module` prints; its caches are new folders inside `folder`."""
+    return _run(folder, "-m", module, *arguments, cwd=ROOT, compiler=compiler)
+
+
+def run_script(folder: Path, *arguments: str) -> str:
+    """What `script.py` in a folder prints; it has a compiler, which a script that saves needs."""
+    return _run(folder, "script.py", *arguments, cwd=folder, compiler=True)
+
+
+def _run(folder: Path, *command: str, cwd: Path, compiler: bool) -> str:
     caches = folder / f"caches-{len(list(folder.iterdir()))}"
     (caches / "tmp").mkdir(parents=True)
     variables = {
@@ -24,9 +33,9 @@ def run_fresh(folder: Path, module: str, *arguments: str, compiler: bool = False
     if not compiler:
         variables["PATH"] = ""
     done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, *command],
         env=variables,
-        cwd=ROOT,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=1200,

@@ -83,6 +83,7 @@ def load(
     >>> torch.equal(loaded(x), f(x))
     True
     """
+    from workbench.artifacts.archive.file_kinds import open_any
     from workbench.artifacts.archive.file_objects import with_path
     from workbench.handles.load_package import is_package, load_package
 
@@ -99,14 +100,16 @@ def load(
                 variant=variant,
                 package_class=_package_class,
             )
-        from workbench.handles.load import holds_variants, load_compiled
-
         runners = None if num_runners == 1 else num_runners
         _only_for(".pt2", num_runners=runners, variant=variant)
-        if holds_variants(path):
+        with open_any(path) as file:
+            holds_variants = file.holds_variants
+        if holds_variants:
             _only_for(".aot", external_data=external_data, f_globals=f_globals)
             return _variants(path, module, trust, check, on_miss or "compile")
         _only_for(".aotv", on_miss=on_miss)
+        from workbench.handles.load import load_compiled
+
         compiled = load_compiled(
             path, module=module, external_data=external_data, f_globals=f_globals, trust=trust
         )

@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.file_kinds import open_any
 from workbench.compiler.aot_files.file_tables import with_file_later
 from workbench.compiler.aot_files.loading import LoadedArtifact, load_artifact
 from workbench.compiler.contract.contract import Contract
@@ -54,12 +53,6 @@ def load_compiled(
             + "\nRestore them, or compile again: recompile(path)."
         )
     return compiled
-
-
-def holds_variants(path: str | PathLike[str]) -> bool:
-    """Whether a file is an `.aotv`; executes nothing."""
-    with open_any(path) as opened:
-        return opened.holds_variants
 
 
 def _from_torch(path: Path, loaded: LoadedArtifact, receiver: Any | None) -> Compiled:

@@ -12,7 +12,7 @@ import torch
 
 import tests.variant_samples as samples
 import workbench as wb
-from tests.fresh_process import run_fresh
+from tests.fresh_process import run_fresh, run_script
 from tests.variant_samples import Block, batch, scored, step
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, TrustError, UsageError
@@ -116,10 +116,56 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
 
 
 def test_a_changed_source_is_one_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "torch._dynamo.package._hash_sourcelines"
-    monkeypatch.setattr(module, lambda *_: "another")
-    with pytest.raises(ArtifactError, match=r"compiled from another source of tests\.variant_s"):
-        wb.load(file, scored)
+    def scored(x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    changed = scored.__code__.replace(co_qualname="scored")
+    monkeypatch.setattr(samples.scored, "__code__", changed)
+    with pytest.raises(ArtifactError, match=r"another source of scored of tests\.variant_samples"):
+        wb.load(file, samples.scored)
+
+
+SCRIPT = """{comment}
+import sys
+import torch
+import workbench as wb
+
+def helper(x):
+    return x.{operation}()
+
+def f(x):
+    y = helper(x) + 1
+    print("in the middle", file=sys.stderr)
+    return y.relu()
+
+x = torch.linspace(-1, 1, 32).reshape(4, 8)
+with torch.no_grad():
+    if "save" in sys.argv:
+        wb.variants(f, [(x,), (x[:3],)]).save("f.aotv")
+    try:
+        loaded = wb.load("f.aotv", f, on_miss="error")
+        torch.testing.assert_close(loaded(x[:2]), f(x[:2]))
+        print(loaded)
+    except wb.ArtifactError as error:
+        print(error)
+"""
+CELL = (
+    "from IPython.core.interactiveshell import InteractiveShell as S; S.instance().run_cell({!r})"
+)
+
+
+@pytest.mark.parametrize("typed", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_function_of_a_script_or_a_cell_may_move_but_not_change(
+    folder: Path, tmp_path: Path, typed: bool
+) -> None:
+    def run(comment: str, operation: str, *arguments: str) -> str:
+        text = SCRIPT.format(comment=comment, operation=operation)
+        (tmp_path / "script.py").write_text(CELL.format(text) if typed else text)
+        return run_script(tmp_path, *arguments)
+
+    assert "misses=0" in run("", "sin", "save")
+    assert "misses=0" in run("# a line more", "sin")
+    assert "another source of helper of __main__" in run("", "cos")
 
 
 @pytest.mark.usefixtures("without_gradients")

@@ -29,6 +29,7 @@ from workbench.compiler.aot_files.deserialize import (
     Libraries,
     cache_that_can_be_written,
 )
+from workbench.compiler.aot_files.frame_sources import changed_sources
 from workbench.compiler.aot_files.loading import explained
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.aot_files.variants import Recorded, target_of
@@ -36,7 +37,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
 
-_CHANGED = "Source code changes detected for "
+SOURCES = "sources"
 _NUMBER = re.compile(r"^__compiled_fn_(\d+)_|_(\d+)$")
 _APART = 1000  # a frame without a graph takes a few numbers that no name in the file shows
 
@@ -73,7 +74,11 @@ def write_variants(
         needs=system_needs(libraries) if libraries else SystemNeeds(),
         device=recorded.device,
         builds=(build,) if build else (),
-        contract={"name": recorded.name, FRAMES: [dict(row) for row in recorded.frames]},
+        contract={
+            "name": recorded.name,
+            FRAMES: [dict(row) for row in recorded.frames],
+            SOURCES: [dict(row) for row in recorded.sources],
+        },
         guards={"policy": "portable", "dropped": [dict(row) for row in recorded.dropped]},
     )
     whole = container.with_members(manifest, members)
@@ -112,9 +117,10 @@ def install_variants(
                 f"{name} holds the code of {manifest.contract['name']}, not of "
                 f"{target.__qualname__}. Hand over that function, or the file of this one."
             )
+        _require_same_sources(name, manifest)
         with container.temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
-            with cache_that_can_be_written(folder / "cache"), explained(name), _of_file(name):
+            with cache_that_can_be_written(folder / "cache"), explained(name), _with_gradients():
                 entry = _read(content, libraries)
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
                 _require_free(name, package)
@@ -148,12 +154,19 @@ def _read(content: bytes, libraries: Libraries) -> Any:
     return entry
 
 
-@contextmanager
-def _of_file(path: str) -> Iterator[None]:
-    """Read guards as torch wrote them, and say in one sentence that a source has changed.
+def _require_same_sources(path: str, manifest: Manifest) -> None:
+    """Raise `ArtifactError` where code that was compiled in says something else here."""
+    changed = changed_sources(manifest.contract.get(SOURCES, ()))
+    if changed:
+        raise ArtifactError(
+            f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
+            "record the function again with wb.variants."
+        )
 
-    A parameter that had a gradient is written with a mark in its place, which torch cannot read.
-    """
+
+@contextmanager
+def _with_gradients() -> Iterator[None]:
+    """Read guards of parameters that had a gradient, for which torch writes what it cannot read."""
     inner = tp.UNPICKLE_GUARDED_TENSOR.get()
 
     def unpickled(_cls: type, *told: Any) -> Any:
@@ -162,16 +175,7 @@ def _of_file(path: str) -> Iterator[None]:
 
     with ProcessPatches() as patches:
         patches.name(tp.UNPICKLE_GUARDED_TENSOR, classmethod(unpickled))
-        try:
-            yield
-        except RuntimeError as error:
-            if not str(error).startswith(_CHANGED):
-                raise
-            where = str(error).removeprefix(_CHANGED)
-            raise ArtifactError(
-                f"{path} was compiled from another source of {where}. Restore that, or record "
-                "the function again with wb.variants."
-            ) from error
+        yield
 
 
 def _require_free(path: str, package: Any) -> None:

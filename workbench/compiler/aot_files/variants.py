@@ -7,11 +7,13 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import torch
 
 from workbench.artifacts.manifest.records import Build
+from workbench.compiler.aot_files.frame_sources import Row, collected_sources, source_rows
 from workbench.compiler.aot_files.payload import (
     BuiltKernel,
     built_kernels,
@@ -32,7 +34,8 @@ _DROPPED = "%s guard on %s is dropped with caching_precompile=True."
 class Recorded:
     """What was compiled for a function: torch's bytes, the built kernels, a row for each frame.
 
-    `dropped` are the guards that no file can hold, as a manifest lists them.
+    `dropped` are the guards that no file can hold, as a manifest lists them; `sources` is the code
+    of the user that was compiled in.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Recorded:
     device: str
     frames: tuple[Mapping[str, Any], ...]
     dropped: tuple[Mapping[str, str], ...]
+    sources: tuple[Row, ...] = ()
 
 
 def target_of(fn: Callable[..., Any]) -> Any:
@@ -54,11 +58,6 @@ def target_of(fn: Callable[..., Any]) -> Any:
         raise UsageError(
             f"{type(fn).__name__} is neither a function, a method nor a module: hand over the "
             "function that is called, not what torch.compile or functools.partial made of it."
-        )
-    if target.__module__ == "__main__":
-        raise UsageError(
-            f"{target.__qualname__} is defined in __main__, where another process does not find "
-            "it: move it into a module that can be imported."
         )
     return target
 
@@ -78,8 +77,15 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
             f"{target.__qualname__} has been compiled in this process, and what is compiled "
             "already is not recorded: call torch.compiler.reset() before."
         )
-    name, dropped = str(target.__qualname__), list[Mapping[str, str]]()
-    with _own_names(), preserved(), _own_store(), _told(dropped), fast_start():
+    name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
+    with (
+        _own_names(),
+        preserved(),
+        _own_store(),
+        _told(dropped),
+        collected_sources(codes),
+        fast_start(),
+    ):
         compiled = torch.compile(fn)
         for call in calls:
             compiled(*call) if isinstance(call, tuple) else call(compiled)
@@ -90,10 +96,12 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
                 "Record each by itself, and take torch.compile off what it calls."
             )
         (entry,) = entries.values()
-        return _taken(name, entry, dropped)
+        return _taken(name, entry, dropped, [target.__code__, *codes])
 
 
-def _taken(name: str, entry: Any, dropped: Sequence[Mapping[str, str]]) -> Recorded:
+def _taken(
+    name: str, entry: Any, dropped: Sequence[Mapping[str, str]], codes: Sequence[CodeType]
+) -> Recorded:
     lost = [code.python_code.co_name for code in entry.dynamo.codes if code.bypassed]
     if lost:
         raise ArtifactError(
@@ -107,6 +115,9 @@ def _taken(name: str, entry: Any, dropped: Sequence[Mapping[str, str]]) -> Recor
     graphs = [artifact.content for artifact in entry.backends.values()]
     programs = [program for graph in graphs for program in programs_in(graph)]
     kernels = built_kernels(programs, {})
+    sources, lost = source_rows(codes)
+    why = "its code is found under no name, so that another version of it is not noticed"
+    unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,
         payload=pickle.dumps(entry),
@@ -114,7 +125,8 @@ def _taken(name: str, entry: Any, dropped: Sequence[Mapping[str, str]]) -> Recor
         build=native_build() if kernels else None,
         device=entry.dynamo.device_type,
         frames=tuple(map(_row, entry.dynamo.codes)),
-        dropped=tuple({tuple(row.values()): row for row in dropped}.values()),
+        dropped=tuple({tuple(row.values()): row for row in (*dropped, *unnamed)}.values()),
+        sources=tuple(sources),
     )
 
 

@@ -76,17 +76,24 @@ def _source_file(module: str) -> str | None:
     return origin if origin is not None and origin.endswith(".py") else None
 
 
+def codes_in_file(path: File) -> Iterator[tuple[str, types.CodeType]]:
+    """Every code of a source file with its qualified name; none where it cannot be parsed."""
+    return iter(_codes_in(path.read_bytes()).items())
+
+
 @lru_cache(maxsize=32)
 def _codes_in(source: bytes) -> Mapping[str, types.CodeType]:
     """Every code of a source by its qualified name; empty where it cannot be parsed."""
     try:
-        return dict(_named(compile(source, "<source>", "exec", dont_inherit=True)))
+        whole = compile(source, "<source>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return {}
+    return {code.co_qualname: code for code in codes_inside(whole)}
 
 
-def _named(code: types.CodeType) -> Iterator[tuple[str, types.CodeType]]:
+def codes_inside(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of functions, lambdas and comprehensions that stand in a code, at any depth."""
     for inner in code.co_consts:
         if inspect.iscode(inner):
-            yield inner.co_qualname, inner
-            yield from _named(inner)
+            yield inner
+            yield from codes_inside(inner)

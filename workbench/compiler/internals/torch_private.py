@@ -189,7 +189,7 @@ CONVOLUTION_LAYOUT = (
     Name("torch._C:_select_conv_backend", "convolutions of any batch"),
     Name("torch._C:_conv_determine_backend_memory_format", "convolutions of any batch"),
 )
-ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "code without a source file")
+ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "code without a source file, code with breaks")
 ADDS_IN_CASCADES = _inductor(
     "codegen.cpp:CppKernel.need_use_acc_helper", "sums of any number of terms"
 )
@@ -363,11 +363,12 @@ PRECOMPILE_CODES = _dynamo(
 PRECOMPILE_GRAPHS = _dynamo(
     "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
 )
+PACKAGE_INSPECT = _dynamo("package:inspect", "recording code of a notebook's cells")
+GET_COMPILER_FN = _dynamo(
+    "eval_frame:get_compiler_fn", "calling code from a file without a compiler"
+)
 PRECOMPILE_CONTEXT = _dynamo("precompile_context:PrecompileContext", "recording code with breaks")
 CLEANUPS = _dynamo("utils:CleanupManager.instance", "taking away the names of recorded code")
-LOOKUP_BACKEND = _dynamo(
-    "backends.registry:lookup_backend", "compiling what no variant of a file fits"
-)
 GUARDS_LOG = _guards("log", "listing the guards that no file can hold")
 UNIQUE_NAMES = _dynamo("bytecode_transformation:_unique_id_counter", "names beside those of a file")
 DELETED_GUARDS = _guards("DeletedGuardManagerWrapper", "keeping what Dynamo compiled")

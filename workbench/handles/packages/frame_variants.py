@@ -13,6 +13,7 @@ from workbench.compiler.aot_files.variant_files import Installed, install_varian
 from workbench.compiler.aot_files.variants import Recorded
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
 
@@ -73,7 +74,9 @@ class LoadedVariants:
         self._on_miss = on_miss
         self._lock = threading.Lock()
         self._missed = 0
-        self._compiled = torch.compile(fn, backend=self._compile)
+        with ProcessPatches() as patches:  # torch's own wrapper imports what compiles
+            patches.name(tp.GET_COMPILER_FN, lambda backend: backend)
+            self._compiled = torch.compile(fn, backend=self._compile)
 
     @property
     def name(self) -> str:
@@ -113,7 +116,7 @@ class LoadedVariants:
 
     def _compile(self, graph: Any, inputs: Any) -> Any:
         self._miss()
-        return tp.LOOKUP_BACKEND.get()("inductor")(graph, inputs)
+        return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
 
     def _miss(self) -> None:
         with self._lock:

@@ -1,0 +1,106 @@
+"""The code that recorded frames were made from, compared by what it says in another process."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from workbench.compiler.contract.code_digest import (
+    codes_in_file,
+    codes_inside,
+    digest,
+    file_hash,
+    in_source,
+)
+from workbench.compiler.contract.inlined_code import to_function
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import Overlay, ProcessPatches
+
+_TORCH = str(Path(torch.__file__).parent) + "/"
+_LOCAL = ".<locals>."
+Row = Mapping[str, str | None]
+
+
+@contextmanager
+def collected_sources(codes: list[types.CodeType]) -> Iterator[None]:
+    """Take every code that a compilation reads, also what was typed into a notebook.
+
+    Torch would compare lines of files by their numbers, and knows no module of a notebook's cell.
+    """
+    with ProcessPatches() as patches:
+        patches.name(tp.ADD_SOURCE, lambda _info, code: codes.append(code))
+        patches.name(tp.PACKAGE_INSPECT, Overlay(inspect, getmodule=_module_of))
+        yield
+
+
+def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
+    """What another process can compare, and the names of what it would not find."""
+    users = {code for code in codes if not code.co_filename.startswith(_TORCH)}
+    users -= {inner for code in users for inner in codes_inside(code) if inner in users}
+    rows, lost = list[Row](), list[str]()
+    for code in sorted(users, key=lambda code: (code.co_filename, code.co_firstlineno)):
+        module = _module_of(code)
+        name = f"{'?' if module is None else module.__name__}:{code.co_qualname}"
+        row = {"name": name, "digest": digest(code), "file": file_hash(code.co_filename)}
+        if row["digest"] in _digests(row):
+            rows.append(row)
+        else:
+            lost.append(name)
+    return rows, lost
+
+
+def changed_sources(rows: Sequence[Row]) -> list[str]:
+    """The code that says something else in this process, or is gone, as "f of module"."""
+    return [
+        "{2} of {0}".format(*str(row["name"]).partition(":"))
+        for row in rows
+        if row["digest"] not in _digests(row)
+    ]
+
+
+def _digests(row: Row) -> set[str | None]:
+    """What code of that name says here: in its module, or in its file where nobody imported it."""
+    module, _, qualified = str(row["name"]).partition(":")
+    found = sys.modules.get(module)
+    if found is None:
+        now = in_source(row["name"], row["file"])
+        return {row["digest"] if now is None else now}
+    codes = _codes_of(found, qualified)
+    file = getattr(found, "__file__", None)
+    if not codes and file is not None and Path(file).suffix == ".py":
+        codes = [code for name, code in codes_in_file(Path(file)) if name == qualified]
+    return set(map(digest, codes))
+
+
+def _module_of(value: Any) -> types.ModuleType | None:
+    found = inspect.getmodule(value)
+    if found is not None or not isinstance(value, types.CodeType):
+        return found
+    main = sys.modules["__main__"]
+    return main if value in _codes_of(main, value.co_qualname) else None
+
+
+def _codes_of(module: types.ModuleType, qualified: str) -> list[types.CodeType]:
+    """The code that is found under a name, as it is in this process; several lambdas share one."""
+    outer, *inner = qualified.split(_LOCAL, 1)
+    value: Any = module
+    for part in outer.split("."):
+        try:
+            value = inspect.getattr_static(value, part)
+        except AttributeError:
+            return []
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    _, function = to_function(value, lambda f: f.__code__.co_qualname == outer)
+    if function is None:
+        return []
+    if not inner:
+        return [function.__code__]
+    return [code for code in codes_inside(function.__code__) if code.co_qualname == qualified]
