@@ -341,7 +341,6 @@ def variants(
     >>> digest = recorded.save("f.aotv")  # doctest: +SKIP
     >>> loaded = wb.load("f.aotv", f)  # doctest: +SKIP
     """
-    from workbench.compiler.aot_files.variants import record
-    from workbench.handles.packages.frame_variants import Variants
+    from workbench.handles.packages.frame_variants import record_variants
 
-    return Variants(record(fn, calls))
+    return record_variants(fn, calls)

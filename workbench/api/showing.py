@@ -38,6 +38,8 @@ __all__ = [
 def show(x: Any) -> Any:
     """What a notebook displays for a compilation, a report, a diff, a session or a sweep.
 
+    Of variants it is the session in which they were compiled.
+
     Examples
     --------
     >>> wb.show(compiled)  # in a notebook the view, elsewhere its text
@@ -50,7 +52,8 @@ def show(x: Any) -> Any:
     from workbench.report.session.record import Session
     from workbench.views.widgets.display import show as run
 
-    return x if isinstance(x, Diff | Session | Sweep) else run(x)
+    found = getattr(x, "session", x)
+    return found if isinstance(found, Diff | Session | Sweep) else run(x)
 
 
 @overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,8 +68,28 @@ def test_the_tables_name_the_parts_and_the_guards_that_no_file_holds() -> None:
     assert parts.is_resumed.to_list() == [False, True]
     assert parts.variants.to_list() == [1, 1]
     assert "G['torch'].sin" in recorded.frame("guards").name.to_list()
+    assert recorded.frame("breaks").file.to_list() == ["tests/variant_samples.py"]
     with pytest.raises(UsageError, match="variants"):
         recorded.frame("calls")
+    with wb.session() as outer:
+        assert wb.variants(scored, [(batch(4),)]).session is None
+    assert len(outer.frame("compiles")) == 2  # told there
+
+
+def test_the_file_tells_how_it_was_compiled(file: Path, tmp_path: Path) -> None:
+    copy = shutil.copy(file, tmp_path / "copy.aotv")
+    loaded = wb.load(copy, scored)
+    assert wb.show(loaded).frame("compiles").kind.to_list() == [
+        "first",
+        "resume",
+        "recompile",
+        "recompile",
+    ]
+    assert loaded.session.report("0/0").kernels
+    loaded.close()
+    wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(copy)
+    with pytest.raises(ArtifactError, match="another file now"):
+        _ = loaded.session
 
 
 @pytest.mark.usefixtures("without_gradients")
@@ -98,7 +119,10 @@ def test_nothing_of_a_file_runs_before_it_is_trusted(
 def test_a_file_of_variants_is_inspected_and_checked(file: Path) -> None:
     found = wb.inspect(file)
     assert len(found.frame("libraries")) == 4
-    assert not found.frame("guards").kept.any()
+    guards = found.frame("guards")
+    assert guards[guards.name == "L['x']"].kept.all()
+    assert not guards[guards.name == "G['torch'].sin"].kept.any()
+    assert [text.name for text in found.texts if text.language == "cpp"]
     assert wb.check(file).ok
     assert not wb.check(file, {"torch": "2.12.0"}).ok
 

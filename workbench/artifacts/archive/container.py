@@ -27,9 +27,10 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.errors import ArtifactError
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"
+SESSION = "session.wbs"
 WEIGHTS, SKELETON = "weights.safetensors", "skeleton"
 _NAME = re.compile(
-    r"(manifest\.json|payload|report\.wbr|weights\.safetensors|skeleton"
+    r"(manifest\.json|payload|report\.wbr|session\.wbs|weights\.safetensors|skeleton"
     r"|kernels/[a-z0-9_-]+/[0-9a-f]{64}\.so)"
 )
 _CHUNK = 1 << 20

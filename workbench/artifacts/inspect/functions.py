@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from workbench.artifacts.archive.container import PAYLOAD, REPORT, WEIGHTS, Opened
+from workbench.artifacts.archive.container import PAYLOAD, REPORT, SESSION, WEIGHTS, Opened
 from workbench.artifacts.inspect.facts import (
     REPORT_LIMIT,
     Facts,
@@ -41,9 +42,8 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     """What the manifest, the report and the texts of the payload say."""
     manifest = opened.manifest
     name = str(manifest.contract.get("name") or "function")
-    is_small = REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT
-    reports = {name: opened.raw(REPORT)} if is_small else {}
-    told = report_facts(name, reports.get(name))
+    reports = _reports(name, opened)
+    told = _told(name, reports)
     leaves = leaves_of(manifest.contract.get("inputs"))
     receiver = _mapping(manifest.contract.get("inputs")).get("receiver")
     paths = [leaf.get("path") for leaf in leaves]
@@ -70,6 +70,35 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
         texts=told.texts or titled(named_texts(pickles)),
         reports=reports,
         notes=told.notes,
+    )
+
+
+def _reports(name: str, opened: Opened) -> Mapping[str, bytes]:
+    """The reports of a file by what they are of: of variants, a part and its compile."""
+    if REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT:
+        return {name: opened.raw(REPORT)}
+    if SESSION not in opened.entries or opened.size(SESSION) > REPORT_LIMIT:
+        return {}
+    from workbench.report.session.record import Session  # as for a report
+
+    session = Session.from_bytes(opened.raw(SESSION), f"in the file of {name}")
+    rows = list(session.tables["compiles"])
+    return {
+        f"{rows[at].function} {rows[at].id}": report.to_bytes()
+        for at, report in session.reports.items()
+    }
+
+
+def _told(name: str, reports: Mapping[str, bytes]) -> Facts:
+    if not reports:
+        return report_facts(name, None)
+    told = [report_facts(name, content) for name, content in reports.items()]
+    texts = ((text.name, text.language, text.text or "") for each in told for text in each.texts)
+    return Facts(
+        values=[row for each in told for row in each.values],
+        guards=[row for each in told for row in each.guards],
+        texts=titled(texts),
+        notes=[note for each in told for note in each.notes],
     )
 
 
@@ -141,12 +170,21 @@ def _model(
 
 
 def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
-    """Guards as the report has them; without one, those that the manifest says were dropped."""
-    yield from told.guards
-    dropped = manifest.guards.get("dropped")
-    for row in dropped if isinstance(dropped, list) and not told.guards else ():
-        if isinstance(row, dict):
-            kind, place, why = (str(row.get(key, "")) for key in ("kind", "name", "why"))
+    """Guards as the reports have them, and those that the manifest says were dropped.
+
+    The reports of a session speak of the process that recorded, in which none was dropped.
+    """
+    listed = manifest.guards.get("dropped")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    dropped = {
+        (str(r.get("kind", "")), str(r.get("name", ""))): str(r.get("why", "")) for r in rows
+    }
+    for guard in told.guards:
+        why = dropped.get((guard.kind, guard.name))
+        yield guard if why is None else replace(guard, kept=False, why=why)
+    known = {(guard.kind, guard.name) for guard in told.guards}
+    for (kind, place), why in dropped.items():
+        if (kind, place) not in known:
             yield GuardFacts(name, kind, place, False, why)
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.container import REPORT
+from workbench.artifacts.archive.container import REPORT, SESSION
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.artifacts.archive.members import Members
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
@@ -17,6 +17,7 @@ from workbench.report.session.record import Session
 
 _GZIP = b"\x1f\x8b"
 SESSION_SUFFIX = ".wbs"
+VARIANTS_SUFFIX = ".aotv"
 
 
 def report_of(x: Any) -> Report:
@@ -40,12 +41,27 @@ def report_of(x: Any) -> Report:
 
 
 def record_of(x: Any) -> Report | Session:
-    """A session itself or that in a `.wbs` file, else what `report_of` finds."""
-    if isinstance(x, Session):
-        return x
-    if isinstance(x, str | os.PathLike) and os.fspath(x).endswith(SESSION_SUFFIX):
-        return Session.load(x)
+    """A session, that in `.session` or in a `.wbs` or `.aotv` file, else what `report_of` finds."""
+    found = getattr(x, "session", x)
+    if isinstance(found, Session):
+        return found
+    if isinstance(x, str | os.PathLike):
+        if os.fspath(x).endswith(SESSION_SUFFIX):
+            return Session.load(x)
+        if os.fspath(x).endswith(VARIANTS_SUFFIX):
+            return session_in(x)
     return report_of(x)
+
+
+def session_in(path: str | os.PathLike[str]) -> Session:
+    """The session in an `.aotv` file; raises `ArtifactError` where there is none."""
+    with open_any(path) as opened:
+        artifact = opened.artifact
+        if artifact is None or SESSION not in artifact.entries:
+            raise ArtifactError(f"{os.fspath(path)} holds no session: it was saved without one.")
+        if not artifact.is_whole(SESSION):
+            raise ArtifactError(f"The session in {os.fspath(path)} is damaged. Get the file again.")
+        return Session.from_bytes(artifact.raw(SESSION), path)
 
 
 def report_in(path: str | os.PathLike[str]) -> Report:

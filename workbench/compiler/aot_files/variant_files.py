@@ -47,6 +47,7 @@ class Installed:
     """A file whose code stands under its function."""
 
     name: str
+    path: str
     digest: str
     manifest: Manifest
     package: Any
@@ -60,10 +61,18 @@ class Installed:
 
 
 def write_variants(
-    path: str | PathLike[str], recorded: Recorded, store: TrustStore | None = None
+    path: str | PathLike[str],
+    recorded: Recorded,
+    session: bytes | None = None,
+    store: TrustStore | None = None,
 ) -> str:
-    """Write one file atomically, signed as an artifact is, and return its digest."""
+    """Write one file atomically, signed as an artifact is, and return its digest.
+
+    `session` is the record of how it was compiled, as `Session.to_bytes` gives it.
+    """
     members: dict[str, container.Content] = {container.PAYLOAD: recorded.payload}
+    if session is not None:
+        members[container.SESSION] = session
     build = recorded.build
     for kernel in recorded.kernels if build else ():
         assert build is not None
@@ -126,7 +135,7 @@ def install_variants(
                 _require_free(name, package)
                 _count_past(entry.dynamo)
                 package.install(entry.backends)
-        return Installed(target.__qualname__, opened.digest, manifest, package)
+        return Installed(target.__qualname__, name, opened.digest, manifest, package)
 
 
 def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:

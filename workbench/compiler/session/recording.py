@@ -27,6 +27,11 @@ from workbench.report.table import Table
 _MARK = "_workbench_session"
 
 
+def is_recording() -> bool:
+    """Whether a session records in this process."""
+    return hasattr(tp.COMPILE_FRAME.get(), _MARK)
+
+
 class SessionRecorder:
     """Watches all threads of the process from `start` to `stop`, and leaves nothing behind."""
 
@@ -43,7 +48,7 @@ class SessionRecorder:
 
     def start(self) -> None:
         """Begin to watch; raises `UsageError` while another session records."""
-        if hasattr(tp.COMPILE_FRAME.get(), _MARK):
+        if is_recording():
             raise UsageError(
                 "A session records in this process already: stop it before the next one begins."
             )

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
 import torch
 
+from workbench.artifacts.archive.file_kinds import open_any
+from workbench.artifacts.inspect.report_in import session_in
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.aot_files.variants import Recorded
+from workbench.compiler.aot_files.variants import Call, Recorded, record
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.session.recording import is_recording
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
+from workbench.handles.programs.session import LiveSession
+from workbench.report.session.record import Session
 
 ON_MISS = ("compile", "eager", "error")
 _STANCES = {"compile": "default", "eager": "eager_on_recompile", "error": "fail_on_recompile"}
 _REFUSED = "Detected recompile"
 
 
+def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
+    """Record a function with its breaks; raises as `workbench.variants` does."""
+    if is_recording():
+        return Variants(record(fn, calls), None)
+    with LiveSession() as session:
+        recorded = record(fn, calls)
+    return Variants(recorded, Session(session.header, session.tables, session.reports))
+
+
 class Variants:
     """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: Recorded, session: Session | None) -> None:
         self._recorded = recorded
+        self.session = session
+        """How it was compiled, to be shown; None where another session records it."""
 
     @property
     def name(self) -> str:
@@ -37,11 +53,15 @@ class Variants:
         """A table as a pandas.DataFrame.
 
         "variants" has a row for each part of the function, "guards" one for each guard that no
-        file can hold, so that a loaded variant does not check it.
+        file can hold, so that a loaded variant does not check it. "breaks" and the other tables of
+        a session tell how it was compiled.
         """
         import pandas as pd
 
-        one_of("name", name, ("variants", "guards"))
+        told = () if self.session is None else tuple(self.session.tables)
+        one_of("name", name, ("variants", "guards", *told))
+        if self.session is not None and name in told:
+            return self.session.frame(name)
         if name == "variants":
             columns = ["function", "line", "is_resumed", "variants", "graphs"]
             return pd.DataFrame(list(self._recorded.frames), columns=columns)
@@ -50,11 +70,14 @@ class Variants:
     def save(self, path: str | PathLike[str]) -> str:
         """Write an `.aotv` file atomically and return its digest; weights stay with the module.
 
+        The session goes with it, for `wb.show` and `wb.inspect`.
+
         Examples
         --------
         >>> wb.load("f.aotv", f)  # doctest: +SKIP
         """
-        return write_variants(file_path(path), self._recorded)
+        told = None if self.session is None else self.session.to_bytes()
+        return write_variants(file_path(path), self._recorded, told)
 
     def __repr__(self) -> str:
         rows = self._recorded.frames
@@ -92,6 +115,18 @@ class LoadedVariants:
     def misses(self) -> int | None:
         """How often no variant fitted; None where that is not counted."""
         return None if self._on_miss == "eager" else self._missed
+
+    @property
+    def session(self) -> Session:
+        """How it was compiled, from the file.
+
+        Raises `ArtifactError` where the file holds none, or is another one by now.
+        """
+        path = self._installed.path
+        with open_any(path) as opened:
+            if opened.digest != self.digest:
+                raise ArtifactError(f"{path} is another file now than the one that was loaded.")
+        return session_in(path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; raises `ArtifactError` with `on_miss="error"` where nothing fits."""

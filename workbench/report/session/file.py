@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from workbench.errors import ArtifactError
 from workbench.file_path import file_path
@@ -34,12 +34,24 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, TypeError, Attr
 
 def write(session: Session, path: str | PathLike[str]) -> None:
     """Write a session and its reports, atomically."""
+    with atomic_file(path) as file:
+        _write(session, file)
+
+
+def to_bytes(session: Session) -> bytes:
+    """What `write` writes."""
+    content = io.BytesIO()
+    _write(session, content)
+    return content.getvalue()
+
+
+def _write(session: Session, file: IO[bytes]) -> None:
     record = {
         "schema": SCHEMA,
         "header": asdict(session.header),
         "tables": {name: table.to_json() for name, table in session.tables.items()},
     }
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         text = json.dumps(record, separators=(",", ":"))
         archive.writestr(_RECORD, text, compress_type=zipfile.ZIP_DEFLATED)
         for at, report in session.reports.items():
@@ -54,6 +66,13 @@ def read(
         content = Path(file_path(path)).read_bytes()
     except OSError as error:
         raise ArtifactError(f"Cannot open the session {path}: {error.strerror}.") from error
+    return parts_in(content, path)
+
+
+def parts_in(
+    content: bytes, path: str | PathLike[str]
+) -> tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]:
+    """The parts of a session from what was written; `path` is named in errors, as `read` raises."""
     try:
         record = json.loads(_part(content, _RECORD))
         _check_schema(record, path)

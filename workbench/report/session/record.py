@@ -144,6 +144,19 @@ class Session(Presented):
 
         return Session(*read(path))
 
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        from workbench.report.session.file import to_bytes
+
+        return to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> Session:
+        """A session from what was written; `path` is named in errors, as `load` raises."""
+        from workbench.report.session.file import parts_in
+
+        return Session(*parts_in(content, path))
+
     def _ipython_display_(self) -> None:
         presenter().display(self)
 
