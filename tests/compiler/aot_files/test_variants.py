@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import shutil
@@ -86,6 +87,7 @@ def test_the_file_tells_how_it_was_compiled(file: Path, tmp_path: Path) -> None:
         "recompile",
     ]
     assert loaded.session.report("0/0").kernels
+    assert list(inspect.signature(loaded).parameters) == ["x"]
     loaded.close()
     wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(copy)
     with pytest.raises(ArtifactError, match="another file now"):
@@ -137,6 +139,18 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
     wb.aot_compile(torch.relu, (batch(4),), backend="eager").save(tmp_path / "f.aot")
     with pytest.raises(UsageError, match=r"on_miss is for \.aotv"):
         wb.load(tmp_path / "f.aot", on_miss="error")
+
+
+def test_a_guard_that_cannot_be_written_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Local:
+        weight = samples.WEIGHT
+
+        def __rmatmul__(self, other: torch.Tensor) -> torch.Tensor:
+            return other @ self.weight
+
+    monkeypatch.setattr(samples, "WEIGHT", Local())
+    with torch.no_grad(), pytest.raises(ArtifactError, match="a guard of it cannot be written"):
+        wb.variants(scored, [(batch(4),)])
 
 
 def test_a_changed_source_is_one_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import types
@@ -32,9 +33,17 @@ Row = Mapping[str, str | None]
 def collected_sources(codes: list[types.CodeType]) -> Iterator[None]:
     """Take every code that a compilation reads, also what was typed into a notebook.
 
-    Torch would compare lines of files by their numbers, and knows no module of a notebook's cell.
+    Torch would compare lines of files by their numbers, and knows no module of a notebook's cell,
+    nor that of methods which are generated, as those of data classes.
     """
+    inner = tp.CODE_SOURCE.get()
+
+    def code_source(code: types.CodeType) -> tuple[str, str]:
+        function = _generated(code)
+        return inner(code) if function is None else (function.__qualname__, "__code__")
+
     with ProcessPatches() as patches:
+        patches.name(tp.CODE_SOURCE, code_source)
         patches.name(tp.ADD_SOURCE, lambda _info, code: codes.append(code))
         patches.name(tp.PACKAGE_INSPECT, Overlay(inspect, getmodule=_module_of))
         yield
@@ -47,7 +56,9 @@ def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
     rows, lost = list[Row](), list[str]()
     for code in sorted(users, key=lambda code: (code.co_filename, code.co_firstlineno)):
         module = _module_of(code)
-        name = f"{'?' if module is None else module.__name__}:{code.co_qualname}"
+        function = _generated(code)
+        qualified = code.co_qualname if function is None else function.__qualname__
+        name = f"{'?' if module is None else module.__name__}:{qualified}"
         row = {"name": name, "digest": digest(code), "file": file_hash(code.co_filename)}
         if row["digest"] in _digests(row):
             rows.append(row)
@@ -84,7 +95,22 @@ def _module_of(value: Any) -> types.ModuleType | None:
     if found is not None or not isinstance(value, types.CodeType):
         return found
     main = sys.modules["__main__"]
-    return main if value in _codes_of(main, value.co_qualname) else None
+    if value in _codes_of(main, value.co_qualname):
+        return main
+    function = _generated(value)
+    return None if function is None else sys.modules[function.__module__]
+
+
+def _generated(code: types.CodeType) -> types.FunctionType | None:
+    """The function that has a code of no file, where its module has it under its name."""
+    if code.co_filename != "<string>":
+        return None
+    functions = (f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType))
+    for function in functions:
+        module = sys.modules.get(function.__module__)
+        if module is not None and code in _codes_of(module, function.__qualname__):
+            return function
+    return None
 
 
 def _codes_of(module: types.ModuleType, qualified: str) -> list[types.CodeType]:
@@ -98,7 +124,7 @@ def _codes_of(module: types.ModuleType, qualified: str) -> list[types.CodeType]:
             return []
     if isinstance(value, classmethod | staticmethod):
         value = value.__func__
-    _, function = to_function(value, lambda f: f.__code__.co_qualname == outer)
+    _, function = to_function(value, lambda f: outer in (f.__code__.co_qualname, f.__qualname__))
     if function is None:
         return []
     if not inner:

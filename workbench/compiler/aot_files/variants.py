@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import logging
+import builtins
 import pickle
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -27,7 +30,15 @@ from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError, UsageError
 
 Call = tuple[Any, ...] | Callable[[Callable[..., Any]], object]
-_DROPPED = "%s guard on %s is dropped with caching_precompile=True."
+_UNWRITTEN = tuple(map(re.compile, (r"Type <class .+?'>", r"guards_state must not be None")))
+_MADE_UP = re.compile(r"_\d+(_c\d+)?$")  # what torch names after an object, or by counting
+_BY_IDENTITY = frozenset(
+    (
+        *("ID_MATCH", "CLOSURE_MATCH", "WEAKREF_ALIVE", "DICT_VERSION"),
+        *("NN_MODULE", "FUNCTION_MATCH", "CLASS_MATCH", "MODULE_MATCH"),
+    )
+)
+"""Guards that torch leaves out of what it writes, or does not write at all."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,11 @@ def target_of(fn: Callable[..., Any]) -> Any:
     return target
 
 
+def _function(target: Any) -> FunctionType:
+    found: FunctionType = getattr(target, "__func__", target)
+    return found
+
+
 def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
     """Compile a function for these calls and keep all that was compiled.
 
@@ -82,13 +98,13 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         _own_names(),
         preserved(),
         _own_store(),
-        _told(dropped),
         collected_sources(codes),
         fast_start(),
     ):
-        compiled = torch.compile(fn)
-        for call in calls:
-            compiled(*call) if isinstance(call, tuple) else call(compiled)
+        compiled = torch.compile(fn, options={"guard_filter_fn": partial(_kept, dropped)})
+        with _explained(name):
+            for call in calls:
+                compiled(*call) if isinstance(call, tuple) else call(compiled)
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
         if len(entries) != 1:
             raise ArtifactError(
@@ -96,7 +112,24 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
                 "Record each by itself, and take torch.compile off what it calls."
             )
         (entry,) = entries.values()
+        # a decorated function says that it is of the module of what it wraps
+        entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
         return _taken(name, entry, dropped, [target.__code__, *codes])
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Say in a sentence that torch cannot write a guard, where it raises an error of its own."""
+    try:
+        yield
+    except Exception as error:
+        found = next(filter(None, (mark.search(str(error)) for mark in _UNWRITTEN)), None)
+        if found is None:
+            raise
+        raise ArtifactError(
+            f"{name} cannot be saved with its variants: a guard of it cannot be written "
+            f"({found[0]}). Classes of what it reads have to stand in a module, not in a function."
+        ) from error
 
 
 def _taken(
@@ -110,6 +143,7 @@ def _taken(
             "gradients and no call ran its backward: record under torch.no_grad(), or with a "
             "function that calls backward()."
         )
+    _name_modules(name, entry.dynamo.codes)
     if not entry.backends:
         raise ArtifactError(f"Nothing of {name} was compiled: there is no graph to save.")
     graphs = [artifact.content for artifact in entry.backends.values()]
@@ -130,6 +164,33 @@ def _taken(
     )
 
 
+def _name_modules(name: str, codes: Sequence[Any]) -> None:
+    """Have torch import the modules that compiled code finds among its globals by a made-up name.
+
+    Raises `ArtifactError` for any other object that it finds there.
+    """
+    known = {each for code in codes for each in (*code.backend_ids, *code.function_names)}
+    for code in codes:
+        scope = vars(sys.modules[code.python_module])
+        for each in _made_up_names(code) - known:
+            value = scope.get(each)
+            if isinstance(value, ModuleType):
+                code.import_sources[each] = value.__name__
+            elif value is not None and value is not vars(builtins):  # which torch puts there
+                raise ArtifactError(
+                    f"{name} cannot be saved with its variants: the compiled code of "
+                    f"{code.python_code.co_name} uses a {type(value).__name__} of this process."
+                )
+
+
+def _made_up_names(code: Any) -> set[str]:
+    """Names that the compiled code of a frame has and its original has not."""
+    read = tp.SERIALIZED_CODE.get().to_code_object
+    own = set(read(code.python_code).co_names)
+    found = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
+    return {name for name in found - own if _MADE_UP.search(name)}
+
+
 def _row(code: Any) -> Mapping[str, Any]:
     return {
         "function": code.python_code.co_name,
@@ -138,6 +199,21 @@ def _row(code: Any) -> Mapping[str, Any]:
         "variants": len(code.guarded_codes),
         "graphs": len(code.backend_ids),
     }
+
+
+def _kept(dropped: list[Mapping[str, str]], guards: Sequence[Any]) -> list[bool]:
+    """Which guards a file can hold; the others are noted."""
+    kept = []
+    for guard in guards:
+        why = None
+        if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
+            why = "it compares the identity of an object, which another process cannot have"
+        elif "defaults__" in guard.name:
+            why = "torch cannot write the defaults of a function"
+        if why is not None:
+            dropped.append({"kind": guard.guard_type, "name": guard.name, "why": why})
+        kept.append(why is None)
+    return kept
 
 
 @contextmanager
@@ -150,8 +226,10 @@ def _own_store() -> Iterator[None]:
         patches.name(tp.PRECOMPILE_STORE, lambda _fn: None)
         patches.name(tp.PRECOMPILE_CODES, {})
         patches.name(tp.PRECOMPILE_GRAPHS, {})
-        with tp.DYNAMO_CONFIG.get().patch(caching_precompile=True):
-            yield
+        patches.enter_context(tp.DYNAMO_CONFIG.get().patch(caching_precompile=True))
+        # else a graph without an operator is left uncompiled, which torch cannot write
+        patches.enter_context(tp.FUNCTORCH_CONFIG.get().patch(bundled_autograd_cache=True))
+        yield
 
 
 @contextmanager
@@ -170,23 +248,3 @@ def _own_names() -> Iterator[None]:
                 manager.values[place] = []
                 for hook in hooks:
                     hook()
-
-
-@contextmanager
-def _told(dropped: list[Mapping[str, str]]) -> Iterator[None]:
-    """Take the lines about guards that torch drops out of its log."""
-
-    def is_wanted(record: logging.LogRecord) -> bool:
-        if record.msg != _DROPPED or not isinstance(record.args, tuple):
-            return True
-        kind, name = map(str, record.args)
-        why = "it compares the identity of an object, which another process cannot have"
-        dropped.append({"kind": kind, "name": name, "why": why})
-        return False
-
-    log = tp.GUARDS_LOG.get()
-    log.addFilter(is_wanted)
-    try:
-        yield
-    finally:
-        log.removeFilter(is_wanted)

@@ -363,13 +363,13 @@ PRECOMPILE_CODES = _dynamo(
 PRECOMPILE_GRAPHS = _dynamo(
     "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
 )
+CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
 PACKAGE_INSPECT = _dynamo("package:inspect", "recording code of a notebook's cells")
 GET_COMPILER_FN = _dynamo(
     "eval_frame:get_compiler_fn", "calling code from a file without a compiler"
 )
 PRECOMPILE_CONTEXT = _dynamo("precompile_context:PrecompileContext", "recording code with breaks")
 CLEANUPS = _dynamo("utils:CleanupManager.instance", "taking away the names of recorded code")
-GUARDS_LOG = _guards("log", "listing the guards that no file can hold")
 UNIQUE_NAMES = _dynamo("bytecode_transformation:_unique_id_counter", "names beside those of a file")
 DELETED_GUARDS = _guards("DeletedGuardManagerWrapper", "keeping what Dynamo compiled")
 GRAPH_BREAK_REASONS = _dynamo("utils:graph_break_reasons", "keeping what Dynamo compiled")

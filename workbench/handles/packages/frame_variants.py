@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -12,7 +13,7 @@ import torch
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.inspect.report_in import session_in
 from workbench.compiler.aot_files.variant_files import Installed, install_variants, write_variants
-from workbench.compiler.aot_files.variants import Call, Recorded, record
+from workbench.compiler.aot_files.variants import Call, Recorded, record, target_of
 from workbench.compiler.contract.request import one_of
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
@@ -93,6 +94,7 @@ class LoadedVariants:
     """
 
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
+        functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature
         self._installed = installed
         self._on_miss = on_miss
         self._lock = threading.Lock()

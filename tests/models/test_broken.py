@@ -1,0 +1,21 @@
+"""Models with a print in their midst are saved with variants and load without compiling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fresh_process import run_fresh
+from tests.models import broken, zoo
+
+LEARNING = tuple(f"{name}+gradients" for name in zoo.LEARNING[:5])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*zoo.BUILDERS, *LEARNING])
+def test_a_model_with_a_print_loads_in_a_fresh_process(name: str, tmp_path: Path) -> None:
+    broken.save(name, str(tmp_path / "model.aotv"))
+    told = run_fresh(tmp_path, "tests.models.broken_loads", f"{name}={tmp_path / 'model.aotv'}")
+    assert json.loads(told) == [name, None]
