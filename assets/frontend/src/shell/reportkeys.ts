@@ -5,7 +5,7 @@ import type { KeyWords } from "./help";
 import { isPressable } from "./keys";
 
 export const REPORT_KEYS: readonly KeyWords[] = [
-  { keys: ["1", "0"], words: "switch pane", isRange: true },
+  { keys: ["1", "0"], words: "switch pane; - the eleventh", isRange: true },
   { keys: ["/"], words: "find" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
