@@ -288,7 +288,7 @@ export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "
 
 export type Side = "" | "forward" | "backward";
 
-export type CostKind = "time" | "bound" | "bytes";
+export type CostKind = "time" | "bound" | "bytes" | "memory";
 
 export type Cell = string | number | boolean | null;
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
+from workbench.analysis.cost.line_shares import line_ids
 from workbench.analysis.memory.memory import By, Memory, memory, stacked
 from workbench.analysis.memory.rows import Allocation, Kind
 from workbench.analysis.memory.timeline import Timeline
 from workbench.report import Report
 from workbench.specs import Catalogue
-from workbench.views.lookups.linked_ids import line_ids
 from workbench.views.tables.columns import specs
 from workbench.views.wire.memory import MemoryPart, MemoryShare, MemoryStorage
 

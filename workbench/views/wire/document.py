@@ -51,7 +51,7 @@ PaneId = Literal[
 ]
 Side = Literal["", "forward", "backward"]
 """The pass of a compilation with a backward; empty for what is of both."""
-CostKind = Literal["time", "bound", "bytes"]
+CostKind = Literal["time", "bound", "bytes", "memory"]
 Cell = str | int | float | bool | None
 
 
