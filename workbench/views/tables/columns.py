@@ -140,7 +140,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "storages": (
         Column("value", "Storage", "minmax(90px, 1.2fr)", kind="code", full="reuse"),
-        Column("kind", "Kind", "minmax(122px, 0.6fr)", look="mut"),
+        Column("kind", "Kind", "minmax(128px, 0.6fr)", look="mut"),
         _number("bytes", "Bytes", "76px", "B"),
         Column("place", "Line", "minmax(126px, 0.8fr)", look="mono"),
         Column("module", "Module", "minmax(60px, 0.8fr)", is_wide=True, is_optional=True),

@@ -16,6 +16,7 @@ export const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["Space"], words: "in the graph: open or close the box" },
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },
   { keys: ["n", "p"], words: "in a comparison: next difference, the one before" },
+  { keys: ["p"], words: "in the chart of memory: the peak" },
   { keys: ["Enter"], words: "open the code of the selected thing" },
   { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
   { keys: ["i"], words: "show or hide the inspector" },

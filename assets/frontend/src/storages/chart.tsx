@@ -126,7 +126,7 @@ function stackOf(part: MemoryPart, isBare: boolean) {
   );
   const most = Math.max(1, ...live) * 1.2;
   const { capacity } = part;
-  const top = !isBare && capacity && capacity < most * FAR ? Math.max(most, capacity * 1.1) : most;
+  const top = !isBare && capacity && capacity < most * FAR ? Math.max(most, capacity * 1.2) : most;
   const below = live.map(() => 0);
   const layers = shown.map((layer) => ({ ...layer, path: outline(layer.bytes, below, top) }));
   return { layers, top, live };

@@ -39,7 +39,7 @@ function Counted({ store, part }: Props) {
       <div class="bar">
         <h2>Memory</h2>
         <span class="tag plain">counted</span>
-        <span class="faint cut">
+        <span class="faint cut" data-tip="">
           {peaks.map(([scope, size]) => `${scope} ${bytes(size)}`).join(", ")}
           {capacity !== null &&
             most / capacity >= 0.01 &&
