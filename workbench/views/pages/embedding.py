@@ -170,6 +170,7 @@ def _least_sizes(report: Report) -> dict[str, float]:
             if row.text not in lengths:
                 lengths[row.text] = len(report.texts[row.text])
             found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    found["memory:"] = sum(found.get(f"wrapper:{row.id}", 0) for row in report.wrappers)
     for code in _kept(report, report.assembly):
         found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
     return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
