@@ -34,6 +34,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     kernel = max(kernels, key=lambda kernel: len(kernel["nodes"]), default=None)
     first = {name: next((row["id"] for row in shown[name]), None) for name in _ROWS}  # type: ignore[literal-required]
     return {
+        "memory": kernel["id"] if kernel else None,
         "overview": line["id"] if line else None,
         "graphs": kernel["nodes"][0] if kernel else None,
         "breaks": first["breaks"] or first["guards"],

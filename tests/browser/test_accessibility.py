@@ -76,8 +76,8 @@ def test_no_pane_or_dialog_of_a_live_view_has_a_serious_violation(live: Notebook
             view.get_by_role("dialog").wait_for()
             found[theme, name] = serious(page, LIVE)
             page.keyboard.press("Escape")
-        view.get_by_role("combobox").fill("sum")
-        view.get_by_role("option").first.wait_for()
+        view.get_by_role("combobox", name="Find").fill("sum")
+        view.get_by_role("listbox", name="Found").get_by_role("option").first.wait_for()
         found[theme, "search"] = serious(page, LIVE)
         page.keyboard.press("Escape")
     assert found == {place: [] for place in found}

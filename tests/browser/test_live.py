@@ -72,12 +72,14 @@ def test_links_lead_from_a_line_to_the_kernel_s_lines_and_back(view: Any) -> Non
 
 
 def test_the_search_leads_to_a_node(view: Any, compiled: Notebook) -> None:
-    field = view.get_by_role("combobox")
+    field = view.get_by_role("combobox", name="Find")
     field.fill("sum")
-    view.get_by_role("option").first.wait_for()
+    view.get_by_role("listbox", name="Found").get_by_role("option").first.wait_for()
     groups = view.locator(".pop .grp").all_inner_texts()
     assert any(group.lower().startswith("nodes") for group in groups)
-    view.get_by_role("option").filter(has_text="aten.sum").first.click()
+    view.get_by_role("listbox", name="Found").get_by_role("option").filter(
+        has_text="aten.sum"
+    ).first.click()
     view.locator(".insp").get_by_text("aten.sum", exact=False).first.wait_for()
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.fusion.fusion import rejected, savings
+from workbench.analysis.memory import memory_cost
+from workbench.analysis.memory.memory import memory
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.report.profile import MeasuredCall, with_measured_call
 from workbench.views.charts.phases import by_thread
@@ -13,6 +15,7 @@ from workbench.views.document import document
 from workbench.views.lookups.source_marks import annotated
 from workbench.views.panes.overview import figures
 from workbench.views.wire import document as wire
+from workbench.views.words.units import bytes_text
 
 RECORDS = Path(__file__).parents[1] / "records"
 BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))
@@ -35,6 +38,20 @@ def test_figures_name_what_they_count(sample_report: Report) -> None:
     assert shown["Artifact"] == ("none", "needs one graph without a break")
     (*_, artifact) = figures(replace(sample_report, tables={}), ("block.aot", 133_000))
     assert (artifact["value"], artifact["pane"]) == ("133 kB", "artifact")
+
+
+def test_the_peak_of_memory_is_a_figure_where_it_is_counted_at_once(
+    sample_report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peak = memory(BLOCK)
+    shown = {f["label"]: (f["value"], f["note"], f["pane"]) for f in figures(BLOCK)}
+    above = f"{bytes_text(peak.peak - peak.base)} above inputs"
+    assert shown["Peak memory"] == (bytes_text(peak.peak), above, "memory")
+    unknown = {f["label"]: f["note"] for f in figures(replace(sample_report, tables={}))}
+    assert unknown["Peak memory"] == "not recorded"
+    monkeypatch.setattr(memory_cost, "QUICK", 10)
+    long = {f["label"]: (f["value"], f["note"]) for f in figures(BLOCK)}
+    assert long["Peak memory"] == ("–", "counted when opened")
 
 
 def test_a_tile_and_a_tab_count_the_same_graphs() -> None:

@@ -52,6 +52,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
         "nodes": made["graphs"],
         "costs": made["kernels"],
+        "storages": [],  # of the part `memory:`, which has its columns with it
     }
     return {name: rows[name] for name in COLUMNS}
 

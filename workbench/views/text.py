@@ -29,6 +29,7 @@ _BY: Mapping[CostKind, str] = {
     "time": "by measured time",
     "bound": "by the roofline's bound (estimate)",
     "bytes": "by bytes moved (estimate)",
+    "memory": "by bytes at the peak of memory",
 }
 
 

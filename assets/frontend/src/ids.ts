@@ -22,6 +22,7 @@ export type Kind =
   | "ranked"
   | "buffer"
   | "source"
+  | "storage"
   | "saved"
   | "unknown";
 
@@ -45,6 +46,7 @@ const FORMS: [RegExp, Kind][] = [
   [/^a\d+$/, "choice"],
   [/^r\d+$/, "ranked"],
   [/^s\d+$/, "source"],
+  [/^m\d+$/, "storage"],
   [/^Z:/, "saved"],
 ];
 

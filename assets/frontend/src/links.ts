@@ -3,10 +3,17 @@
 import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import { StageLinks, type StageLines } from "./stagelinks";
-import type { CodePart, Document as Report, GraphPart, StagePart, WrapperPart } from "./wire";
+import type {
+  CodePart,
+  Document as Report,
+  GraphPart,
+  MemoryPart,
+  StagePart,
+  WrapperPart,
+} from "./wire";
 
 /** The parts that say what belongs to whom. */
-export type LinkedPart = GraphPart | CodePart | WrapperPart | StagePart;
+export type LinkedPart = GraphPart | CodePart | WrapperPart | StagePart | MemoryPart;
 
 type Ids = ReadonlySet<string>;
 type Index = Map<string, Set<string>>;
@@ -87,6 +94,9 @@ export class Links<View> {
         break;
       case "wrapper":
         this.learnWrapper(part);
+        break;
+      case "memory":
+        this.learnMemory(part);
     }
     return true;
   }
@@ -167,6 +177,15 @@ export class Links<View> {
     });
   }
 
+  private learnMemory(part: MemoryPart): void {
+    for (const { id, line, node, buffers } of part.storages) {
+      if (line) this.tie(id, line);
+      if (node) add(this.direct, id, node);
+      for (const buffer of buffers)
+        for (const kernel of this.kernelsOfBuffer.get(buffer) ?? NONE) this.tie(id, kernel);
+    }
+  }
+
   private collect(id: string, found: Set<string>): void {
     const kind = kindOf(id);
     if (kind === "line") this.fromLine(id, found);
@@ -178,7 +197,8 @@ export class Links<View> {
     else if (kind === "wrapper-line") {
       const kernel = this.kernelOfWrapperLine.get(id);
       if (kernel) this.fromKernel(kernel, found);
-    } else if (kind === "buffer") put(found, this.kernelsOfBuffer.get(id));
+    } else if (kind === "storage") put(found, this.direct.get(id));
+    else if (kind === "buffer") put(found, this.kernelsOfBuffer.get(id));
     else this.fromOther(id, found);
   }
 

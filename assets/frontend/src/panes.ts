@@ -11,6 +11,7 @@ import { overview } from "./overview/register";
 import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
 import type { Store } from "./store";
+import { memory } from "./storages/register";
 import { timeline } from "./timeline/register";
 
 export const PANES: readonly Registration<Store>[] = [
@@ -22,6 +23,7 @@ export const PANES: readonly Registration<Store>[] = [
   timeline,
   autotune,
   roofline,
+  memory,
   matrix,
   artifact,
 ];

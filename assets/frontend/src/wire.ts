@@ -284,11 +284,11 @@ export const VERSION = 1;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "matrix" | "artifact";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact";
 
 export type Side = "" | "forward" | "backward";
 
-export type CostKind = "time" | "bound" | "bytes";
+export type CostKind = "time" | "bound" | "bytes" | "memory";
 
 export type Cell = string | number | boolean | null;
 
@@ -737,7 +737,7 @@ export interface SavedPage {
   html: string;
 }
 
-export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart;
+export type Part = GraphPart | CodePart | ScriptPart | BytecodePart | WrapperPart | TablePart | ChangesPart | StagePart | ComparePart | MemoryPart;
 
 /**
  * The edited inputs that the guard sandbox asks about.
@@ -951,6 +951,71 @@ export interface RooflinePoint {
 }
 
 /**
+ * One kind of storage: its bytes at the fullest moment of every step. `mark` is g0 to g7, or
+ * ext for what the caller holds all the time.
+ */
+export interface MemoryLayer {
+  kind: string;
+  mark: string;
+  bytes: number[];
+}
+
+/**
+ * What of the peak belongs to a line, a module or a kind; `line` is the id of a line.
+ */
+export interface MemoryShare {
+  name: string;
+  bytes: number;
+  line: string | null;
+}
+
+/**
+ * One storage, from the step `start` to the step `end`; it outlives the call where it is None.
+ * `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers`
+ * are the bytes that the peak would be lower without it.
+ */
+export interface MemoryStorage {
+  id: string;
+  value: string;
+  kind: string;
+  mark: string;
+  bytes: number;
+  start: number;
+  end: number | null;
+  at_peak: boolean;
+  lowers: number;
+  line: string | null;
+  place: string;
+  module: string | null;
+  node: string | null;
+  buffers: string[];
+  reuse: string;
+}
+
+/**
+ * The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind". `peaks`
+ * has a word, bytes and step for each part of the call, the whole last; `kernels` and `names`
+ * are what each step calls, `backward` the first step of the backward. `capacity` are the bytes
+ * of the target; `missing` says what is not in the figures.
+ */
+export interface MemoryPart {
+  kind: "memory";
+  id: string;
+  sentence: string;
+  missing: string;
+  peaks: [string, number, number][];
+  base: number;
+  capacity: number | null;
+  kernels: (string | null)[];
+  names: string[];
+  backward: number | null;
+  layers: MemoryLayer[];
+  at_peak: Record<string, MemoryShare[]>;
+  storages: MemoryStorage[];
+  columns: ColumnSpec[];
+}
+
+/**
  * Steps `first` to `last`, which share a bar of the timeline. `heights` are parts of the height
  * of the picture, from below: compiling, in compiled graphs, outside of graphs. `marks` are
  * signs for what happened in it, `words` say all of it; `why` is a sentence where it was slow.
@@ -1129,6 +1194,7 @@ export const TITLES: Record<PaneId, string> = {
   timeline: "Timeline",
   autotune: "Autotune",
   roofline: "Roofline",
+  memory: "Memory",
   matrix: "Matrix",
   artifact: "Artifact",
 };

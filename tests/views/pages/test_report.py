@@ -93,7 +93,7 @@ def test_all_panes_are_on_the_page(sample_report: Report) -> None:
     text = page(sample_report)
     ids = (
         *("overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune"),
-        *("roofline", "matrix", "artifact"),
+        *("roofline", "memory", "matrix", "artifact"),
     )
     assert all(f'<section id="{name}">' in text for name in ids)
     assert "<code>report.frame('kernels')</code>" in text

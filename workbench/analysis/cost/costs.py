@@ -14,7 +14,7 @@ from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile import measured_call
 from workbench.specs import Catalogue
 
-CostKind = Literal["time", "bound", "bytes"]
+CostKind = Literal["time", "bound", "bytes", "memory"]
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,11 @@ class LineShares:
         """Those of a report."""
         inside = {id for nodes in report.kernels.columns.get("nodes", ()) for id in nodes}
         nodes = nodes_with(report, "id", inside)
-        line_ids = {
-            (source.file, line): f"L:{source.id}:{line}"
-            for source in report.sources
-            for line in _lines_of(report, source.first_line, source.text)
-        }
+        ids = line_ids(report)
         kernels: dict[str, list[str]] = defaultdict(list)
         shares: dict[str, Mapping[str, float]] = {}
         for kernel in report.kernels:
-            shares[kernel.id] = _shares(kernel, nodes, line_ids)
+            shares[kernel.id] = _shares(kernel, nodes, ids)
             for line in dict.fromkeys([*shares[kernel.id], *kernel.lines, *kernel.called_from]):
                 kernels[line].append(kernel.id)
         return cls({line: tuple(ids) for line, ids in kernels.items()}, shares)
@@ -51,7 +47,7 @@ class LineShares:
 
 
 def _shares(
-    kernel: Kernel, nodes: Mapping[str, NodeFacts], line_ids: Mapping[tuple[str, int], str]
+    kernel: Kernel, nodes: Mapping[str, NodeFacts], ids: Mapping[tuple[str, int], str]
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     total = 0.0
@@ -59,7 +55,7 @@ def _shares(
         node = nodes.get(name)
         if node is None or node.file is None or node.line is None:
             continue
-        line = line_ids.get((node.file, node.line))
+        line = ids.get((node.file, node.line))
         if line is None:
             continue
         total += node.bytes or 1
@@ -68,6 +64,15 @@ def _shares(
     if not weights:
         weights, total = dict.fromkeys(kernel.lines, 1.0), float(len(kernel.lines))
     return {line: weight / total for line, weight in weights.items()}
+
+
+def line_ids(report: Report) -> dict[tuple[str, int], str]:
+    """By file and number: the id of every line of a source with a text."""
+    return {
+        (source.file, line): f"L:{source.id}:{line}"
+        for source in report.sources
+        for line in _lines_of(report, source.first_line, source.text)
+    }
 
 
 def _lines_of(report: Report, first: int, text: str | None) -> range:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -303,13 +305,21 @@ def _last_forward(report: Report) -> str | None:
 
 
 def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
-    """The first line of each kernel."""
-    nodes = {row.id: row for row in report.nodes}
+    """The line of the last node of each kernel that has one."""
+    columns = report.nodes.columns  # as rows, thousands would be made for a few
+    wanted = {id for kernel in report.kernels for id in kernel.nodes}
+    places = {
+        id: (file, line)
+        for id, file, line in zip(
+            *(columns.get(name, ()) for name in ("id", "file", "line")), strict=True
+        )
+        if line and id in wanted
+    }
     found: dict[str, tuple[str | None, int | None]] = {}
     for kernel in report.kernels:
-        places = [nodes[id] for id in kernel.nodes if id in nodes and nodes[id].line]
-        if places:
-            found[kernel.id] = (places[-1].file, places[-1].line)
+        place = next((places[id] for id in reversed(kernel.nodes) if id in places), None)
+        if place is not None:
+            found[kernel.id] = place
     return found
 
 
@@ -322,12 +332,11 @@ def stacked(memory: Memory) -> dict[str, list[int]]:
         place = min(step, count - 1)
         if count and bytes_ > best[place]:
             best[place], fullest[place] = bytes_, moment
-    layers: dict[str, list[int]] = {kind: [0] * count for kind in KINDS}
-    moments = len(memory.timeline.walk.moments)
+    changes: dict[str, list[int]] = {kind: [0] * (count + 1) for kind in KINDS}
     for storage, kind in zip(memory.timeline.walk.storages, memory.timeline.kinds, strict=True):
-        last = moments if storage.last_moment is None else storage.last_moment
-        end = count - 1 if storage.last_step is None else min(storage.last_step + 1, count - 1)
-        for step in range(min(storage.first_step, count), end + 1):
-            if storage.first_moment <= fullest[step] < last:
-                layers[kind][step] += storage.bytes
+        last = storage.last_moment  # moments grow with the steps: it lives in a run of them
+        changes[kind][bisect_left(fullest, storage.first_moment)] += storage.bytes
+        if last is not None:
+            changes[kind][bisect_left(fullest, last)] -= storage.bytes
+    layers = {kind: list(accumulate(values[:-1])) for kind, values in changes.items()}
     return {kind: values for kind, values in layers.items() if any(values)}

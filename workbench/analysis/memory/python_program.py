@@ -72,6 +72,11 @@ class PythonProgram:
     branches: int
 
 
+def is_python_program(text: str) -> bool:
+    """Whether a text has the function `call` in Python, without reading it."""
+    return any(match["name"] == "call" for match in _FUNCTION.finditer(text))
+
+
 def read_python_program(text: str) -> PythonProgram | None:
     """The program of a text; None where the text has no function `call` in Python."""
     functions = {name: made for name, made in _functions(text) if made is not None}

@@ -8,7 +8,11 @@ from functools import cached_property
 
 from workbench.analysis.memory.events import ITEM_BYTES, Call, Share, Take
 from workbench.analysis.memory.forward_outputs import forward_outputs
-from workbench.analysis.memory.python_program import PythonProgram, read_python_program
+from workbench.analysis.memory.python_program import (
+    PythonProgram,
+    is_python_program,
+    read_python_program,
+)
 from workbench.analysis.memory.rows import Kind
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.analysis.source.input_names import is_weight_name, place_of, pretty_input
@@ -60,48 +64,54 @@ def timeline(report: Report) -> Timeline:
     several compilations, or whose program runs no kernel.
     """
     wrappers = tuple(report.wrappers)
-    name = report.request.name
-    if not wrappers:
+    why = why_unknown(report)
+    programs = [read_python_program(report.texts[w.text or ""]) for w in wrappers if why is None]
+    if why is not None or None in programs:
+        raise UsageError(why or _IN_CPP.format(report.request.name))
+    found = _Reader(report, wrappers, [each for each in programs if each is not None]).read()
+    if not found.walk.steps:
         raise UsageError(
+            f"{report.request.name} runs no kernel: it gives back what it was given, or views of "
+            "it, and allocates nothing."
+        )
+    return found
+
+
+_IN_CPP = (
+    "The generated program of {} is in C++, and memory is read from one in Python: compile it "
+    "with aot_compile to see its memory."
+)
+
+
+def why_unknown(report: Report) -> str | None:
+    """Why a record tells nothing of memory, as far as that is seen without reading its programs."""
+    name = report.request.name
+    wrappers = tuple(report.wrappers)
+    if not wrappers:
+        return (
             f"{name} has no generated program in its record, so nothing is known of its memory: "
             "compile with the backend 'inductor' and capture='full'."
         )
     passes = [wrapper.is_backward for wrapper in wrappers]
     if passes not in ([False], [False, True]):
-        raise UsageError(
+        return (
             f"The record of {name} has {_programs(passes)}, and memory is that of one compilation "
             "(a forward, or a forward and its backward): ask for the report of one, such as "
             "s.report('0/1') of a session, or compile it with aot_compile."
         )
-    programs = [_program(report, wrapper) for wrapper in wrappers]
-    found = _Reader(report, wrappers, programs).read()
-    if not found.walk.steps:
-        raise UsageError(
-            f"{name} runs no kernel: it gives back what it was given, or views of it, and "
-            "allocates nothing."
+    if any(wrapper.text is None or wrapper.text not in report.texts for wrapper in wrappers):
+        return (
+            f"The record of {name} has no text of its generated program, so nothing is known of "
+            "its memory: compile it again with capture='full'."
         )
-    return found
+    if not all(is_python_program(report.texts[wrapper.text or ""]) for wrapper in wrappers):
+        return _IN_CPP.format(name)
+    return None
 
 
 def _programs(passes: Sequence[bool]) -> str:
     forward, backward = passes.count(False), passes.count(True)
     return f"{forward} forward and {backward} backward program{'' if backward == 1 else 's'}"
-
-
-def _program(report: Report, wrapper: Wrapper) -> PythonProgram:
-    name = report.request.name
-    if wrapper.text is None:
-        raise UsageError(
-            f"The record of {name} has no text of its generated program, so nothing is known of "
-            "its memory: compile it again with capture='full'."
-        )
-    program = read_python_program(report.texts[wrapper.text])
-    if program is None:
-        raise UsageError(
-            f"The generated program of {name} is in C++, and memory is read from one in Python: "
-            "compile it with aot_compile to see its memory."
-        )
-    return program
 
 
 class _Reader:
@@ -288,8 +298,9 @@ def _captured_inputs(report: Report) -> tuple[str, ...]:
     captured = next((graph for graph in report.graphs if graph.stage == "dynamo"), None)
     if captured is None:
         return ()
-    rows = (report.nodes[place] for place in report.node_rows[captured.id])
-    return tuple(row.target for row in rows if row.op == "placeholder")
+    ops, targets = (report.nodes.columns[name] for name in ("op", "target"))
+    rows = report.node_rows[captured.id]
+    return tuple(targets[place] for place in rows if ops[place] == "placeholder")
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:

@@ -25,6 +25,7 @@ from workbench.analysis.opportunities.operators import (
     largest_by_topk,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.positions import logits_of_all_positions
 from workbench.report import Report
 
 Rule = Callable[[Facts], Iterator[Opportunity]]
@@ -45,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     independent_kernels,
     cuda_graphs,
     fixed_sizes,
+    logits_of_all_positions,
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 

@@ -31,6 +31,7 @@ _COSTS: Mapping[CostKind, str] = {
     "time": "Measured time of each kernel",
     "bound": "Least time of each kernel by the roofline (estimate)",
     "bytes": "Bytes moved by each kernel (estimate)",
+    "memory": "Bytes of each kernel that live at the peak of memory",
 }
 _READ, _WRITTEN = KERNEL_COLOURS[0], KERNEL_COLOURS[1]
 

@@ -13,17 +13,6 @@ def fx_graphs(report: Report) -> dict[str, str]:
     return {lowered: graph for graph, lowered in linked_pairs(report, "graph-lowered")}
 
 
-def line_ids(report: Report) -> dict[tuple[str, int], str]:
-    """By file and number: the line id, for every line of a source with a text."""
-    found = {}
-    for source in report.sources:
-        text = None if source.text is None else report.texts.get(source.text)
-        count = 0 if text is None else text.count("\n") + 1
-        for number in range(source.first_line, source.first_line + count):
-            found[source.file, number] = f"L:{source.id}:{number}"
-    return found
-
-
 def groups_of_kernels(report: Report) -> dict[str, list[str]]:
     """By kernel id: the ids of the final scheduler groups that it came from."""
     group_of: dict[str, str] = {}

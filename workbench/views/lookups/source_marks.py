@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from workbench.analysis.cost.costs import costs
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.analysis.fusion.kinds import fallen_places
+from workbench.analysis.memory.memory import memory
+from workbench.analysis.memory.memory_cost import all_costs, peak_by_line
 from workbench.analysis.source.lines import call_sites, callers, in_call_order, line_states
 from workbench.report import Report, Source
 from workbench.views.wire import document as wire
@@ -57,7 +58,9 @@ class _Marks:
         self.calls = callers(report)
         shares = LineShares.of(report)
         self.kernels = shares.kernels
-        self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in costs(report)}
+        self.costs = {cost.kind: shares.spread(cost.by_kernel) for cost in all_costs(report)}
+        if "memory" in self.costs:
+            self.costs["memory"] = peak_by_line(memory(report))
         self.states = line_states(report, self.kernels, self.calls)
         self.sites = call_sites(report, self.states, self.calls)
         self.notes = line_notes(report)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from workbench.analysis.cost.costs import best_cost
 from workbench.analysis.fusion.kinds import GENERATED
+from workbench.analysis.memory.timeline import why_unknown
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import HOST_STAGE
@@ -63,14 +64,25 @@ def embedded(
     left_out: dict[str, str] = {}
     for name in part_names(report):
         is_wanted = embed != "light" and has_room and _compared(name) <= parts.keys()
-        if is_wanted and room.may_hold(name) and room.take(name, part := build(name)):
+        part, why = _made(build, name) if is_wanted and room.may_hold(name) else (None, None)
+        if part is not None and room.take(name, part):
             parts[name] = part
+        elif why is not None:
+            left_out[name] = why
         elif len(left_out) < _LISTED:
             left_out[name] = _LIGHT if embed == "light" else too_big
     for name, part in _scripts(report, build) if has_scripts else ():
         if room.take(name, part):
             parts[name] = part
     return {"document": kept, "parts": parts, "left_out": left_out}
+
+
+def _made(build: Parts, name: str) -> tuple[Any, str | None]:
+    """A part, or why there is none."""
+    try:
+        return build(name), None
+    except UsageError as error:
+        return None, str(error)
 
 
 def _scripts(report: Report, build: Parts) -> Iterator[tuple[str, Any]]:
@@ -158,6 +170,7 @@ def _least_sizes(report: Report) -> dict[str, float]:
             if row.text not in lengths:
                 lengths[row.text] = len(report.texts[row.text])
             found[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
+    found["memory:"] = sum(found.get(f"wrapper:{row.id}", 0) for row in report.wrappers)
     for code in _kept(report, report.assembly):
         found[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
     return found | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
@@ -178,6 +191,8 @@ def part_names(report: Report) -> Iterator[str]:
     yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
     yield from (f"bytecode:{row.id}" for row in _kept(report, report.bytecode))
     yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
+    if why_unknown(report) is None:
+        yield "memory:"
     rest = [g.id for g in graphs if g.id not in first]
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from os import PathLike
 
 from workbench.analysis.source.redact import redact as without_sources
+from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.charts.picture import picture_address
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedding import embedded
 from workbench.views.pages.interactive import interactive
+from workbench.views.parts.memory import memory_part
 from workbench.views.static_html import render
 from workbench.views.static_html.limits import PAGE
 from workbench.views.static_html.report import Code, body, summary
 from workbench.views.wire.codec import SMALL, bundle, pack
 from workbench.views.wire.document import SavedPage
+from workbench.views.wire.memory import MemoryPart
 from workbench.views.words.places import text_of
 from workbench.views.words.units import plural
 
@@ -36,11 +39,19 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
         report, dropped = without_sources(report)
     loaded = f'wb.Report.load("{_file_name(report)}.wbr")'  # nothing is alive beside a page
     shown = document(report, ViewContext(loaded, dropped=dropped))
-    static = body(shown, picture_address(report), tuple(_codes(report)))
+    memory = _memory(report)
+    static = body(shown, picture_address(report), tuple(_codes(report)), memory)
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
     record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
     return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
+
+
+def _memory(report: Report) -> MemoryPart | None:
+    try:
+        return memory_part(report)
+    except UsageError:
+        return None  # its pane says why
 
 
 def saved_page(report: Report) -> SavedPage:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.analysis.cost.line_shares import line_ids
 from workbench.analysis.source.rewrites import rewrite_of
 from workbench.report import Guard, Node, Report
 from workbench.report.column_filter import rows_with
-from workbench.views.lookups.linked_ids import line_ids
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import document as wire
 from workbench.views.wire.codec import row_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from workbench.analysis.cost.costs import costs, rooflines_of
+from workbench.analysis.cost.costs import rooflines_of
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.kinds import GENERATED, kernel_kinds, kernel_marks
+from workbench.analysis.memory.memory_cost import all_costs
 from workbench.report import Kernel, Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.lookups.kernel_configs import configs, why_no_assembly
@@ -55,7 +56,7 @@ class _Ties:
         self.lengths: dict[str | None, int] = {None: 0}
         self.buffers: dict[str, list[str]] = defaultdict(list)
         self.configs = configs(report)
-        self.costs = {cost.kind: cost.by_kernel for cost in costs(report)}
+        self.costs = {cost.kind: cost.by_kernel for cost in all_costs(report)}
         self.rooflines = rooflines_of(report)
         self.verdicts = verdicts(report)
         self.wrappers = dict(linked_pairs(report, "kernel-wrapper"))

@@ -1,4 +1,4 @@
-"""The overview: six figures, what went wrong, every source line with what became of it."""
+"""The overview: seven figures, what went wrong, every source line with what became of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from workbench.analysis.cost.costs import costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import before_fusion
 from workbench.analysis.fusion.traffic import fusion_traffic, moved_bytes
+from workbench.analysis.memory.memory_cost import quick_memory
+from workbench.analysis.memory.timeline import why_unknown
 from workbench.report import Report
 from workbench.report.profile import MeasuredCall, measured_call
 from workbench.views.lookups.source_marks import sources
@@ -49,8 +51,8 @@ def document(report: Report, context: ViewContext) -> Content:
 
 
 def figures(report: Report, saved: tuple[str, int] | None = None) -> list[wire.Figure]:
-    """The six figures; `saved` is the path and the size in bytes of the artifact."""
-    own = (_run_time, _kernels, _traffic, _captured, _compile_time)
+    """The seven figures; `saved` is the path and the size in bytes of the artifact."""
+    own = (_run_time, _kernels, _traffic, _memory, _captured, _compile_time)
     return [*(figure(report) for figure in own), _artifact(report, saved)]
 
 
@@ -127,6 +129,16 @@ def _kernels_traffic(report: Report) -> wire.Figure:
         return _figure("DRAM traffic", "–", "not recorded", "fusion")
     note = f"{_part(len(known), len(report.kernels))}, after fusion"
     return _figure("DRAM traffic", bytes_text(sum(known)), note, "fusion")
+
+
+def _memory(report: Report) -> wire.Figure:
+    """The peak, where it is counted at once."""
+    found = quick_memory(report)
+    if found is not None and found.peak:
+        above = f"{bytes_text(found.peak - found.base)} above inputs"
+        return _figure("Peak memory", bytes_text(found.peak), above, "memory")
+    note = "counted when opened" if why_unknown(report) is None else "not recorded"
+    return _figure("Peak memory", "–", note, "memory")
 
 
 def _compile_time(report: Report) -> wire.Figure:

@@ -10,6 +10,7 @@ from workbench.views.panes import (
     graphs,
     kernels,
     matrix,
+    memory,
     overview,
     roofline,
     timeline,
@@ -25,6 +26,7 @@ PANES: tuple[Pane, ...] = (
     timeline.PANE,
     autotune.PANE,
     roofline.PANE,
+    memory.PANE,
     matrix.PANE,
     artifact.PANE,
 )

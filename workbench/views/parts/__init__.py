@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.parts.code import Codes, bytecode_part, wrapper_part
 from workbench.views.parts.graph import GraphParts, changes_part
+from workbench.views.parts.memory import memory_part
 from workbench.views.parts.stage import Stages, compare_part
 from workbench.views.parts.table import table_part
 from workbench.views.wire.document import Part
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
-    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE"
+    "asm:CONFIG:STAGE, compare:CONFIG:CONFIG:STAGE, memory:"
 )
 
 
@@ -39,27 +41,27 @@ class Parts:
     def __call__(self, name: str) -> Part:
         """Build one part; raises `UsageError` when there is none of that name."""
         kind, _, rest = name.partition(":")
-        match kind:
-            case "graph":
-                return self._graphs.part(rest)
-            case "bytecode":
-                return bytecode_part(self._report, rest)
-            case "code":
-                return self._codes.part(rest)
-            case "script":
-                return {"kind": "script", "id": rest, "text": self._report.kernel_script(rest)}
-            case "wrapper":
-                return wrapper_part(self._report, rest)
-            case "table":
-                return table_part(self._report, rest)
-            case "changes":
-                before, _, after = rest.partition(":")
-                return changes_part(self._report, before, after)
-            case "asm":
-                return self._stages.part(rest)
-            case "compare":
-                return compare_part(self._stages, rest)
-        raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
+        build = self._builders.get(kind)
+        if build is None:
+            raise UsageError(f"There is no part {name!r}. The parts are {_FORMS}.")
+        return build(rest)
+
+    @cached_property
+    def _builders(self) -> Mapping[str, Callable[[str], Part]]:
+        """By kind what builds a part from the rest of its name."""
+        report = self._report
+        return {
+            "graph": lambda rest: self._graphs.part(rest),
+            "bytecode": lambda rest: bytecode_part(report, rest),
+            "code": lambda rest: self._codes.part(rest),
+            "script": lambda id: {"kind": "script", "id": id, "text": report.kernel_script(id)},
+            "wrapper": lambda rest: wrapper_part(report, rest),
+            "table": lambda rest: table_part(report, rest),
+            "changes": lambda rest: changes_part(report, *rest.partition(":")[::2]),
+            "asm": lambda rest: self._stages.part(rest),
+            "compare": lambda rest: compare_part(self._stages, rest),
+            "memory": lambda _: memory_part(report),
+        }
 
 
 def report_part(report: Report, name: str) -> Part:

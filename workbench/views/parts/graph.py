@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from workbench.analysis.cost.line_shares import line_ids
 from workbench.analysis.fusion.lineage import (
     NodePair,
     changes,
@@ -19,7 +20,6 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.column_filter import linked_pairs
 from workbench.views.layout import layered
-from workbench.views.lookups.linked_ids import line_ids
 from workbench.views.parts.quiet import (
     Rows,
     all_quiet_ids,

@@ -11,8 +11,10 @@ from workbench.views.static_html import render
 from workbench.views.static_html.grids import Column, Grid, frame_call, grid
 from workbench.views.static_html.limits import PAGE, SUMMARIES, Limits
 from workbench.views.static_html.listing import listings
+from workbench.views.static_html.memory import memory_grids
 from workbench.views.static_html.tables import FIGURES, guard_counts, matrix, table
 from workbench.views.wire.document import Document, Note, Source
+from workbench.views.wire.memory import MemoryPart
 from workbench.views.words.costs import share_words
 
 _TABLED: Mapping[str, tuple[str, ...]] = {
@@ -45,9 +47,14 @@ def summary(shown: Document, picture: str | None) -> str:
     return render.summary("report", partial(_view, shown, picture, ()))
 
 
-def body(shown: Document, picture: str | None, codes: tuple[Code, ...] = ()) -> str:
+def body(
+    shown: Document,
+    picture: str | None,
+    codes: tuple[Code, ...] = (),
+    memory: MemoryPart | None = None,
+) -> str:
     """A report as the body of a page; where no script runs, that is all there is."""
-    return render.body("report", partial(_view, shown, picture, codes))
+    return render.body("report", partial(_view, shown, picture, codes, memory=memory))
 
 
 def source_summary(source: Source) -> str:
@@ -57,7 +64,11 @@ def source_summary(source: Source) -> str:
 
 
 def _view(
-    shown: Document, picture: str | None, codes: tuple[Code, ...], limits: Limits
+    shown: Document,
+    picture: str | None,
+    codes: tuple[Code, ...],
+    limits: Limits,
+    memory: MemoryPart | None = None,
 ) -> dict[str, Any]:
     own, left = listings(shown["sources"], limits)
     tabled = partial(table, shown, limits=limits)
@@ -69,7 +80,7 @@ def _view(
 
     return {
         "doc": shown,
-        "present": _present(shown),
+        "present": {**_present(shown), "memory": memory is not None},
         "titles": {head["id"]: head["title"] for head in shown["panes"]},
         "limits": limits,
         "figures": grid("", FIGURES, shown["figures"], limits, most=len(shown["figures"])),
@@ -82,6 +93,8 @@ def _view(
         "tabled": _TABLED,
         "tables_of": tables_of,
         "matrix": list(matrix(shown, limits)),
+        "memory": memory,
+        "memory_grids": [] if memory is None else list(memory_grids(memory, limits)),
         "file": _file(shown, limits),
         "codes": codes,
         "picture": picture,

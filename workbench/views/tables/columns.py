@@ -76,6 +76,7 @@ _OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (est
 _BEFORE = "What eager's operators read and write; where they are not known, as under Alone"
 _ALONE = "What the lowered operations, which operators are taken apart into, move one by one"
 _ONE_CALL = "Of one call, an estimate"
+_WITHOUT = "How much lower the peak of the whole call would be if it took no memory"
 _SPILLS = "Instructions that spill registers to memory and load them again"
 
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
@@ -136,6 +137,15 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("kind", "Kind", "minmax(90px, 0.8fr)", look="mut"),
         Column("text", "What is checked", "minmax(120px, 2fr)", kind="code"),
         Column("why", "Why it was dropped", "minmax(90px, 1fr)", "why_dropped"),
+    ),
+    "storages": (
+        Column("value", "Storage", "minmax(90px, 1.2fr)", kind="code", full="reuse"),
+        Column("kind", "Kind", "minmax(128px, 0.6fr)", look="mut"),
+        _number("bytes", "Bytes", "76px", "B"),
+        Column("place", "Line", "minmax(126px, 0.8fr)", look="mono"),
+        Column("module", "Module", "minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
+        Column("lives", "From birth to death", "minmax(120px, 1.6fr)", "start"),
+        _number("lowers", "Lowers peak", "96px", "B", hint=_WITHOUT),
     ),
     "recompiles": (
         Column("compile_id", "Compilation", "92px", kind="code"),

@@ -5,8 +5,8 @@
 
 A view has one `Document`: everything that it shows at rest. Bigger things are *parts*, asked for by
 name and sent as gzip-compressed JSON: `graph:g7`, `code:k0`, `wrapper:w0`, `table:fusion`,
-`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`; each says its `kind`. A page on disk
-carries the parts that fit; live, the kernel answers, `guard-check` too.
+`changes:g1:g2`, `asm:k0:c0:sass`, `compare:k0:c0:k0:c1:sass`, `memory:`; each says its `kind`. A
+page on disk carries the parts that fit; live, the kernel answers, `guard-check` too.
 Ids are those of the report; besides, `K:k0:12` is line 12 (from 1) of the source of kernel k0,
 `W:w0:12` line 12 of wrapper w0, `A:k0:c0:sass:12` line 12 of the SASS of configuration `k0:c0`, and
 `f0:7` row 7 of the fusion table. Sizes are bytes, times say
@@ -29,6 +29,7 @@ from workbench.views.wire.machine import (
     TargetQuestion,
     Targets,
 )
+from workbench.views.wire.memory import MemoryPart
 from workbench.views.wire.sweep import RowQuestion, RowsQuestion
 from workbench.views.wire.tables import ColumnSpec, Unit
 
@@ -44,12 +45,13 @@ PaneId = Literal[
     "timeline",
     "autotune",
     "roofline",
+    "memory",
     "matrix",
     "artifact",
 ]
 Side = Literal["", "forward", "backward"]
 """The pass of a compilation with a backward; empty for what is of both."""
-CostKind = Literal["time", "bound", "bytes"]
+CostKind = Literal["time", "bound", "bytes", "memory"]
 Cell = str | int | float | bool | None
 
 
@@ -496,6 +498,7 @@ Part = (
     | ChangesPart
     | StagePart
     | ComparePart
+    | MemoryPart
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from workbench.analysis.cost.costs import CostKind, costs
+from workbench.analysis.cost.costs import CostKind
+from workbench.analysis.memory.memory_cost import all_costs
 from workbench.report import Report
 from workbench.views.wire import document as wire
 from workbench.views.wire.tables import Unit
@@ -14,18 +15,20 @@ _HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it 
     "time": ("Time", "us", False),
     "bound": ("Bound", "us", True),
     "bytes": ("Bytes", "B", True),
+    "memory": ("Memory", "B", False),
 }
 _SHARES: Mapping[CostKind, str] = {
     "time": "its share of their measured time",
     "bound": "its share of their least time (estimate)",
     "bytes": "bytes that they move for it (estimate)",
+    "memory": "bytes that it makes and that live at the peak (counted)",
 }
 
 
 def cost_heads(report: Report) -> list[wire.Cost]:
     """The costs that are known, the one that ranks first."""
     found: list[wire.Cost] = []
-    for cost in costs(report):
+    for cost in all_costs(report):
         name, unit, is_estimate = _HEADS[cost.kind]
         found.append(
             {
@@ -50,7 +53,7 @@ def cost_text(cost: Mapping[str, float], kind: CostKind | None) -> str:
     value = None if kind is None else cost.get(kind)
     if value is None:
         return ""
-    return bytes_text(value) if kind == "bytes" else us_text(value)
+    return bytes_text(value) if kind in ("bytes", "memory") else us_text(value)
 
 
 def share_words(kind: CostKind | None) -> str:

@@ -1,7 +1,7 @@
 // The keys of the view: single ones act only when focus is inside it and not in a field.
 
-/** The keys of the panes, as they lie beside one another: 0 is the tenth. */
-const DIGITS = "1234567890";
+/** The keys of the panes, as they lie beside one another: 0 is the tenth, - the eleventh. */
+const DIGITS = "1234567890-";
 
 /** What a field takes for itself. */
 export function isField(target: EventTarget | null): boolean {

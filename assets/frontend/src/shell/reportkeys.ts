@@ -5,7 +5,7 @@ import type { KeyWords } from "./help";
 import { isPressable } from "./keys";
 
 export const REPORT_KEYS: readonly KeyWords[] = [
-  { keys: ["1", "0"], words: "switch pane", isRange: true },
+  { keys: ["1", "0"], words: "switch pane; - the eleventh", isRange: true },
   { keys: ["/"], words: "find" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
@@ -16,6 +16,7 @@ export const REPORT_KEYS: readonly KeyWords[] = [
   { keys: ["Space"], words: "in the graph: open or close the box" },
   { keys: ["e"], words: "in assembly: explain the instruction of the line" },
   { keys: ["n", "p"], words: "in a comparison: next difference, the one before" },
+  { keys: ["p"], words: "in the chart of memory: the peak" },
   { keys: ["Enter"], words: "open the code of the selected thing" },
   { keys: ["Alt", "←", "→"], words: "back and forward through selections" },
   { keys: ["i"], words: "show or hide the inspector" },

@@ -1,0 +1,67 @@
+"""The Memory pane on a page: by pointer and by keys, linked with lines and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.report import Report
+
+STEP = Report.load(Path(__file__).parents[1] / "records" / "training.wbr")
+
+
+@pytest.fixture
+def memory(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Any]:
+    path = tmp_path / "step.html"
+    STEP.to_html(path)
+    watched = open_page()
+    watched.page.goto(f"{path.as_uri()}#pane=memory")
+    watched.page.get_by_role("slider", name="Live bytes over the steps").wait_for()
+    yield watched.page
+    assert watched.errors == watched.requests == []
+
+
+def test_the_steps_are_walked_by_keys_and_lead_to_kernels(memory: Any) -> None:
+    chart = memory.get_by_role("slider", name="Live bytes over the steps")
+    chart.focus()
+    memory.keyboard.press("Home")
+    assert chart.get_attribute("aria-valuenow") == "0"
+    memory.locator(".status b", has_text="k0").wait_for()
+    memory.keyboard.press("ArrowRight")
+    memory.locator(".status b", has_text="k1").wait_for()
+    memory.keyboard.press("p")
+    assert "live" in chart.get_attribute("aria-valuetext")
+    box = chart.bounding_box()
+    chart.click(position={"x": 2, "y": box["height"] / 2})
+    memory.locator(".status b", has_text="k0").wait_for()
+
+
+def test_the_peak_is_taken_apart_three_ways(memory: Any) -> None:
+    peak = memory.get_by_role("group", name="What lives at the peak")
+    for by in ("kind", "module", "line"):
+        peak.get_by_role("button", name=by, exact=True).click()
+        assert peak.locator("li").count() > 1
+    peak.locator("li button").first.click()
+    memory.locator(".status", has_text="kernel").wait_for()
+    memory.locator(".mem-peak li.sel").wait_for()
+    memory.get_by_role("grid", name="Storages").locator(".rel").first.wait_for()
+
+
+def test_a_storage_is_selected_with_its_kernels(memory: Any) -> None:
+    memory.get_by_label("Which storages").select_option("saved for backward")
+    grid = memory.get_by_role("grid", name="Storages")
+    grid.focus()
+    memory.keyboard.press("ArrowDown")
+    memory.locator(".insp", has_text="Storage, saved for backward").wait_for()
+    memory.locator(".mem-plot .life").wait_for()
+    assert memory.locator(".mem-plot .lit").count() > 1
+
+
+def test_what_the_caller_holds_can_be_hidden(memory: Any) -> None:
+    count = memory.locator(".mem-plot path").count()
+    memory.get_by_role("button", name="Hide weights and inputs").click()
+    memory.locator(".mem-plot b", has_text="above weights and inputs").wait_for()
+    assert memory.locator(".mem-plot path").count() < count

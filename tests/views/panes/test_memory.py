@@ -1,0 +1,96 @@
+"""The memory of a training step as a part, on a page, and of records that tell nothing of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import workbench as wb
+from workbench.analysis.memory.memory import memory
+from workbench.report import Report, Table, Wrapper
+from workbench.views.document import document
+from workbench.views.pages.embedding import embedded
+from workbench.views.pages.report import page
+from workbench.views.parts import report_part
+from workbench.views.wire.memory import MemoryPart
+
+STEP = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")
+
+
+@pytest.fixture(scope="module")
+def part() -> MemoryPart:
+    return cast(MemoryPart, report_part(STEP, "memory:"))
+
+
+def why(report: Report) -> str | None:
+    (head,) = (pane for pane in document(report)["panes"] if pane["id"] == "memory")
+    return head["empty"]["text"] if head["empty"] else None
+
+
+def test_layers_add_up_to_what_lives_at_each_step(part: MemoryPart) -> None:
+    found = memory(STEP)
+    live = [sum(step) for step in zip(*(layer["bytes"] for layer in part["layers"]), strict=True)]
+    assert live == list(found.live)
+    assert part["peaks"][-1] == ("step", max(live), live.index(max(live)))
+    assert len(part["kernels"]) == len(part["names"]) == len(live)
+    assert part["backward"] == next(row.step for row in found.steps if row.is_backward)
+
+
+def test_the_peak_is_taken_apart_without_a_rest(part: MemoryPart) -> None:
+    peak = part["peaks"][-1][1]
+    for by, shares in part["at_peak"].items():
+        assert sum(share["bytes"] for share in shares) == peak, by
+    lines = [share for share in part["at_peak"]["line"] if share["line"]]
+    known = {mark["id"] for source in document(STEP)["sources"] for mark in source["marks"]}
+    assert lines
+    assert {share["line"] for share in lines} <= known
+
+
+def test_storages_are_tied_to_lines_nodes_and_buffers(part: MemoryPart) -> None:
+    buffers = {row.id for row in STEP.buffers}
+    nodes = set(STEP.nodes.columns["id"])
+    for row in part["storages"]:
+        assert set(row["buffers"]) <= buffers
+        assert row["node"] is None or row["node"] in nodes
+        assert 0 <= row["lowers"] <= row["bytes"]
+        assert row["end"] is None or row["start"] <= row["end"]
+        assert (row["mark"] == "ext") == (row["kind"] in ("weights", "constant", "input"))
+    saved = [row for row in part["storages"] if row["kind"] == "saved for backward"]
+    assert saved
+    assert all({id.partition(":")[0] for id in row["buffers"]} == {"i0", "i1"} for row in saved)
+    assert [column["key"] for column in part["columns"]][:3] == ["value", "kind", "bytes"]
+
+
+def test_a_target_with_a_size_has_its_capacity(part: MemoryPart) -> None:
+    assert part["capacity"] is None
+    request = replace(STEP.request, target="h100")
+    there: Any = report_part(replace(STEP, request=request), "memory:")
+    assert there["capacity"] == 80 * 2**30
+
+
+def test_the_document_is_made_without_counting() -> None:
+    report = replace(STEP)
+    assert why(report) is None
+    assert "storages" not in document(report)["columns"]
+
+
+def test_a_page_has_the_part_and_says_it_without_a_script() -> None:
+    shown = page(STEP)
+    assert "What lives at the peak, by line" in shown
+    assert "the optimizer" in shown
+    assert "memory:" in embedded(STEP, document(STEP), "full", 10**6)["parts"]
+
+
+def test_records_that_tell_nothing_of_memory_say_why() -> None:
+    bare = replace(STEP, tables={**STEP.tables, "wrappers": Table.of(Wrapper, [])})
+    assert "no generated program" in (why(bare) or "")
+    assert "memory:" not in embedded(bare, document(bare), "full", 10**6)["parts"]
+    in_cpp = [Wrapper("w0", "i0", False, "t0")]
+    tables = {**STEP.tables, "wrappers": Table.of(Wrapper, in_cpp)}
+    other = replace(STEP, tables=tables, texts={"t0": "void run_impl() {}\n"})
+    assert "is in C++" in (why(other) or "")
+    with pytest.raises(wb.UsageError, match=r"is in C\+\+"):
+        report_part(other, "memory:")

@@ -1,0 +1,118 @@
+"""Logits of every position of a sequence, of which often only the last are wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workbench.analysis.fusion.traffic import NodeFacts, nodes_with
+from workbench.analysis.memory.memory import memory
+from workbench.analysis.opportunities.facts import Facts, base
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.errors import UsageError
+from workbench.number_text import number_text
+from workbench.report import Buffer, Kernel
+
+_WIDER = 4  # times the width of what is multiplied: a vocabulary, not a layer
+_TOKENS = ("int64", "int32")
+_PRODUCTS = ("mm", "addmm")
+_CALL = re.compile(r"\b([\w.]+)\((\w+)\)")
+
+
+def logits_of_all_positions(facts: Facts) -> Iterator[Opportunity]:
+    """Logits of each position of an inference, where they are half of its memory or more."""
+    for kernel, node, result in _logits(facts):
+        positions = _positions(facts, node)
+        lowers, above = _share_of_peak(facts, result) if positions else (0, 0)
+        if positions is None or not lowers or 2 * lowers < above:
+            continue
+        saved = (result.bytes or 0) * (positions - 1) // positions
+        place = facts.place([node])
+        line = facts.line_at(place["file"], place["line"]) if place else None
+        yield Opportunity(
+            id="",
+            rule="logits-of-all-positions",
+            kind="rewrite",
+            text="Compute the logits of the last position alone where the next token is all that "
+            f"is wanted: without those of all {positions} positions the peak is "
+            f"{number_text(lowers, 'bytes')} lower, of {number_text(above, 'bytes')} above weights "
+            "and inputs. Models of transformers take `logits_to_keep=1`.",
+            sure="possible",
+            source="counted: the storage at the peak of memory, and the bytes of it that are no "
+            f"longer written{facts.time_source([kernel])}",
+            kernels=(kernel.id,),
+            **place,
+            saved_bytes_low=saved,
+            saved_bytes_high=saved,
+            saved_us_low=facts.least_microseconds(saved, [kernel]),
+            saved_us_high=facts.microseconds(saved, [kernel]),
+            after=(_of_the_last(line[1] if line else ""),),
+        )
+
+
+def _of_the_last(line: str) -> str:
+    """The line with the last position alone, where it has one call; else an example."""
+    if len(_CALL.findall(line)) == 1:
+        return _CALL.sub(r"\1(\2[:, -1:])", line).strip()
+    return "logits = self.lm_head(hidden[:, -1:])"
+
+
+def _logits(facts: Facts) -> Iterator[tuple[Kernel, NodeFacts, Buffer]]:
+    """Products that are a result of an inference, and much wider than what they are made from."""
+    if any(wrapper.is_backward for wrapper in facts.report.wrappers):
+        return
+    for kernel in facts.kernels:
+        node = next((n for n in facts.nodes_of(kernel) if base(n.target) in _PRODUCTS), None)
+        result = next((b for b, _ in facts.written(kernel) if b.kind == "output"), None)
+        if node is not None and result is not None and _is_wide(facts, node):
+            yield kernel, node, result
+
+
+def _is_wide(facts: Facts, node: NodeFacts) -> bool:
+    """Whether the result is much wider than what it is computed from."""
+    given = facts.nodes.get(node.inputs[-2]) if len(node.inputs) > 1 else None
+    if given is None or not given.shape or not node.shape or len(node.shape) != 2:
+        return False
+    inner, outer = given.shape[-1], node.shape[-1]
+    return isinstance(inner, int) and isinstance(outer, int) and outer >= _WIDER * inner
+
+
+def _positions(facts: Facts, node: NodeFacts) -> int | None:
+    """How many positions each sequence has; None where the product is not one for each token.
+
+    Tokens are integers of two dimensions that the call takes, and a result of the call has a value
+    for each of them and each entry of the vocabulary.
+    """
+    graph = node.id.partition(":")[0]
+    own = {id: n for id, n in nodes_with(facts.report, "op", {"output", "placeholder"}).items()
+           if id.partition(":")[0] == graph}  # fmt: skip
+    given = {id for n in own.values() if n.op == "output" for id in n.inputs}
+    shapes = [n.shape for n in nodes_with(facts.report, "id", given).values()]
+    tokens = [n.shape for n in own.values() if n.op == "placeholder" and n.dtype in _TOKENS]
+    rows, width = node.shape or (None, None)
+    for shape in tokens:
+        if shape is None or len(shape) != 2 or (*shape, width) not in shapes:
+            continue
+        sequences, positions = shape
+        if isinstance(sequences, int) and isinstance(positions, int) and positions > 1:
+            return positions if sequences * positions == rows else None
+    return None
+
+
+def _share_of_peak(facts: Facts, result: Buffer) -> tuple[int, int]:
+    """By how much the peak is lower without it, and the peak, above what the caller holds."""
+    try:
+        found = memory(facts.report)
+    except UsageError:
+        return 0, 0  # its memory is not known
+    lowers = max(
+        (
+            found.peak - row.peak_without
+            for row in found.allocations
+            if row.graph == result.graph
+            and result.name in row.names
+            and row.peak_without is not None
+        ),
+        default=0,
+    )
+    return lowers, found.peak - found.base

@@ -1,0 +1,54 @@
+"""The memory of a call where no script runs: its sentence, its peaks, what the peak is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from workbench.views.static_html.grids import Column, Grid, grid
+from workbench.views.static_html.limits import Limits
+from workbench.views.wire.memory import MemoryPart
+
+_NAME, _BYTES = Column("", "name", "code"), Column("Bytes", "bytes", "B")
+_WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}
+_STORAGES = (
+    Column("Storage", "value", "code"),
+    Column("Kind", "kind"),
+    _BYTES,
+    Column("Line", "place", "code"),
+    Column("From step", "start", "number"),
+    Column("To step", "end", "number"),
+    Column("Peak lower without it", "lowers", "B"),
+)
+
+
+def memory_grids(part: MemoryPart, limits: Limits) -> Iterator[Grid]:
+    """The peaks, that of the whole by line, module and kind, the largest storages."""
+    call = "wb.memory(report)"
+    peaks = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
+    at = Column("At step", "step", "number")
+    rows = sorted(part["storages"], key=lambda row: -row["bytes"])
+    yield from filter(
+        None,
+        (
+            grid("Peaks, counted", (_NAME, _BYTES, at), peaks, limits, call=f"{call}.peaks"),
+            *(
+                grid(
+                    f"What lives at the peak, by {_WORDS[by]}",
+                    (_NAME, _BYTES),
+                    shares,
+                    limits,
+                    call=f'{call}.at_peak("{by}")',
+                    most=limits.others,
+                )
+                for by, shares in part["at_peak"].items()
+            ),
+            grid(
+                "Largest storages",
+                _STORAGES,
+                rows,
+                limits,
+                call=f"{call}.frame()",
+                most=limits.others,
+            ),
+        ),
+    )

@@ -1,0 +1,79 @@
+"""What the Memory pane shows: live bytes over the steps of a call, the storages, its peak.
+
+See `document.py`. It is the part `memory:`, made when the pane is opened. A step is a kernel or a
+library call, counted over forward and backward; bytes are those of storages, counted from the
+generated program's text.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from workbench.views.wire.tables import ColumnSpec
+
+
+class MemoryLayer(TypedDict):
+    """One kind of storage: its bytes at the fullest moment of every step.
+
+    `mark` is g0 to g7, or ext for what the caller holds all the time.
+    """
+
+    kind: str
+    mark: str
+    bytes: list[int]
+
+
+class MemoryShare(TypedDict):
+    """What of the peak belongs to a line, a module or a kind; `line` is the id of a line."""
+
+    name: str
+    bytes: int
+    line: str | None
+
+
+class MemoryStorage(TypedDict):
+    """One storage, from the step `start` to the step `end`; it outlives the call where it is None.
+
+    `buffers` are the ids of those that lived in it, `reuse` says how each came to it. `lowers` are
+    the bytes that the peak would be lower without it.
+    """
+
+    id: str
+    value: str
+    kind: str
+    mark: str
+    bytes: int
+    start: int
+    end: int | None
+    at_peak: bool
+    lowers: int
+    line: str | None
+    place: str
+    module: str | None
+    node: str | None
+    buffers: list[str]
+    reuse: str
+
+
+class MemoryPart(TypedDict):
+    """The memory of a call; `at_peak` takes its peak apart by "line", "module" and "kind".
+
+    `peaks` has a word, bytes and step for each part of the call, the whole last; `kernels` and
+    `names` are what each step calls, `backward` the first step of the backward. `capacity` are the
+    bytes of the target; `missing` says what is not in the figures.
+    """
+
+    kind: Literal["memory"]
+    id: str
+    sentence: str
+    missing: str
+    peaks: list[tuple[str, int, int]]
+    base: int
+    capacity: int | None
+    kernels: list[str | None]
+    names: list[str]
+    backward: int | None
+    layers: list[MemoryLayer]
+    at_peak: dict[str, list[MemoryShare]]
+    storages: list[MemoryStorage]
+    columns: list[ColumnSpec]
