@@ -19,6 +19,7 @@ MACHINE = re.compile(
     r"(?<![\w.~/:-])(?:/(?:home|root|tmp|work|usr|opt|var|mnt|srv|Users|private)/[\w.+-]|[A-Z]:\\\\)"
 )
 PACKED = re.compile(r"H4sI[A-Za-z0-9+/]+=*")  # what a saved view carries: gzip as base64
+BUNDLE = re.compile(r'data-bundle="(\w+)"')
 
 pytestmark = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -95,3 +96,7 @@ def test_its_links_lead_somewhere(path: Path) -> None:
     near = [link.partition("#")[0] for link in links if not link.startswith(("http", "#"))]
     assert near, "it has no link to another notebook"
     assert [link for link in near if not (FOLDER / link).is_file()] == []
+
+
+def test_all_views_have_one_front_end(path: Path) -> None:
+    assert len({bundle for text in shown(path) for bundle in BUNDLE.findall(text)}) <= 1

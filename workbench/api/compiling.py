@@ -323,7 +323,8 @@ def variants(
     Parameters
     ----------
     fn
-        A function, method or module of a module that can be imported, not compiled before.
+        A function, method or module, not compiled before. It may stand in a script or a notebook's
+        cell: who loads the file hands it over.
     calls
         For each call the tuple of its positional arguments, or a function that is given the
         compiled `fn` and calls it: with keywords, or with a backward.
@@ -331,7 +332,7 @@ def variants(
     Raises
     ------
     UsageError
-        No call is given, `fn` was compiled in this process before, or lies in `__main__`.
+        No call is given, or `fn` was compiled in this process before.
     ArtifactError
         A part of it cannot be kept: its guards cannot be written, or its backward never ran.
 

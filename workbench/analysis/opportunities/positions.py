@@ -84,8 +84,8 @@ def _positions(facts: Facts, node: NodeFacts) -> int | None:
     for each of them and each entry of the vocabulary.
     """
     graph = node.id.partition(":")[0]
-    own = {id: n for id, n in nodes_with(facts.report, "op", {"output", "placeholder"}).items()
-           if id.partition(":")[0] == graph}  # fmt: skip
+    ends = nodes_with(facts.report, "op", {"output", "placeholder"})
+    own = {id: n for id, n in ends.items() if id.partition(":")[0] == graph}
     given = {id for n in own.values() if n.op == "output" for id in n.inputs}
     shapes = [n.shape for n in nodes_with(facts.report, "id", given).values()]
     tokens = [n.shape for n in own.values() if n.op == "placeholder" and n.dtype in _TOKENS]

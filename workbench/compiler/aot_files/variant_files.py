@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -51,6 +51,7 @@ class Installed:
     digest: str
     manifest: Manifest
     package: Any
+    fallen: tuple[CodeType, ...]
 
     def uninstall(self) -> None:
         """Take the code away again; the function is compiled as ever from then on."""
@@ -58,6 +59,8 @@ class Installed:
         for module, names in known.items():
             known[module] = [name for name in dict.fromkeys(names) if name in vars(module)]
         self.package.uninstall()
+        for code in self.fallen:
+            _set_strategy(code, "DEFAULT")
 
 
 def write_variants(
@@ -135,7 +138,10 @@ def install_variants(
                 _require_free(name, package)
                 _count_past(entry.dynamo)
                 package.install(entry.backends)
-        return Installed(target.__qualname__, name, opened.digest, manifest, package)
+                fallen = _fallen(package, manifest.contract[FRAMES])
+        for code in fallen:
+            _set_strategy(code, "RUN_ONLY")
+        return Installed(target.__qualname__, name, opened.digest, manifest, package, fallen)
 
 
 def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:
@@ -161,6 +167,22 @@ def _read(content: bytes, libraries: Libraries) -> Any:
                 part.post_compile = libraries.starter(part)
         graph.__deepcopy__ = lambda _memo: None  # torch's copy for saving again, never asked for
     return entry
+
+
+def _fallen(package: Any, rows: Sequence[Mapping[str, Any]]) -> tuple[CodeType, ...]:
+    """Frames that torch gave up: what none of their variants fits runs eagerly, as it did there."""
+    entries = zip(package._codes.items(), rows, strict=True)
+    return tuple(
+        tp.CODE_OF_ENTRY.get()(entry) if entry.code_source else code
+        for (code, entry), row in entries
+        if row.get("falls_back") and entry.guarded_codes
+    )
+
+
+def _set_strategy(code: CodeType, action: str) -> None:
+    actions = tp.FRAME_ACTION.get()
+    strategy = tp.EXEC_STRATEGY.get()(getattr(actions, action), actions.DEFAULT)
+    tp.SET_EXEC_STRATEGY.get()(code, strategy)
 
 
 def _require_same_sources(path: str, manifest: Manifest) -> None:

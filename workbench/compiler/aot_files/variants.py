@@ -6,7 +6,7 @@ import builtins
 import pickle
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from workbench.compiler.aot_files.payload import (
 from workbench.compiler.cold_start.compile_cache import fast_start
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.patches import ProcessPatches
+from workbench.compiler.internals.patches import Patches, ProcessPatches
 from workbench.errors import ArtifactError, UsageError
 
 Call = tuple[Any, ...] | Callable[[Callable[..., Any]], object]
@@ -94,10 +94,12 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
             "already is not recorded: call torch.compiler.reset() before."
         )
     name, dropped, codes = str(target.__qualname__), list[Mapping[str, str]](), list[CodeType]()
+    fallen = set[CodeType]()
     with (
         _own_names(),
         preserved(),
         _own_store(),
+        _fallen(fallen),
         collected_sources(codes),
         fast_start(),
     ):
@@ -114,7 +116,7 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
         (entry,) = entries.values()
         # a decorated function says that it is of the module of what it wraps
         entry.dynamo.codes[0].python_module = _function(target).__globals__["__name__"]
-        return _taken(name, entry, dropped, [target.__code__, *codes])
+        return _taken(name, entry, dropped, [target.__code__, *codes], fallen)
 
 
 @contextmanager
@@ -133,7 +135,11 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _taken(
-    name: str, entry: Any, dropped: Sequence[Mapping[str, str]], codes: Sequence[CodeType]
+    name: str,
+    entry: Any,
+    dropped: Sequence[Mapping[str, str]],
+    codes: Sequence[CodeType],
+    fallen: Collection[CodeType],
 ) -> Recorded:
     lost = [code.python_code.co_name for code in entry.dynamo.codes if code.bypassed]
     if lost:
@@ -158,7 +164,7 @@ def _taken(
         kernels=kernels,
         build=native_build() if kernels else None,
         device=entry.dynamo.device_type,
-        frames=tuple(map(_row, entry.dynamo.codes)),
+        frames=tuple(_row(code, fallen) for code in entry.dynamo.codes),
         dropped=tuple({tuple(row.values()): row for row in (*dropped, *unnamed)}.values()),
         sources=tuple(sources),
     )
@@ -191,13 +197,14 @@ def _made_up_names(code: Any) -> set[str]:
     return {name for name in found - own if _MADE_UP.search(name)}
 
 
-def _row(code: Any) -> Mapping[str, Any]:
+def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
     return {
         "function": code.python_code.co_name,
         "line": code.python_code.co_firstlineno,
         "is_resumed": bool(code.install_to_global),
         "variants": len(code.guarded_codes),
         "graphs": len(code.backend_ids),
+        "falls_back": tp.SERIALIZED_CODE.get().to_code_object(code.python_code) in fallen,
     }
 
 
@@ -229,6 +236,24 @@ def _own_store() -> Iterator[None]:
         patches.enter_context(tp.DYNAMO_CONFIG.get().patch(caching_precompile=True))
         # else a graph without an operator is left uncompiled, which torch cannot write
         patches.enter_context(tp.FUNCTORCH_CONFIG.get().patch(bundled_autograd_cache=True))
+        yield
+
+
+@contextmanager
+def _fallen(codes: set[CodeType]) -> Iterator[None]:
+    """Take the frames that torch gave up: calls that none of their variants fits run eagerly."""
+
+    def watched(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt(wrapper: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+            result = inner(wrapper, frame, *args, **kwargs)
+            if result.frame_exec_strategy.cur_action != tp.FRAME_ACTION.get().DEFAULT:
+                codes.add(frame.f_code)
+            return result
+
+        return attempt
+
+    with Patches() as patches:
+        patches.wrap(tp.ATTEMPT_FRAME, watched, is_everywhere=True)
         yield
 
 

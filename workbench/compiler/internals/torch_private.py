@@ -364,6 +364,12 @@ PRECOMPILE_GRAPHS = _dynamo(
     "precompile_context:PrecompileContext._backend_artifacts_by_key", "recording code with breaks"
 )
 CODE_SOURCE = _dynamo("package:_get_code_source", "recording methods of data classes")
+CODE_OF_ENTRY = _dynamo("package:_lookup_code", "frames of a file that run eagerly")
+EXEC_STRATEGY = _dynamo("types:FrameExecStrategy", "frames of a file that run eagerly")
+FRAME_ACTION = _dynamo("types:FrameAction", "frames of a file that run eagerly")
+SET_EXEC_STRATEGY = _dynamo(
+    "eval_frame:set_code_exec_strategy", "frames of a file that run eagerly"
+)
 PACKAGE_INSPECT = _dynamo("package:inspect", "recording code of a notebook's cells")
 GET_COMPILER_FN = _dynamo(
     "eval_frame:get_compiler_fn", "calling code from a file without a compiler"

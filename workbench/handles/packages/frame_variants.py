@@ -64,7 +64,7 @@ class Variants:
         if self.session is not None and name in told:
             return self.session.frame(name)
         if name == "variants":
-            columns = ["function", "line", "is_resumed", "variants", "graphs"]
+            columns = ["function", "line", "is_resumed", "variants", "graphs", "falls_back"]
             return pd.DataFrame(list(self._recorded.frames), columns=columns)
         return pd.DataFrame(list(self._recorded.dropped), columns=["kind", "name", "why"])
 
