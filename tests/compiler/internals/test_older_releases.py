@@ -48,6 +48,7 @@ def test_the_cache_is_asked_with_what_the_release_takes(
 def test_reductions_are_scaled_where_the_release_asks_no_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(tp, "COULD_SCALE_RBLOCK", tp.Name("torch:Tensor", "showing what is there"))
     assert not could_scale_rblock(SimpleNamespace(_could_rblock_scale=False))
     monkeypatch.setattr(tp, "COULD_SCALE_RBLOCK", tp.Name("torch:not_there", "showing a gap"))
     assert could_scale_rblock(SimpleNamespace())
@@ -55,9 +56,10 @@ def test_reductions_are_scaled_where_the_release_asks_no_question(
 
 def test_sizes_have_numbers_by_the_old_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(hint_symbols((2, 3))) == [2, 3]
-    new, old = tp.HINT_SYMBOLS
-    monkeypatch.setattr(tp, "HINT_SYMBOLS", (tp.Name("torch:not_there", old.used_for), new))
+    known = next(row for row in tp.HINT_SYMBOLS if row.find() is not None)
+    unknown = tp.Name("torch:not_there", "padding products")
+    monkeypatch.setattr(tp, "HINT_SYMBOLS", (unknown, known))
     assert list(hint_symbols((2, 3))) == [2, 3]
-    monkeypatch.setattr(tp, "HINT_SYMBOLS", (tp.Name("torch:not_there", "padding products"),))
+    monkeypatch.setattr(tp, "HINT_SYMBOLS", (unknown,))
     with pytest.raises(TorchNameMissing, match="padding products"):
         hint_symbols((2, 3))
