@@ -9,7 +9,8 @@ import torch
 
 import workbench as wb
 
-RELEASES = sorted((Path(__file__).parent / "records").glob("v*"))
+RECORDS = Path(__file__).parent / "records"
+RELEASES = sorted(RECORDS.glob("v*"))
 by_release = pytest.mark.parametrize("folder", RELEASES, ids=lambda folder: folder.name)
 
 
@@ -19,6 +20,15 @@ def test_a_record_opens_and_answers(folder: Path) -> None:
     assert report.request.name == "Release"
     assert report.outcome.ok
     assert list(report.frame("kernels")["language"]) == ["extern", "cpp", "extern", "cpp"]
+
+
+@pytest.mark.parametrize("torch_release", ["2.11", "2.12"])
+def test_a_record_that_another_torch_made_opens_and_is_shown(torch_release: str) -> None:
+    report = wb.Report.load(RECORDS / f"torch_{torch_release}.wbr")
+    assert report.environment.torch.startswith(f"{torch_release}.")
+    assert list(report.frame("kernels")["language"]) == ["extern", "cpp", "extern", "cpp"]
+    assert all(report.frame("capabilities")["available"])
+    assert torch_release in report.to_html()
 
 
 @by_release

@@ -80,6 +80,8 @@ def shape(name: tp.Name) -> str:
         return "module"
     if isinstance(value, enum.Enum | tuple | frozenset | list | dict):
         return type(value).__name__
+    if isinstance(value, enum.EnumType):
+        return "enum"  # the parameters of its class are Python's, not torch's
     return _signature(value) if callable(value) else type(value).__name__
 
 

@@ -19,12 +19,12 @@ before = gc.get_threshold()
 {before}
 try:
     with gc_throttle():
-        print(gc.get_threshold()[0] > 100_000, gc.isenabled(), gc.get_freeze_count())
+        print(gc.get_threshold()[0] > 100_000, gc.isenabled(), gc.get_freeze_count() > 1000)
         kept = [[] for _ in range(2000)]
         {inside}
 except KeyboardInterrupt:
     pass
-print(gc.get_threshold() == before, gc.isenabled(), gc.get_freeze_count() > 0)
+print(gc.get_threshold() == before, gc.isenabled(), gc.get_freeze_count() > 1000)
 """
 
 
@@ -38,7 +38,7 @@ def run(before="", inside=""):
 
 @pytest.mark.parametrize("inside", ["", "raise KeyboardInterrupt"])
 def test_the_collector_is_held_back_and_let_go(inside):
-    assert run(inside=inside) == [["True", "True", "0"], ["True", "True", "False"]]
+    assert run(inside=inside) == [["True", "True", "False"], ["True", "True", "False"]]
 
 
 def test_a_collector_that_is_off_stays_off():

@@ -25,9 +25,11 @@ from workbench.errors import TorchNameMissing
 ROOT = Path(__file__).parents[3]
 EARLY = ("2.13", "2.14")
 RENAMED = "the release has it under another name, which is listed too"
+OLD_NAME = "what an older release called it"
 UNKNOWN = "the release does not ask this yet, so it does not remember it"
 ABSENT = {
     "torch._dynamo.aot_compile:_open_aot_compile_payload": (EARLY, "its files have no header"),
+    "torch._inductor.fx_passes.pad_mm:realize_symbols": ((*EARLY, "2.15"), OLD_NAME),
     "torch._inductor.utils:_get_device_dram_gbps": (EARLY, RENAMED),
     "torch._inductor.utils:_get_device_tflops": (EARLY, RENAMED),
     "torch._inductor.utils:_prefers_swizzle_32_8_cached": (EARLY, UNKNOWN),
@@ -153,4 +155,10 @@ def test_a_missing_name_is_a_sentence() -> None:
     row = tp.Name("torch._dynamo:no_such_thing", "showing an error")
     assert row.find() is None
     with pytest.raises(TorchNameMissing, match=r"has no torch\._dynamo\.no_such_thing, which the"):
+        row.get()
+
+
+def test_a_name_of_newer_releases_says_with_which_it_came() -> None:
+    row = tp.Name("torch._dynamo:no_such_thing", "showing an error", since="2.12")
+    with pytest.raises(TorchNameMissing, match=r"error\. It came with torch 2\.12\. Checked on"):
         row.get()

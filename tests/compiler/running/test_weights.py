@@ -12,6 +12,7 @@ import torch
 
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
+from workbench.compiler.running.library import Library
 
 
 def other(module: torch.nn.Module) -> torch.nn.Module:
@@ -79,6 +80,18 @@ def test_tied_weights_are_one(tied: Any) -> None:
     two = {"embedding.weight": torch.zeros(50, 16), "head.weight": torch.ones(50, 16)}
     with pytest.raises(wb.UsageError, match="it is one tensor with"):
         package.update_weights(two, partial=True)
+
+
+def test_the_interface_before_torch_2_13_names_the_same_weights(
+    tied: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container = tied.load()["model"].weights.container
+    newer = container.current()
+    monkeypatch.setattr(Library, "has", lambda *_: False)
+    older = container.current()
+    assert {name: weight.data_ptr() for name, weight in older.items()} == {
+        name: weight.data_ptr() for name, weight in newer.items()
+    }
 
 
 def test_weights_that_come_later(later: Any) -> None:

@@ -8,20 +8,23 @@ raises `TorchNameMissing` (or is reported as a missing capability), never an Att
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.errors import TorchNameMissing
 
 
 @dataclass(frozen=True)
 class Name:
-    """One private name: `module:qualified.name`, why we need it, the releases it was checked on."""
+    """One private name: `module:qualified.name`, why we need it, the releases it was checked on.
+
+    `since` is the release that has it first, where older ones that are supported do without.
+    """
 
     target: str
     used_for: str
     checked_on: str = "2.13 to 2.15"
+    since: str = ""
 
     @property
     def module(self) -> str:
@@ -55,15 +58,20 @@ class Name:
 
             raise TorchNameMissing(
                 f"torch {torch.__version__} has no {self.target.replace(':', '.')}, which the "
-                f"workbench needs for {self.used_for}. Checked on torch {self.checked_on}: use "
-                "that release, or report this one."
+                f"workbench needs for {self.used_for}. "
+                + (f"It came with torch {self.since}. " if self.since else "")
+                + f"Checked on torch {self.checked_on}: use that release, or report this one."
             )
         return found
 
 
-def _within(holder: str) -> Callable[[str, str], Name]:
+class _Row(Protocol):
+    def __call__(self, rest: str, used_for: str, since: str = "") -> Name: ...
+
+
+def _within(holder: str) -> _Row:
     """What makes the rows of a package, module or class from the rest of a target and its use."""
-    return lambda rest, used_for: Name(f"{holder}{rest}", used_for)
+    return lambda rest, used_for, since="": Name(f"{holder}{rest}", used_for, since=since)
 
 
 _dynamo = _within("torch._dynamo.")
@@ -112,7 +120,8 @@ CPP_BUILD_OPTIONS = _cpp("CppTorchDeviceOptions", "building kernels for another 
 AOT_OPEN_PAYLOAD = Name(
     "torch._dynamo.aot_compile:_open_aot_compile_payload",
     "telling which header a torch file has",
-    "2.15, which is the first to have it",
+    "2.15",
+    "2.15",
 )
 SERIALIZED_CODE = _dynamo("package:SerializedCode", "reading bytecode in payloads")
 BUNDLED_CALLABLE = _types(
@@ -224,7 +233,7 @@ FLOP_FORMULAS = Name("torch.utils.flop_counter:flop_registry", "operations of li
 LOWER_NODE = _inductor("graph:GraphLowering.run_node", "what became of each operator")
 CALL_LOWERING = _inductor("graph:GraphLowering.call_function", "what became of each operator")
 LOWERINGS = _inductor("lowering:lowerings", "names of lowerings")
-USER_LOWERINGS = _inductor("lowering:user_lowerings", "names of lowerings of users")
+USER_LOWERINGS = _inductor("lowering:user_lowerings", "names of lowerings of users", "2.12")
 LOG_PRE_FUSION = _inductor("debug:log_ir_pre_fusion", "scheduler nodes before fusion")
 LOG_POST_FUSION = _inductor("debug:log_ir_post_fusion", "scheduler nodes after fusion")
 FUSE_ONCE = _scheduler("fuse_nodes_once", "rounds of fusion")
@@ -280,6 +289,7 @@ GUARD_COMPLETE_HOOK = Name(
 LAZY_BACKWARD = Name(
     "torch._functorch._aot_autograd.runtime_wrappers:_AutogradBackwardCompiler.get_or_compile",
     "backwards that are compiled at their first call",
+    since="2.12",
 )
 GRAPH_CALL = _output("CompiledFxGraph.__call__", "calls of compiled graphs")
 GRAPH_POST_COMPILE = _output("CompiledFxGraph.post_compile", "which compile a graph is of")
@@ -440,7 +450,7 @@ SET_DRIVER_TO_GPU = _runtime("triton_helpers:set_driver_to_gpu", "not looking fo
 AUTOTUNER_PRECOMPILE = _tuner("precompile", "compiling kernels without loading them on the device")
 SCALE_RBLOCK = _tuner("_dynamic_scale_rblock", "configurations that Inductor adds to reductions")
 COULD_SCALE_RBLOCK = _tuner(
-    "_could_rblock_scale", "configurations that Inductor adds to reductions"
+    "_could_rblock_scale", "configurations that Inductor adds to reductions", "2.13"
 )
 MAKE_LAUNCHERS = _tuner("_make_launchers", "not loading kernels on a device that is not there")
 TRITON_CACHE_FOLDER = _runtime("cache_dir_utils:triton_cache_dir", "machine code of loaded kernels")
@@ -452,7 +462,10 @@ PADDED_LENGTH = _inductor("fx_passes.pad_mm:get_padded_length", "padding product
 PAD_ALIGNMENT = _inductor("fx_passes.pad_mm:get_alignment_size", "padding products")
 PAD_IS_FREE = _inductor("fx_passes.pad_mm:should_exclude_padding_time", "padding products")
 IS_COMPUTE_BOUND = _inductor("fx_passes.pad_mm:is_mm_compute_bound", "padding products")
-HINT_SYMBOLS = _inductor("fx_passes.pad_mm:hint_symbols", "padding products")
+HINT_SYMBOLS = (  # its name, and that in torch 2.11
+    _inductor("fx_passes.pad_mm:hint_symbols", "padding products", "2.12"),
+    _inductor("fx_passes.pad_mm:realize_symbols", "padding products"),
+)
 MAX_CLOCK_RATE = Name(
     "torch._utils_internal:max_clock_rate", "rates that torch asks nvidia-smi for"
 )

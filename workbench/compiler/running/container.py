@@ -16,6 +16,7 @@ from weakref import finalize
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.running.constant_map import filled
 from workbench.compiler.running.library import BACKTRACE, Library
 from workbench.errors import ArtifactError, RunError
 
@@ -137,17 +138,23 @@ class NativeContainer:
 
     def current(self) -> dict[str, torch.Tensor]:
         """The weights in use by the library's names, as views of its memory."""
+        names: dict[str, list[str]] = {}
+        for constant in self.constants:
+            if not constant.folded:
+                names.setdefault(constant.fqn, []).append(constant.name)
+        if not self.library.has("ExtractConstantsMapEntries"):
+            mapped = {fqn: self._tensor(handle) for fqn, handle in filled(self._fill)}
+            return {name: mapped[fqn] for fqn in mapped for name in names.get(fqn, ())}
         entries, count = c_void_p(), c_size_t()
         extract = self.library.function("ExtractConstantsMapEntries")
         self.library.check(extract(self._handle, byref(entries), byref(count), False))
         if not entries.value:
             return {}
         rows = (_Entry * count.value).from_address(entries.value)
-        names: dict[str, list[str]] = {}
-        for constant in self.constants:
-            if not constant.folded:
-                names.setdefault(constant.fqn, []).append(constant.name)
         return {names[row.name.decode()].pop(0): self._tensor(row.handle) for row in rows}
+
+    def _fill(self, place: Any) -> None:
+        self.library.check(self.library.function("ExtractConstantsMap")(self._handle, place, False))
 
     def _tensor(self, handle: int) -> torch.Tensor:
         own = c_void_p()

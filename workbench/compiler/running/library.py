@@ -35,6 +35,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "GetConstantFromFolded": (c_void_p, c_size_t, POINTER(c_bool)),
     "GetConstantType": (c_void_p, c_size_t, POINTER(c_int32)),
     "GetCallSpec": (c_void_p, POINTER(c_char_p), POINTER(c_char_p)),
+    "ExtractConstantsMap": (c_void_p, c_void_p, c_bool),
     "ExtractConstantsMapEntries": (c_void_p, POINTER(c_void_p), POINTER(c_size_t), c_bool),
     "UpdateUserManagedConstantBufferPairs": (c_void_p, c_void_p, c_size_t, c_bool, c_bool),
     "RunConstantFolding": (c_void_p, c_bool, c_void_p, c_void_p),
@@ -75,6 +76,10 @@ class Library:
             found.restype = c_int32
             self._functions[name] = found
         return self._functions[name]
+
+    def has(self, name: str) -> bool:
+        """Whether the container's interface has a function: newer releases of torch add some."""
+        return hasattr(self._dll, PREFIX + name)
 
     def torch_function(self, name: str, *types: Any, result: Any = c_int32) -> Callable[..., Any]:
         """One function of torch that the library stands on, called without releasing the GIL."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import could_scale_rblock
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.device import Device
 from workbench.compiler.machine_code.reading_code import amd_usage, cubin_usage
@@ -19,7 +20,7 @@ from workbench.compiler.virtual_gpu.device.padding import can_be_decided, decidi
 
 def can_be_added() -> bool:
     """Whether this torch has the rule in the form that is known here."""
-    return tp.SCALE_RBLOCK.find() is not None and tp.COULD_SCALE_RBLOCK.find() is not None
+    return tp.SCALE_RBLOCK.find() is not None
 
 
 def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
@@ -28,7 +29,7 @@ def add_dynamic_rblock(tuner: Any, gpu: Device) -> None:
     Call it once for each tuner, after it compiled. Inductor applies the rule to the registers that
     the driver names once a kernel is loaded; they are in the machine code too.
     """
-    if not can_be_added() or not tuner._could_rblock_scale:
+    if not can_be_added() or not could_scale_rblock(tuner):
         return
     kernels = [result.kernel for result in tuner.compile_results]
     for kernel in kernels:

@@ -25,6 +25,7 @@ import torch
 
 from workbench.analysis.gpu_model.roofline import peak_rate
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.older_releases import hint_symbols, known_hint_symbols
 from workbench.compiler.machine_code.ranking import START_MS, Product, library_ms
 from workbench.specs import Gpu
 
@@ -36,7 +37,7 @@ _OPERATORS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm)
 
 def can_be_decided() -> bool:
     """Whether this torch asks in the form that is known here."""
-    return all(row.find() is not None for row in (*_NEEDED, tp.HINT_SYMBOLS))
+    return all(row.find() is not None for row in _NEEDED) and known_hint_symbols() is not None
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def deciding(gpu: Gpu) -> Callable[..., bool]:
             return False
         if config.force_shape_pad:
             return True
-        m, k, n = tp.HINT_SYMBOLS.get()((*mat1.shape[-2:], mat2.shape[-1]))
+        m, k, n = hint_symbols((*mat1.shape[-2:], mat2.shape[-1]))
         if config.deterministic or not tp.IS_COMPUTE_BOUND.get()(m, k, n, mat1.dtype):
             return False
         dtype = str(mat1.dtype)
@@ -85,7 +86,7 @@ def _padding(match: Any, mat1: Any, mat2: Any, sizes: tuple[int, int, int]) -> P
     alignment = tp.PAD_ALIGNMENT.get()(mat1)
     lengths = [tp.PADDED_LENGTH.get()(s, alignment) for s in (*mat1.shape[-2:], mat2.shape[-1])]
     (m, k, n), width = sizes, mat1.dtype.itemsize
-    batch = prod(tp.HINT_SYMBOLS.get()(mat1.shape[:-2]))
+    batch = prod(hint_symbols(mat1.shape[:-2]))
     product = Product(batch, m, n, k, width, width)
     padded = replace(product, m=m + lengths[0], k=k + lengths[1], n=n + lengths[2])
     copied, copies = 0.0, 0
