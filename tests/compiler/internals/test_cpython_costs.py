@@ -20,7 +20,7 @@ before = gc.get_threshold()
 try:
     with gc_throttle():
         print(gc.get_threshold()[0] > 100_000, gc.isenabled(), gc.get_freeze_count() > 1000)
-        kept = [[] for _ in range(2000)]
+        kept = [[] for _ in range(3000)]
         {inside}
 except KeyboardInterrupt:
     pass
