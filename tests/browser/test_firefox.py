@@ -133,7 +133,7 @@ def test_every_tab_of_a_page_opens_in_firefox(
     path = tmp_path / "report.html"
     sample_report.to_html(path)
     firefox.open(path.as_uri())
-    assert json.loads(firefox.run(TABS)) == [True] * 10
+    assert json.loads(firefox.run(TABS)) == [True] * 11
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_panes_tables_and_themes_work_in_webkit(
     path = tmp_path / "report.html"
     sample_report.to_html(path)
     webkit.open(path.as_uri())
-    assert webkit.run(TABS, later=True) == [True] * 10
+    assert webkit.run(TABS, later=True) == [True] * 11
     webkit.run(TAB, "Kernels")
     webkit.until(ROWS, ["k0", "k1", "k2"])
     webkit.run(HEAD, "Kernel")
