@@ -240,19 +240,22 @@ def _load_torch_file(opened: OpenedFile, request: _Request) -> LoadedArtifact:
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Turn what unpickling and torch raise into an error that says what to do."""
+def explained(path: str, again: str | None = None) -> Iterator[None]:
+    """Turn what unpickling and torch raise into an error that says what to do.
+
+    `again` is how such a file is made anew, `wb.recompile` unless it is given.
+    """
     try:
         yield
     except WorkbenchError:
         raise
     except Exception as error:  # unpickling raises whatever the stored objects raise
-        again = f"else make it again with wb.recompile({path!r}, module=model)."
+        again = again or f"make it again with wb.recompile({path!r}, module=model)"
         if missing := _missing(error):
-            raise ArtifactError(f"{path} needs {missing} before loading; {again}") from error
+            raise ArtifactError(f"{path} needs {missing} before loading; else {again}.") from error
         raise ArtifactError(
             f"{path} could not be loaded: {type(error).__name__}: {error}\nIf the code that it "
-            f"refers to has changed or is not installed here, restore that; {again}"
+            f"refers to has changed or is not installed here, restore that; else {again}."
         ) from error
 
 

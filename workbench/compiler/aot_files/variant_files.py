@@ -8,7 +8,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -132,7 +132,7 @@ def install_variants(
         _require_same_sources(name, manifest)
         with container.temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
-            with cache_that_can_be_written(folder / "cache"), explained(name), _with_gradients():
+            with cache_that_can_be_written(folder / "cache"), _explained(name), _with_gradients():
                 entry = _read(content, libraries)
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
                 _require_free(name, package)
@@ -193,6 +193,10 @@ def _require_same_sources(path: str, manifest: Manifest) -> None:
             f"{path} was compiled from another source of {', '.join(changed)}. Restore that, or "
             "record the function again with wb.variants."
         )
+
+
+def _explained(path: str) -> AbstractContextManager[None]:
+    return explained(path, "record the function again with wb.variants")
 
 
 @contextmanager
