@@ -10,7 +10,8 @@ import pytest
 from tests.fresh_process import run_fresh
 from tests.models import broken, zoo
 
-LEARNING = tuple(f"{name}+gradients" for name in zoo.LEARNING[:5])
+# of the others a part takes none in the loss, so that its backward never runs: they are refused
+LEARNING = ("gpt2+gradients", "llama+gradients", "convnext+gradients")
 
 
 @pytest.mark.slow
