@@ -16,6 +16,18 @@ def scored(x: torch.Tensor) -> torch.Tensor:
     return torch.relu(y) * 2 + y.sum()
 
 
+def helper(x: torch.Tensor, factor: int = 2) -> torch.Tensor:
+    """What is compiled into another function, with its default."""
+    return x * factor
+
+
+def helped(x: torch.Tensor) -> torch.Tensor:
+    """Two graphs, with a function of the module in each."""
+    y = helper(x)
+    print("in the middle", file=sys.stderr)
+    return helper(y.sin())
+
+
 class Block(torch.nn.Module):
     """A layer, a break, a layer."""
 

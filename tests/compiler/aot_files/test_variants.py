@@ -163,6 +163,24 @@ def test_a_changed_source_is_one_sentence(file: Path, monkeypatch: pytest.Monkey
         wb.load(file, samples.scored)
 
 
+@pytest.mark.usefixtures("without_gradients")
+def test_what_was_compiled_in_is_compared_with_each_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wb.variants(samples.helped, [(batch(4),)]).save(tmp_path / "helped.aotv")
+    loaded = wb.load(tmp_path / "helped.aotv", samples.helped)
+    torch.testing.assert_close(loaded(batch(4)), samples.helped(batch(4)))
+    with monkeypatch.context() as patch:
+        patch.setattr(samples, "helper", lambda x, factor=2: x - factor)
+        with pytest.raises(ArtifactError, match="recorded with other code"):
+            loaded(batch(4))
+    loaded(batch(4))
+    loaded.close()
+    monkeypatch.setattr(samples.helper, "__defaults__", (3,))
+    with pytest.raises(ArtifactError, match="another source of helper of tests"):
+        wb.load(tmp_path / "helped.aotv", samples.helped)
+
+
 SCRIPT = """{comment}
 import sys
 import torch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from workbench.artifacts.inspect.rows import (
     ValueFacts,
 )
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.errors import ArtifactError
 
 _RELEASES = ("python", "torch", "toolkit", "triton")
 _SYSTEM = {"gpu_name": "gpu"} | {f"{name}_version": name for name in _RELEASES}
@@ -42,8 +43,8 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     """What the manifest, the report and the texts of the payload say."""
     manifest = opened.manifest
     name = str(manifest.contract.get("name") or "function")
-    reports = _reports(name, opened)
-    told = _told(name, reports)
+    reports, notes = _reports(name, opened)
+    told = _told(name, reports, notes)
     leaves = leaves_of(manifest.contract.get("inputs"))
     receiver = _mapping(manifest.contract.get("inputs")).get("receiver")
     paths = [leaf.get("path") for leaf in leaves]
@@ -73,32 +74,34 @@ def artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     )
 
 
-def _reports(name: str, opened: Opened) -> Mapping[str, bytes]:
-    """The reports of a file by what they are of: of variants, a part and its compile."""
+def _reports(name: str, opened: Opened) -> tuple[Mapping[str, bytes], list[str]]:
+    """The reports of a file by what they are of, and what cannot be read.
+
+    Those of variants are of a part and its compile.
+    """
     if REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT:
-        return {name: opened.raw(REPORT)}
+        return {name: opened.raw(REPORT)}, []
     if SESSION not in opened.entries or opened.size(SESSION) > REPORT_LIMIT:
-        return {}
+        return {}, ["the file holds no report"]
     from workbench.report.session.record import Session  # as for a report
 
-    session = Session.from_bytes(opened.raw(SESSION), f"in the file of {name}")
-    rows = list(session.tables["compiles"])
-    return {
-        f"{rows[at].function} {rows[at].id}": report.to_bytes()
-        for at, report in session.reports.items()
-    }
+    try:
+        session = Session.from_bytes(opened.raw(SESSION), f"of {name}")
+        rows = list(session.tables["compiles"])
+        named = ((f"{rows[at].function} {rows[at].id}", r) for at, r in session.reports.items())
+        return {title: report.to_bytes() for title, report in named}, []
+    except ArtifactError as error:
+        return {}, [f"the session of {name} cannot be read: {error}"]
 
 
-def _told(name: str, reports: Mapping[str, bytes]) -> Facts:
-    if not reports:
-        return report_facts(name, None)
+def _told(name: str, reports: Mapping[str, bytes], notes: Sequence[str]) -> Facts:
     told = [report_facts(name, content) for name, content in reports.items()]
     texts = ((text.name, text.language, text.text or "") for each in told for text in each.texts)
     return Facts(
         values=[row for each in told for row in each.values],
         guards=[row for each in told for row in each.guards],
         texts=titled(texts),
-        notes=[note for each in told for note in each.notes],
+        notes=[*notes, *(note for each in told for note in each.notes)],
     )
 
 

@@ -20,7 +20,12 @@ from workbench.compiler.contract.code_digest import (
     file_hash,
     in_source,
 )
-from workbench.compiler.contract.inlined_code import to_function
+from workbench.compiler.contract.inlined_code import (
+    Inlined,
+    InlinedCode,
+    of_function,
+    to_function,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Overlay, ProcessPatches
 
@@ -50,7 +55,7 @@ def collected_sources(codes: list[types.CodeType]) -> Iterator[None]:
 
 
 def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
-    """What another process can compare, and the names of what it would not find."""
+    """What another process can compare, and the names of what it would not find or compare."""
     users = {code for code in codes if not code.co_filename.startswith(_TORCH)}
     users -= {inner for code in users for inner in codes_inside(code) if inner in users}
     rows, lost = list[Row](), list[str]()
@@ -60,10 +65,14 @@ def source_rows(codes: Iterable[types.CodeType]) -> tuple[list[Row], list[str]]:
         qualified = code.co_qualname if function is None else function.__qualname__
         name = f"{'?' if module is None else module.__name__}:{qualified}"
         row = {"name": name, "digest": digest(code), "file": file_hash(code.co_filename)}
-        if row["digest"] in _digests(row):
-            rows.append(row)
-        else:
+        if row["digest"] not in _digests(row):
             lost.append(name)
+            continue
+        found = _inlined(row)
+        row["defaults"] = None if found is None else _defaults_text(found.defaults)
+        rows.append(row)
+        if found is not None and row["defaults"] is None:
+            lost.append(f"{name}: its defaults")
     return rows, lost
 
 
@@ -72,8 +81,28 @@ def changed_sources(rows: Sequence[Row]) -> list[str]:
     return [
         "{2} of {0}".format(*str(row["name"]).partition(":"))
         for row in rows
-        if row["digest"] not in _digests(row)
+        if row["digest"] not in _digests(row) or _has_other_defaults(row)
     ]
+
+
+def inlined_sources(rows: Sequence[Row]) -> InlinedCode:
+    """What a call looks up of it in this process, to be compared again with each call."""
+    return InlinedCode(tuple(filter(None, map(_inlined, rows))))
+
+
+def _has_other_defaults(row: Row) -> bool:
+    found, expected = _inlined(row), row.get("defaults")
+    if found is None or expected is None:
+        return False  # what cannot be compared is listed when it is recorded
+    return _defaults_text(found.defaults) != expected
+
+
+def _defaults_text(defaults: Any) -> str | None:
+    """Defaults as a text that is the same in every process; None where there is none."""
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    positional, named = defaults
+    values = (*(positional or ()), *(named or {}).values())
+    return repr(defaults) if all(type(value) in plain for value in values) else None
 
 
 def _digests(row: Row) -> set[str | None]:
@@ -88,6 +117,20 @@ def _digests(row: Row) -> set[str | None]:
     if not codes and file is not None and Path(file).suffix == ".py":
         codes = [code for name, code in codes_in_file(Path(file)) if name == qualified]
     return set(map(digest, codes))
+
+
+def _inlined(row: Row) -> Inlined | None:
+    """Where a function of a module is looked up; None for one inside of another function."""
+    module, _, qualified = str(row["name"]).partition(":")
+    if module not in sys.modules or _LOCAL in qualified:
+        return None
+    scope = vars(sys.modules[module])
+    steps, function = _function_of(sys.modules[module], qualified)
+    root, *path = qualified.split(".")
+    if function is None:
+        return None
+    lookup = "".join((f"[{root!r}]", *(f".{part}" for part in path), steps))
+    return of_function(f"{qualified} (of {module})", scope, lookup, function)
 
 
 def _module_of(value: Any) -> types.ModuleType | None:
@@ -116,17 +159,22 @@ def _generated(code: types.CodeType) -> types.FunctionType | None:
 def _codes_of(module: types.ModuleType, qualified: str) -> list[types.CodeType]:
     """The code that is found under a name, as it is in this process; several lambdas share one."""
     outer, *inner = qualified.split(_LOCAL, 1)
-    value: Any = module
-    for part in outer.split("."):
-        try:
-            value = inspect.getattr_static(value, part)
-        except AttributeError:
-            return []
-    if isinstance(value, classmethod | staticmethod):
-        value = value.__func__
-    _, function = to_function(value, lambda f: outer in (f.__code__.co_qualname, f.__qualname__))
+    _, function = _function_of(module, outer)
     if function is None:
         return []
     if not inner:
         return [function.__code__]
     return [code for code in codes_inside(function.__code__) if code.co_qualname == qualified]
+
+
+def _function_of(module: types.ModuleType, name: str) -> tuple[str, types.FunctionType | None]:
+    """The function that a name of a module leads to, and how from what is found under the name."""
+    value: Any = module
+    for part in name.split("."):
+        try:
+            value = inspect.getattr_static(value, part)
+        except AttributeError:
+            return "", None
+    if isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    return to_function(value, lambda f: name in (f.__code__.co_qualname, f.__qualname__))

@@ -29,10 +29,11 @@ from workbench.compiler.aot_files.deserialize import (
     Libraries,
     cache_that_can_be_written,
 )
-from workbench.compiler.aot_files.frame_sources import changed_sources
+from workbench.compiler.aot_files.frame_sources import changed_sources, inlined_sources
 from workbench.compiler.aot_files.loading import explained
 from workbench.compiler.aot_files.saving import current_versions
 from workbench.compiler.aot_files.variants import Recorded, target_of
+from workbench.compiler.contract.inlined_code import InlinedCode
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.errors import ArtifactError
@@ -52,6 +53,7 @@ class Installed:
     manifest: Manifest
     package: Any
     fallen: tuple[CodeType, ...]
+    inlined: InlinedCode
 
     def uninstall(self) -> None:
         """Take the code away again; the function is compiled as ever from then on."""
@@ -141,7 +143,10 @@ def install_variants(
                 fallen = _fallen(package, manifest.contract[FRAMES])
         for code in fallen:
             _set_strategy(code, "RUN_ONLY")
-        return Installed(target.__qualname__, name, opened.digest, manifest, package, fallen)
+        inlined = inlined_sources(manifest.contract.get(SOURCES, ()))
+        return Installed(
+            target.__qualname__, name, opened.digest, manifest, package, fallen, inlined
+        )
 
 
 def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[bytes, Libraries]:

@@ -156,7 +156,7 @@ def _taken(
     programs = [program for graph in graphs for program in programs_in(graph)]
     kernels = built_kernels(programs, {})
     sources, lost = source_rows(codes)
-    why = "its code is found under no name, so that another version of it is not noticed"
+    why = "it cannot be compared in another process, so that another version is not noticed"
     unnamed = [{"kind": "SOURCE", "name": name, "why": why} for name in lost]
     return Recorded(
         name=name,

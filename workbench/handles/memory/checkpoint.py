@@ -88,9 +88,8 @@ class Checkpoint:
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
         """As `at`, in a thread."""
 
-        def stop(
-            thread: threading.Thread,
-        ) -> None:  # the compiler's next word ends it here
+        def stop(thread: threading.Thread) -> None:
+            # here it ends with the compiler's next word
             if self._gpu is not None:
                 from workbench.compiler.virtual_gpu.client import warm_worker
 

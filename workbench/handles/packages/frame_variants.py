@@ -96,6 +96,7 @@ class LoadedVariants:
     def __init__(self, installed: Installed, fn: Callable[..., Any], on_miss: str) -> None:
         functools.update_wrapper(self, target_of(fn), updated=())  # libraries read its signature
         self._installed = installed
+        self._is_same = installed.inlined.checker()
         self._on_miss = on_miss
         self._lock = threading.Lock()
         self._missed = 0
@@ -131,7 +132,14 @@ class LoadedVariants:
         return session_in(path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; raises `ArtifactError` with `on_miss="error"` where nothing fits."""
+        """Call the function.
+
+        Raises `ArtifactError` where a function that was compiled in is another one now, and with
+        `on_miss="error"` where nothing fits.
+        """
+        if self._is_same is not None and not self._is_same():
+            changed = "; ".join(self._installed.inlined.mismatches())
+            raise ArtifactError(f"{self.name} was recorded with other code. {changed}.")
         if self._on_miss == "compile":
             return self._compiled(*args, **kwargs)
         try:
