@@ -19,6 +19,7 @@ from tests.versions import readme_table, results
 ROOT = Path(__file__).parents[2]
 MARKS = "not slow and not gpu"
 WHOLE = ["tests", "--ignore=tests/browser", "--ignore=tests/notebooks"]
+SPREAD = ["-n", "3", "--dist", "loadgroup", "--max-worker-restart", "0"]  # as `make test` does
 WORDS = "all but slow, GPU and browser"
 
 
@@ -26,8 +27,9 @@ def main(arguments: list[str]) -> int:
     """Run all of it, or only the paths that are named; the exit code is pytest's."""
     with tempfile.TemporaryDirectory() as folder:
         junit = Path(folder) / "junit.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-m", MARKS, f"--junitxml={junit}"]
-        done = subprocess.run([*command, *(arguments or WHOLE)], cwd=ROOT, check=False)
+        command = [sys.executable, "-m", "pytest", "-q", *SPREAD, "-m", MARKS]
+        command += [f"--junitxml={junit}", *(arguments or WHOLE)]
+        done = subprocess.run(command, cwd=ROOT, check=False)
         if done.returncode not in (0, 1):  # interrupted, or nothing ran: no result to keep
             return done.returncode
         counts, failures = results.counted(junit)

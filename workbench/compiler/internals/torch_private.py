@@ -23,7 +23,7 @@ class Name:
 
     target: str
     used_for: str
-    checked_on: str = "2.13 to 2.15"
+    checked_on: str = "2.11 to 2.15"
     since: str = ""
 
     @property
